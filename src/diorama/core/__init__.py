@@ -1,0 +1,1 @@
+"""The skeleton that every evaluation shares: scenes, frames, answers, rows, keys, specs, plans and runs."""

@@ -1,0 +1,36 @@
+"""Errors that a user is meant to read: one line that names the bad value and the fix."""
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used. The message is one line: what is wrong, and what would be right."""
+
+
+class AnswerError(ValueError):
+    """A method answered with something that is not an answer: wrong shape, wrong type, NaN."""
+
+
+class Undefined(Exception):  # noqa: N818 - a status of a score, not a failure
+    """Raised by a protocol where a score has no value for a case; becomes a row with status `undefined`."""
+
+
+class Excluded(Exception):  # noqa: N818
+    """Raised by a protocol where a case does not count by the protocol's own rules; status `excluded`."""
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """A hint for a misspelt name: the nearest known ones, or all of them when there are few.
+
+    >>> did_you_mean("retinex_grey", ["retinex_gray", "weiss"])
+    "did you mean 'retinex_gray'?"
+    >>> did_you_mean("xyz", ["b", "a"])
+    'there are: a, b'
+    """
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+    if near:
+        return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
+    if not known:
+        return "there are none"
+    listed = sorted(known)
+    return "there are: " + ", ".join(listed[:20]) + (", …" if len(listed) > 20 else "")

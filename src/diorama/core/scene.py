@@ -1,0 +1,70 @@
+"""A scene: the JSON that says everything about one staged or recorded moment, and the randomness derived from keys."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diorama.core.errors import InputError
+
+
+def canonical(value: Any) -> str:
+    """The one spelling of a JSON value: sorted keys, no spaces, no NaN, shortest floats.
+
+    >>> canonical({"b": 1.0, "a": [None, True]})
+    '{"a":[null,true],"b":1.0}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def digest(value: Any) -> str:
+    """A 128-bit BLAKE2b digest of a JSON value's canonical spelling, as 32 hexadecimal digits.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.blake2b(canonical(value).encode(), digest_size=16).hexdigest()
+
+
+def rng(*parts: Any) -> np.random.Generator:
+    """A generator that is a function of its parts (seed, purpose, case …) and of nothing else.
+
+    >>> bool(rng(0, "case", 3).random() == rng(0, "case", 3).random())
+    True
+    """
+    return np.random.Generator(np.random.Philox(key=int(digest(list(parts)), 16)))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One scene of a world. `params` holds JSON only and leaves nothing to chance: rendering is a function of it."""
+
+    world: str
+    params: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The scene's content digest."""
+        return digest([self.world, self.params])
+
+    def to_json(self) -> dict[str, Any]:
+        """The scene as a JSON value.
+
+        >>> s = Scene("mondrian", {"light": 0})
+        >>> Scene.from_json(s.to_json()) == s
+        True
+        """
+        return {"world": self.world, "params": self.params}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Scene":
+        """The inverse of `to_json`."""
+        if not isinstance(value, dict) or not isinstance(value.get("params"), dict) or "world" not in value:
+            raise InputError(f'not a scene: {str(value)[:80]!r}; a scene is {{"world": …, "params": {{…}}}}')
+        return cls(value["world"], value["params"])
+
+    def changed(self, changes: dict[str, Any]) -> "Scene":
+        """The same scene with some parameters replaced; every other parameter stays as it is."""
+        return Scene(self.world, {**self.params, **changes})
