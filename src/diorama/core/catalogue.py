@@ -227,7 +227,7 @@ def _check_parameters(component: Component) -> None:
 def _check_type(component: Component, name: str, given: Any) -> None:
     """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
     try:
-        hint = typing.get_type_hints(component.target.__init__)[name]  # type: ignore[misc]
+        hint = typing.get_type_hints(component.target.__init__)[name]
     except (KeyError, NameError, TypeError):
         return
     options = (

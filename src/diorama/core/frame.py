@@ -82,5 +82,5 @@ def residual(frame: Frame) -> float:
     target = image if specular is None else image - specular[mask]
     product = frame.truth["reflectance"][mask].astype(np.float64) * frame.truth["shading"][mask]
     product = np.broadcast_to(product, target.shape)
-    scale = (product * target).sum() / max((product * product).sum(), 1e-300)
-    return float(np.linalg.norm(target - scale * product) / max(np.linalg.norm(image), 1e-300))
+    scale = (product * target).sum() / np.maximum((product * product).sum(), 1e-300)
+    return float(np.linalg.norm(target - scale * product) / np.maximum(np.linalg.norm(image), 1e-300))

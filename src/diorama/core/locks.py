@@ -12,7 +12,7 @@ from diorama.core.errors import InputError
 
 @contextmanager
 def locked(path: Path, wait: bool = False) -> Iterator[None]:
-    """Hold an exclusive lock on a file. Without `wait`, a lock that someone else holds is an error naming the holder."""
+    """Hold an exclusive lock on a file. Without `wait`, a lock that is taken is an error naming the holder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+") as file:
         try:

@@ -66,10 +66,14 @@ class Plan:
         for name, value in table.items():
             if name not in known:
                 raise InputError(f"{where}: unknown key {name!r}; {did_you_mean(name, known)}")
-            wanted = list if name in lists else bool if name == "controls" else int
-            if type(value) is not wanted or (wanted is list and not all(isinstance(v, str) for v in value)):
-                kind = "a list of strings" if wanted is list else wanted.__name__
-                raise InputError(f"{where}: {name} = {value!r} should be {kind}")
+            if name in lists:
+                fits, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of strings"
+            elif name == "controls":
+                fits, wanted = isinstance(value, bool), "true or false"
+            else:
+                fits, wanted = type(value) is int, "a whole number"
+            if not fits:
+                raise InputError(f"{where}: {name} = {value!r} should be {wanted}")
         return cls(**{**{name: [] for name in lists}, **table})
 
 
@@ -90,8 +94,8 @@ class Cell:
         """The method as the bench sees it."""
         if self.method is None:
             control = Oracle(self.protocol.object) if self.control == "oracle" else Dosed(self.protocol.object)
-            grid = getattr(control, "grid", None) or ({},)
-            return Asked(control, digest([self.control, self.protocol.digest]), tuple(grid), lambda point: control)
+            points = tuple(getattr(control, "grid", ({},)))
+            return Asked(control, digest([self.control, self.protocol.digest]), points, lambda point: control)
         method = self.method
         grid = tuple(getattr(method.object, "grid", ()) or ({},))
         return Asked(method.object, method.digest, grid, lambda point: method.target(**{**method.spec.params, **point}))

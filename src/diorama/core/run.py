@@ -9,10 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import diorama
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Case, Score
-from diorama.core.errors import Excluded, InputError, Undefined
+from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt
 from diorama.core.locks import locked
@@ -189,16 +191,21 @@ def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score
     for point in range(len(asked.points)):
         for score in protocol.score(Bench(cell.world, asked, protocol, case, memo, point), case):
             found.setdefault(score.metric, []).append(score)
-    return {m: _merge(scores, len(asked.points), cell.at) for m, scores in found.items()}
+    return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
 
 
-def _merge(scores: list[Score], points: int, at: str) -> Score:
+def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
+    """One score from those at every grid point; a metric scored at one point only does not depend on the grid."""
     if len(scores) == 1:
-        return scores[0]
-    values = [s.value for s in scores if not isinstance(s.value, list)]
-    if len(values) != points:
-        raise ValueError(f"{scores[0].metric}: {len(values)} values over a grid of {points} points")
-    return Score(scores[0].metric, values, at)
+        merged = scores[0]
+    else:
+        values = [s.value for s in scores if not isinstance(s.value, list)]
+        merged = Score(metric, values, at)
+        if len(values) != points:
+            raise AnswerError(f"{metric}: the protocol gave {len(scores)} scores for {points} points of the grid")
+    if not np.isfinite(merged.value).all():
+        raise AnswerError(f"{metric} is not finite: {merged.value}")
+    return merged
 
 
 def _failure(run: Run, cell: Cell, case: Case, outcome: Outcome) -> tuple[Any, str]:
