@@ -143,15 +143,24 @@ class Cell:
         return ",".join(self.asked.points[0])
 
     def manifest(self) -> dict[str, Any]:
-        """What is written beside the rows."""
-        variant = self.protocol.params.get("variant", self.protocol.params.get("preset"))
+        """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
+        protocol = self.protocol.object
+        published = getattr(protocol, "published", {})
         return {
             **self.labels,
-            "variant": variant,
+            "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
             "key": self.key,
             "control": self.control,
+            "metrics": list(protocol.metrics),
+            "direction": protocol.direction,
+            "range": list(protocol.range),
+            "cite": protocol.cite,
+            "published": published.get((self.world.name, self.method.name))
+            if self.method and not self.control
+            else None,
             "at": self.at,
             "points": list(self.asked.points),
+            "dose_name": getattr(protocol, "dose_name", ""),
             "depends_on": self.description,
         }
 

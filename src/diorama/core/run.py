@@ -74,9 +74,16 @@ def create(folder: Path, plan: Plan) -> Run:
         _check_schema(folder)
         write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **_machine()})
         (folder / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+        write_json(folder / "cells.json", _contents(run))
     except OSError as error:
         raise InputError(f"cannot write to {folder}: {error.strerror}; choose another place with -o") from error
     return run
+
+
+def _contents(run: Run) -> dict[str, Any]:
+    """Which cells and cases the plan comes to: enough to read the results without any component."""
+    listed = [{"key": cell.key, "cases": [case.key for case in cell.cases]} for cell in run.cells]
+    return {"cells": listed, "skipped": run.expansion.skipped}
 
 
 def open_run(folder: Path) -> Run:

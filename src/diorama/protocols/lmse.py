@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
-from diorama.core.frame import Frame, linear_to_srgb, residual
+from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual
 from diorama.core.scene import Scene
 from diorama.metrics.lmse import lmse
 
@@ -60,8 +61,7 @@ class Lmse:
         """Eq. 9 of the paper for one object."""
         scene = Scene.from_json(case.payload["scene"])
         frame, layers = bench.frame(scene), bench.layers(scene)
-        reflectance = lmse(_gray(frame.truth["reflectance"]), _gray(layers.reflectance), frame.mask)
-        shading = lmse(_gray(frame.truth["shading"]), _gray(layers.shading), frame.mask)
+        reflectance, shading = _two(frame, layers)
         if np.isnan(reflectance + shading):
             raise Undefined("the image is smaller than one window, or the truth is zero in all of them")
         yield Score("lmse", (reflectance + shading) / 2)
@@ -73,8 +73,7 @@ class Lmse:
 
     def objective(self, layers: Layers, frame: Frame) -> float:
         """The score of one answer, for methods that are fitted."""
-        layer = {name: (_gray(frame.truth[name]), _gray(getattr(layers, name))) for name in ("reflectance", "shading")}
-        return sum(lmse(truth, estimate, frame.mask) for truth, estimate in layer.values()) / 2
+        return sum(_two(frame, layers)) / 2
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
         """The world's truth."""
@@ -93,7 +92,7 @@ class Lmse:
         frame, layers = bench.frame(scene), bench.layers(scene)
         panels = [Panel("image", frame.srgb())]
         for name in ("reflectance", "shading"):
-            truth, answer = _gray(frame.truth[name]), _gray(getattr(layers, name))
+            truth, answer = channel_mean(frame.truth[name]), channel_mean(getattr(layers, name))
             truth, answer = _aligned(truth, answer, frame.mask)
             error = np.abs(truth - answer)[:, :, None] * np.array([1.0, 0.45, 0.1])
             panels += [
@@ -104,8 +103,18 @@ class Lmse:
         return panels
 
 
-def _gray(layer: np.ndarray) -> np.ndarray:
-    return layer.mean(axis=2, dtype=np.float64)
+@lru_cache(maxsize=4)
+def _true_gray(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    return channel_mean(frame.truth["reflectance"]), channel_mean(frame.truth["shading"])
+
+
+def _two(frame: Frame, layers: Layers) -> tuple[float, float]:
+    """LMSE of reflectance and of shading, gray."""
+    reflectance, shading = _true_gray(frame)
+    return (
+        lmse(reflectance, channel_mean(layers.reflectance), frame.mask),
+        lmse(shading, channel_mean(layers.shading), frame.mask),
+    )
 
 
 def _explained(frame: Frame, layers: Layers) -> Frame:

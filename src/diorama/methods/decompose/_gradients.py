@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from diorama.core.answers import Layers
-from diorama.core.frame import Frame
+from diorama.core.frame import Frame, channel_mean
 from diorama.core.guard import Note
 from diorama.solvers.poisson import poisson
 
@@ -15,7 +15,7 @@ FLOOR = 3 * 255 / 65535
 
 def gray(frame: Frame) -> np.ndarray:
     """The channel mean in linear light, (h, w) float64, clipped from below."""
-    return np.maximum(frame.linear().mean(axis=2, dtype=np.float64), FLOOR)
+    return np.maximum(channel_mean(frame.linear()), FLOOR)
 
 
 def channels(frame: Frame) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
-from diorama.core.frame import Frame
+from diorama.core.frame import Frame, channel_mean
 from diorama.methods.decompose._gradients import channels, log_threshold_grid, only, reconstruct
 from diorama.solvers.poisson import poisson
 
@@ -55,5 +55,5 @@ def _at(frame: Frame, points: Sequence[dict[str, float]]) -> list[Layers]:
     mean = gradient.mean(axis=1, keepdims=True)
     chroma, brightness = np.linalg.norm(gradient - mean, axis=1)[:, None], np.abs(mean)
     kept = (chroma > [p["chroma"] for p in points]) | (brightness > [p["brightness"] for p in points])
-    image = colour.mean(axis=2)  # the mean of the clipped channels, as released; gray Retinex clips the mean
+    image = channel_mean(colour)  # the mean of the clipped channels, as released; gray Retinex clips the mean
     return reconstruct(frame.mask, image, np.where(kept, edges.differences(np.log(image))[:, None], 0))
