@@ -88,14 +88,16 @@ def residual(frame: Frame) -> float:
     Zero for the truth of staged worlds; that of measured ones (MIT Intrinsic Images: 2 to 8 %) carries the error of the
     capture. Gray layers are held against the gray image.
     """
-    mask, truth = frame.mask, frame.truth
-    product = truth["reflectance"][mask].astype(np.float64) * truth["shading"][mask]
-    image = (
-        frame.linear()[mask].astype(np.float64)
-        if product.shape[1] == 3
-        else channel_mean(frame.linear()[mask])[:, None]
-    )
-    specular = truth.get("specular")
-    target = image if specular is None else image - specular[mask]
-    scale = (product * target).sum() / np.maximum((product * product).sum(), 1e-300)
+    index, truth = np.flatnonzero(frame.mask), frame.truth
+    product = _inside(truth["reflectance"], index) * _inside(truth["shading"], index)
+    image = _inside(frame.linear(), index)
+    if product.shape[1] == 1:
+        image = channel_mean(image)[:, None]
+    target = image if truth.get("specular") is None else image - _inside(truth["specular"], index)
+    scale = np.vdot(product, target) / np.maximum(np.vdot(product, product), 1e-300)
     return float(np.linalg.norm(target - scale * product) / np.maximum(np.linalg.norm(image), 1e-300))
+
+
+def _inside(layer: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The masked pixels of an (h, w, c) layer as (n, c); by index, which is several times faster than by mask."""
+    return layer.reshape(-1, layer.shape[2]).take(index, axis=0).astype(np.float64)

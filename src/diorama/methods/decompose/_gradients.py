@@ -34,13 +34,14 @@ def reconstruct(mask: np.ndarray, intensity: np.ndarray, kept: np.ndarray) -> li
     if system.components > 1:
         _note(f"the mask has {system.components} separate components: each is reconstructed up to a scale of its own")
     inside = intensity[mask]
-    return [Layers(_fill(mask, r), _fill(mask, inside / r)) for r in np.exp(system.solve(kept)).T]
+    index = np.flatnonzero(mask)
+    return [Layers(_fill(mask, index, r), _fill(mask, index, inside / r)) for r in np.exp(system.solve(kept)).T]
 
 
 def constant(frame: Frame, reflectance: bool) -> Layers:
     """All of the image in one layer, the other one constant."""
-    mask = frame.mask
-    image, ones = _fill(mask, gray(frame)[mask]), _fill(mask, np.ones(mask.sum()))
+    mask, index = frame.mask, np.flatnonzero(frame.mask)
+    image, ones = _fill(mask, index, gray(frame)[mask]), _fill(mask, index, np.ones(len(index)))
     return Layers(image, ones) if reflectance else Layers(ones, image)
 
 
@@ -50,10 +51,10 @@ def only(layers: Sequence[Layers]) -> Layers:
     return single
 
 
-def _fill(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
-    image = np.zeros((*mask.shape, 1), np.float32)
-    image[mask, 0] = values
-    return image
+def _fill(mask: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.ndarray:
+    image = np.zeros(mask.size, np.float32)
+    image[index] = values
+    return image.reshape(*mask.shape, 1)
 
 
 def _note(text: str) -> None:
