@@ -68,7 +68,7 @@ class Panel:
 class ScoringProtocol(Protocol):
     """Judges answers against truth. Optional: `doses` with `dosed`, `objective`, `pictures`, `published`, `prepare`."""
 
-    cite: str
+    cite: tuple[str, ...]
     version: int
     direction: Literal["lower", "higher"]
     range: tuple[float, float]

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.bench import Bench, Memo
+from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
 from diorama.core.plan import Cell
 from diorama.core.run import Run, asked_for
+from diorama.core.scene import digest
 from diorama.core.summary import settle
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
@@ -50,12 +51,21 @@ def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
 
 def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
     case = cell.cases[index]
-    bench = Bench(cell.world, asked_for(run, cell, index), cell.protocol.object, case, memo, point)
+    bench = Bench(cell.world, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     path = _path(run, cell, index, point)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(encode_webp(strip(panels, SIDE)))
     path.with_suffix(".json").write_text(json.dumps(_captions(cell, case.key, point, panels)), encoding="utf-8")
+
+
+def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
+    """The method at one grid point alone, so that a picture costs one answer and not a sweep."""
+    asked = asked_for(run, cell, index)
+    if len(asked.points) == 1:
+        return asked
+    method = asked.at_point(asked.points[point])
+    return Asked(method, digest([asked.digest, point]), ({},), asked.at_point)
 
 
 def _captions(cell: Cell, case: str, point: int, panels: list[Panel]) -> dict[str, Any]:

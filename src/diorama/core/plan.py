@@ -14,6 +14,7 @@ from diorama.core.catalogue import TRACKS, Component, build, entries
 from diorama.core.contracts import Case
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.references import Reference, references
 from diorama.core.scene import digest
 
 #: Cases of a staged world where the plan does not say how many.
@@ -142,6 +143,10 @@ class Cell:
         """The name of the method's grid: its parameters, joined by commas."""
         return ",".join(self.asked.points[0])
 
+    def _references(self) -> list[Reference]:
+        parts = [self.protocol, self.world, *([self.method] if self.method else [])]
+        return references(list(dict.fromkeys(key for part in parts for key in getattr(part.object, "cite", ()))))
+
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
@@ -154,7 +159,8 @@ class Cell:
             "metrics": list(protocol.metrics),
             "direction": protocol.direction,
             "range": list(protocol.range),
-            "cite": protocol.cite,
+            "cite": [reference.text for reference in self._references()],
+            "bibtex": [reference.bibtex for reference in self._references()],
             "published": published.get((self.world.name, self.method.name))
             if self.method and not self.control
             else None,

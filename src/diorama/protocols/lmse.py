@@ -26,7 +26,7 @@ class Lmse:
     ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of the world's own truth.
     """
 
-    cite: ClassVar[str] = "Grosse, Johnson, Adelson, Freeman: Ground truth dataset and baseline evaluations, ICCV 2009"
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
     version: ClassVar[int] = 1
     direction: ClassVar[Literal["lower", "higher"]] = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -30,7 +30,7 @@ class MitIntrinsic:
     scale and a residual of 2 to 8 % of the image, which the protocols report.
     """
 
-    cite: ClassVar[str] = "Grosse, Johnson, Adelson, Freeman: Ground truth dataset and baseline evaluations, ICCV 2009"
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
     located: ClassVar[tuple[str, ...]] = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 for the frame itself, 1 to 10 for the further lights"}
     truth: ClassVar[tuple[str, ...]] = ("mask", "reflectance", "shading", "specular")

@@ -14,7 +14,7 @@ from diorama.methods.decompose._gradients import constant
 class Baseline:
     """R = 1 ("shading") or S = 1 ("reflectance"); `everything=None` leaves the choice to the protocol's tuning."""
 
-    cite: ClassVar[str] = "Grosse, Johnson, Adelson, Freeman: Ground truth dataset and baseline evaluations, ICCV 2009"
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
 
     everything: Literal["shading", "reflectance"] | None = None
 

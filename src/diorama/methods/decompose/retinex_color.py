@@ -21,7 +21,7 @@ class RetinexColor:
     the released code; the paper's text thresholds ‖brightness‖ = √3·|mean| and copies that gradient instead.
     """
 
-    cite: ClassVar[str] = "Grosse et al., ICCV 2009, §4.1.2"
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
 
     brightness: float | None = None
     chroma: float | None = None

@@ -17,7 +17,7 @@ from diorama.solvers.poisson import poisson
 class RetinexGray:
     """Keep ∇ log gray where |∇ log gray| > threshold; `threshold=None`: the protocol chooses among 15, 1e-3 … 10."""
 
-    cite: ClassVar[str] = "Land & McCann 1971; Grosse et al., ICCV 2009"
+    cite: ClassVar[tuple[str, ...]] = ("land1971", "grosse2009")
 
     threshold: float | None = None
 

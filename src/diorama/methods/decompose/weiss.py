@@ -14,7 +14,7 @@ from diorama.methods.decompose._weiss import LIGHTS, median_gradient
 class Weiss:
     """Median of the log gradients over the ten lights, then reconstruction; S = I/R for the frame itself."""
 
-    cite: ClassVar[str] = "Weiss: Deriving intrinsic images from image sequences, ICCV 2001; Grosse et al., ICCV 2009"
+    cite: ClassVar[tuple[str, ...]] = ("weiss2001", "grosse2009")
     views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:

@@ -21,7 +21,7 @@ class WeissRetinex:
     reconstructed image.
     """
 
-    cite: ClassVar[str] = "Grosse et al., ICCV 2009, §4.1.4"
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
     views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
 
     threshold: float | None = None
