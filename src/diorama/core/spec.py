@@ -74,10 +74,11 @@ def value(word: str, context: str = "") -> Any:
 
 def _split(text: str, whole: str) -> list[str]:
     """Split at commas outside quotes and brackets; empty text gives no parts."""
-    parts, start, stack, quote = [], 0, [], ""
+    parts, start, stack, quote, escaped = [], 0, [], "", False
     for i, c in enumerate(text):
         if quote:
-            quote = "" if c == quote else quote
+            quote = "" if c == quote and not escaped else quote
+            escaped = c == "\\" and not escaped
         elif c in "'\"":
             quote = c
         elif c in "([{":

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against peers, both sides measured in one run."""
