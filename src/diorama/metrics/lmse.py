@@ -26,26 +26,28 @@ class Windows:
     k: int = 20
     step: int = 10
 
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """The sum of (h, w) values in every window, as (rows, columns).
+    def sums(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The sum of a·b over every window, as (rows, columns).
 
-        >>> Windows(4, 6, k=4, step=2).sums(np.ones((4, 6)))
+        >>> Windows(4, 6, k=4, step=2).sums(np.ones((4, 6)), np.ones((4, 6)))
         array([[16., 16.]])
         """
         block = gcd(self.k, self.step)
         rows, columns = self.height // block, self.width // block
-        blocks = values[: rows * block, : columns * block].reshape(rows, block, columns, block)
-        blocks = np.einsum("ribj->rb", blocks)
-        for axis in (0, 1):
-            blocks = _sliding(blocks, self.k // block, self.step // block, axis)
-        return blocks
+        a, b = (x[: rows * block].reshape(rows, block, self.width) for x in (a, b))
+        bands = np.einsum("rbw,rbw->rw", a, b)  # down the rows first: contiguous, and no product is stored
+        blocks = bands[:, : columns * block].reshape(rows, columns, block).sum(axis=2)
+        length, step = self.k // block, self.step // block
+        return _sliding(_sliding(blocks, length, step).T, length, step).T
 
 
-def _sliding(values: np.ndarray, length: int, step: int, axis: int) -> np.ndarray:
-    if values.shape[axis] < length:
-        return np.zeros([0 if i == axis else n for i, n in enumerate(values.shape)])
-    windows = np.lib.stride_tricks.sliding_window_view(values, length, axis=axis).sum(axis=-1)
-    return windows.take(np.arange(0, windows.shape[axis], step), axis=axis)
+def _sliding(values: np.ndarray, length: int, step: int) -> np.ndarray:
+    """Sums of `length` consecutive rows, starting at every `step`-th."""
+    count = max(0, (len(values) - length) // step + 1)
+    total = np.zeros((count, values.shape[1]))
+    for i in range(length):
+        total += values[i : i + count * step : step][:count]
+    return total
 
 
 def lmse(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20, step: int = 10) -> float:
@@ -56,9 +58,9 @@ def lmse(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20,
     (0.0, 1.0)
     """
     windows = Windows(truth.shape[0], truth.shape[1], k, step)
-    c = np.where(mask, truth, 0).astype(np.float64)
-    e = np.where(mask, estimate, 0).astype(np.float64)
-    cc, ce, ee = windows.sums(c * c), windows.sums(c * e), windows.sums(e * e)
+    c = np.where(mask, truth, 0.0).astype(np.float64, copy=False)
+    e = np.where(mask, estimate, 0.0).astype(np.float64, copy=False)
+    cc, ce, ee = windows.sums(c, c), windows.sums(c, e), windows.sums(e, e)
     alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
     error = cc - alpha * ce
     energy = cc.sum()
