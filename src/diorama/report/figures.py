@@ -1,4 +1,4 @@
-"""Figures as inline SVG: the dose–response curve, the methods with their intervals, and every case as a shade."""
+"""Figures as inline SVG: the dose–response curve, and the methods with their intervals and cases."""
 
 import math
 from collections.abc import Sequence
@@ -196,7 +196,7 @@ def methods_figure(section: Section) -> str:
     for tick in x.ticks(6):
         parts.append(_line(x(tick), 22, x(tick), height - 46, "grid"))
         parts.append(_text(x(tick), height - 28, _tick(tick, x), "tick", "middle"))
-    parts.append(_text((x.start + x.end) / 2, height - 8, _better(section), "name", "middle"))
+    parts.append(_text((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle"))
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
     said = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
@@ -208,18 +208,14 @@ def _extent(line: Line) -> list[float]:
     return [v for v in bounds if v is not None]
 
 
-def _better(section: Section) -> str:
-    return f"{section.metric}, {section.direction} is better; faint dots are cases, the bar is the mean's 95 % interval"
-
-
 def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list[str]:
     mean = line.mean or 0.0
     name = f"{line.name} (control)" if line.control else line.name
     parts = [_text(x.start - 14, y + 4, _shorten(name, 24), "label", "end")]
+    value = _text(x.end + 64, y + 4, section.show(mean), "tick", "end")
     if not x.lo <= mean <= x.hi:
-        edge, arrow = (x.end, "→") if mean > x.hi else (x.start, "←")
-        said = f"{section.show(mean)} {arrow}" if mean > x.hi else f"{arrow} {section.show(mean)}"
-        return [*parts, _text(edge + (8 if mean > x.hi else 0), y + 4, said, "tick", "end" if mean > x.hi else "start")]
+        arrow = _text(x.end, y + 4, "off the scale →", "tick", "end") if mean > x.hi else _text(x.start, y + 4, "← off the scale", "tick")
+        return [*parts, arrow, value]
     inside = [v for v in line.values().values() if x.lo <= v <= x.hi]
     parts += [f'<circle cx="{x(v):.1f}" cy="{y:.1f}" r="3" class="case {style}"/>' for v in inside[:400]]
     if line.primary["lo"] is not None:
@@ -228,18 +224,5 @@ def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list
     parts.append(f'<circle cx="{x(mean):.1f}" cy="{y:.1f}" r="5.5" class="mean {style}"/>')
     if line.entry["published"] is not None:
         at = x(line.entry["published"])
-        parts.append(f'<path d="M{at:.1f} {y - 13:.1f} l4 -5 l-8 0 z" class="published"><title>published</title></path>')
-    return [*parts, _text(x.end + 64, y + 4, section.show(mean), "tick", "end")]
-
-
-#: A dark-to-light ramp that is monotone in lightness for all colour vision (after cividis).
-_RAMP = ((0, 34, 78), (53, 69, 108), (102, 105, 112), (148, 142, 119), (200, 184, 102), (254, 232, 56))
-
-
-def shade(share: float) -> tuple[str, str]:
-    """Background and text colour for a value's place between best (0) and worst (1)."""
-    place = min(max(share, 0.0), 1.0) * (len(_RAMP) - 1)
-    i = min(int(place), len(_RAMP) - 2)
-    mixed = [round(a + (b - a) * (place - i)) for a, b in zip(_RAMP[i], _RAMP[i + 1], strict=True)]
-    light = 0.299 * mixed[0] + 0.587 * mixed[1] + 0.114 * mixed[2]
-    return "#{:02x}{:02x}{:02x}".format(*mixed), "#fff" if light < 128 else "#111"
+        parts.append(f'<path d="M{at:.1f} {y - 8:.1f} l4 -6 l-8 0 z" class="published"><title>published</title></path>')
+    return [*parts, value]

@@ -47,6 +47,16 @@ class Table:
         """The lines."""
         return [[c.cells[i] for c in self.columns] for i in range(len(self.controls))]
 
+    @property
+    def blocks(self) -> list[tuple[bool, list[list[tuple[Column, str]]]]]:
+        """Runs of lines that are all controls or all methods, each text with its column."""
+        found: list[tuple[bool, list[list[tuple[Column, str]]]]] = []
+        for control, row in zip(self.controls, self.rows, strict=True):
+            if not found or found[-1][0] != control:
+                found.append((control, []))
+            found[-1][1].append(list(zip(self.columns, row, strict=True)))
+        return found
+
 
 def table(group: list[Section]) -> Table:
     """One table of sections that share a protocol. What is the same on every line goes to the caption."""
@@ -88,7 +98,7 @@ def _published(section: Section, line: Line) -> str:
 
 def name(line: Line) -> str:
     """The method's label, or the control's name, marked as a control."""
-    return f"({line.name}, control)" if line.control else line.name
+    return f"{line.name} (control)" if line.control else line.name
 
 
 def counts(line: Line) -> str:
