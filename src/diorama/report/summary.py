@@ -28,6 +28,11 @@ class CellResult:
         """The protocol's first metric."""
         return self.manifest["metrics"][0]
 
+    @property
+    def missing(self) -> int:
+        """How many cases have not been computed yet."""
+        return self.cases - len({row.case for row in self.rows})
+
     def of(self, metric: str) -> list[Row]:
         """The settled rows of one metric."""
         return [row for row in self.settled.rows if row.metric == metric]
@@ -35,13 +40,15 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Everything a report shows."""
+    """Everything a report shows. `planned` counts the cases of all cells of the plan, `missing` those without rows."""
 
     folder: Path
     run: dict[str, Any]
     plan: str
     cells: list[CellResult]
     skipped: list[dict[str, Any]]
+    planned: int = 0
+    missing: int = 0
 
 
 def read_results(folder: Path) -> Results:
@@ -57,7 +64,9 @@ def read_results(folder: Path) -> Results:
             f"{folder}: cells.json or run.json is damaged ({error}); run the same command again"
         ) from error
     cells = [cell for listed in contents["cells"] if (cell := _read_cell(folder, listed))]
-    return Results(folder, run, plan, cells, contents["skipped"])
+    planned = sum(len(listed["cases"]) for listed in contents["cells"])
+    done = sum(cell.cases - cell.missing for cell in cells)
+    return Results(folder, run, plan, cells, contents["skipped"], planned, planned - done)
 
 
 def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
@@ -84,6 +93,7 @@ def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:
     manifest = cell.manifest
     shown = {k: manifest[k] for k in ("world", "model", "method", "protocol", "variant", "key", "control", "direction")}
     shown["cases"] = cell.cases
+    shown["missing"] = cell.missing
     shown["mean_rank"] = rank
     shown["published"] = manifest["published"]
     shown["seconds"] = round(sum(row.seconds for row in cell.rows if row.metric == cell.metric), 3)

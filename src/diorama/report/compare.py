@@ -1,0 +1,134 @@
+"""Comparing two runs, or two methods of one run, case by case."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.scene import canonical
+from diorama.report.paired import paired
+from diorama.report.shown import NONE, bounds, decimals, label, number
+from diorama.report.summary import CellResult, Results
+
+LABELS = ("world", "model", "method", "protocol", "control")
+Key = Callable[[CellResult], tuple[Any, ...]]
+
+
+def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> list[dict[str, Any]]:
+    """The difference b − a of every cell that both runs have, over the cases that both have.
+
+    With `between`, the first method in `a` is compared with the second in `b`, which may be the same run. Cells without
+    a partner are listed too, with the reason. Worlds pair by label, or by content where only the path differs.
+    """
+    left, right = (_of(a, between[0]), _of(b, between[1])) if between else (list(a.cells), list(b.cells))
+    keys = [_by(LABELS, bool(between)), _by(LABELS[1:], bool(between), content=True)]
+    pairs, left, right = _match(left, right, keys)
+    found = [_difference(one, other) for one, other in pairs]
+    return found + [_alone(cell, "a", between) for cell in left] + [_alone(cell, "b", between) for cell in right]
+
+
+def _of(results: Results, method: str) -> list[CellResult]:
+    """The cells of a method, by its label or the name before its parameters."""
+    cells = [c for c in results.cells if c.manifest["method"] == method]
+    cells = cells or [c for c in results.cells if c.manifest["method"].partition("(")[0] == method]
+    if not cells:
+        known = sorted({c.manifest["method"] for c in results.cells if c.manifest["control"] != "dose"})
+        raise InputError(f"{results.folder} has no method {method!r}; {did_you_mean(method, known)}")
+    return cells
+
+
+def _by(labels: tuple[str, ...], across: bool, content: bool = False) -> Key:
+    """A key of labels; across methods neither the method nor its being a control counts."""
+    used = [name for name in labels if not (across and name in ("method", "control"))]
+
+    def key(cell: CellResult) -> tuple[Any, ...]:
+        shown = tuple(cell.manifest[name] for name in used)
+        return (*shown, _content(cell)) if content else shown
+
+    return key
+
+
+def _content(cell: CellResult) -> str:
+    """What a world is made of, whatever the path to it."""
+    world = cell.manifest.get("depends_on", {}).get("world")
+    if not isinstance(world, dict):
+        return cell.manifest["world"]
+    return canonical({name: world.get(name) for name in ("target", "params", "data")})
+
+
+def _match(
+    left: list[CellResult], right: list[CellResult], keys: list[Key]
+) -> tuple[list[tuple[CellResult, CellResult]], list[CellResult], list[CellResult]]:
+    """Pairs by the first key that finds a partner, and what remains on either side."""
+    pairs = []
+    for key in keys:
+        known: dict[tuple[Any, ...], list[CellResult]] = {}
+        for cell in right:
+            known.setdefault(key(cell), []).append(cell)
+        for cell in list(left):
+            partners = known.get(key(cell))
+            if partners:
+                partner = partners.pop(0)
+                pairs.append((cell, partner))
+                left = [c for c in left if c is not cell]
+                right = [c for c in right if c is not partner]
+    return pairs, left, right
+
+
+def _difference(a: CellResult, b: CellResult) -> dict[str, Any]:
+    said = _labels(a, b)
+    if a.manifest["control"] == "dose" or b.manifest["control"] == "dose":
+        return {**said, "reason": "a dose curve has no single value per case"}
+    if a.metric != b.metric or a.manifest["direction"] != b.manifest["direction"]:
+        return {**said, "reason": f"the protocols disagree: {a.metric} in a, {b.metric} in b"}
+    found = paired(_values(a), _values(b), a.manifest["direction"])
+    reason = "" if found.n else "no case has a value in both"
+    return {**said, "metric": a.metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
+
+
+def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
+    one, other = a.manifest, b.manifest
+    method = one["method"] if one["method"] == other["method"] else f"{one['method']} → {other['method']}"
+    shown = {name: one[name] for name in LABELS if name != "method"}
+    return {**shown, "method": method, "variant": one["variant"]}
+
+
+def _values(cell: CellResult) -> dict[str, float]:
+    return {row.case: row.value for row in cell.of(cell.metric) if isinstance(row.value, float | int)}
+
+
+def _alone(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:
+    wanted = f"no cell of {between[1 if side == 'a' else 0]} with this world, model and protocol" if between else ""
+    return {**_labels(cell, cell), "reason": wanted or f"only in {side}"}
+
+
+def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
+    """The comparison as aligned lines; negative differences mean that b is smaller."""
+    scored = [f for f in found if not f["reason"]]
+    places = decimals([f["mean"] for f in scored])
+    head = ["method", "protocol", "world", "b − a", "95 % interval", "better/worse/equal", "p", "only a/b"]
+    lines = [head, *([_line(f, places) for f in scored])]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    lines.insert(1, ["─" * w for w in widths])
+    body = ["  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
+    alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
+    closing = f"a = {a}, b = {b}; better and worse count cases for b; p by sign flips, not corrected for several lines"
+    return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
+
+
+def _pad(value: str, width: int, column: int) -> str:
+    return value.ljust(width) if column < 3 else value.rjust(width)
+
+
+def _line(found: dict[str, Any], places: int) -> list[str]:
+    wins = f"{found['better']}/{found['worse']}/{found['equal']}"
+    p = NONE if found["p"] is None else f"{found['p']:.2g}"
+    spread = bounds(found["lo"], found["hi"], places) or NONE
+    gap, alone = number(found["mean"], places), f"{found['only_a']}/{found['only_b']}"
+    method = f"{label(found['method'])} (control)" if found["control"] else label(found["method"])
+    world = " ".join(label(found[k]) for k in ("world", "model") if found[k])
+    return [method, label(found["protocol"]), world, gap, spread, wins, p, alone]
+
+
+def _name(found: dict[str, Any]) -> str:
+    return " × ".join(label(found[k]) for k in ("world", "model", "method", "protocol") if found[k])

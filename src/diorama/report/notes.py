@@ -1,0 +1,110 @@
+"""Footnotes: what has no value and why, notes carried by the rows, skipped pairs, the world's own truth, what is missing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from diorama.core.summary import summarise
+from diorama.report.sections import OF_THE_WORLD, Line, Section
+from diorama.report.shown import bounds, brief, count, label, number, printable
+from diorama.report.summary import Results
+
+#: Case names given per reason before the rest is only counted.
+NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Cases of one line that have no value, or carry a note, for the same reason."""
+
+    method: str
+    status: str
+    reason: str
+    cases: list[str]
+
+    @property
+    def named(self) -> str:
+        """The first cases by name, the rest as a number."""
+        rest = len(self.cases) - NAMED
+        return ", ".join(self.cases[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+    @property
+    def text(self) -> str:
+        """The footnote."""
+        said = f"{self.method}: {count(len(self.cases), 'case')} {self.status}" if self.status else self.method
+        noted = "" if self.status else f" (note on {count(len(self.cases), 'case')})"
+        return f"{said}{noted}: {self.reason or 'no reason was given'} ({self.named})"
+
+
+def failures(section: Section) -> list[Failure]:
+    """Everything without a value, by method, status and reason."""
+    return [f for line in _all(section) for f in _by_reason(line, ("error", "undefined", "excluded"))]
+
+
+def remarks(section: Section) -> list[Failure]:
+    """Notes that rows with a value carry."""
+    return [f for line in _all(section) for f in _by_reason(line, ("ok",))]
+
+
+def _all(section: Section) -> list[Line]:
+    return [*section.lines, *([section.dose] if section.dose else [])]
+
+
+def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
+    cases: dict[tuple[str, str], dict[str, None]] = {}
+    for row in line.cell.settled.rows:
+        if row.status in statuses and (row.reason or row.status != "ok"):
+            cases.setdefault((row.status, printable(row.reason)), {})[printable(row.case)] = None
+    return [Failure(line.name, "" if s == "ok" else s, reason, list(found)) for (s, reason), found in cases.items()]
+
+
+def world_notes(section: Section) -> list[str]:
+    """What the metrics of the world's own truth say, once per section: they are the same in every cell."""
+    names = [m for m in section.some.manifest["metrics"] if m.startswith(OF_THE_WORLD)]
+    return [text for m in names if (text := _world_note(section, m))]
+
+
+def _world_note(section: Section, metric: str) -> str:
+    cells = [line.cell for line in _all(section)]
+    rows = max((cell.of(metric) for cell in cells), key=lambda rows: sum(r.status == "ok" for r in rows))
+    found = summarise(row for row in rows if not isinstance(row.value, list))
+    if found.mean is None:
+        return ""
+    if metric != "truth_residual":
+        return f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
+    if found.mean < 1e-5:
+        return "The world's own truth explains its image exactly."
+    spread = "" if found.lo is None else f" ({100 * found.lo:.1f}–{100 * found.hi:.1f})"  # type: ignore[operator]
+    return f"The world's own truth explains its image up to {100 * found.mean:.1f} %{spread}."
+
+
+def incomplete(runs: Iterable[Results]) -> str:
+    """One line that says how much is missing, or an empty string."""
+    runs = list(runs)
+    missing, planned = sum(r.missing for r in runs), sum(r.planned for r in runs)
+    if not missing:
+        return ""
+    verb = "is" if missing == 1 else "are"
+    return f"incomplete: {missing:,} of {planned:,} cases {verb} missing; run the same command again"
+
+
+def skipped(runs: Iterable[Results]) -> list[str]:
+    """The pairs that make no sense, with reasons."""
+    pairs = [pair for run in runs for pair in run.skipped]
+    return list(dict.fromkeys(f"{_pair(p)}: {printable(p['reason'])}" for p in pairs))
+
+
+def _pair(pair: dict[str, str | None]) -> str:
+    return " × ".join(label(pair[k]) for k in ("world", "model", "method", "protocol") if pair.get(k))
+
+
+def chosen(line: Line) -> str:
+    """The grid points chosen for the cases of a line, most frequent first; the other ones are only counted.
+
+    One value of a parameter is shown as `threshold=0.1`, with `×15 of 16` when not all cases agree.
+    """
+    points = line.entry["chosen"]
+    if not points:
+        return ""
+    first = ", ".join(f"{name}={brief(value)}" for name, value in points[0]["point"].items())
+    total = sum(p["cases"] for p in points)
+    return first if len(points) == 1 else f"{first} ({points[0]['cases']} of {total})"

@@ -1,0 +1,149 @@
+"""The summary in plain words, the facts of a run, how to cite it: sentences built from rows and manifests."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from diorama.report.notes import failures
+from diorama.report.paired import paired
+from diorama.report.sections import Section
+from diorama.report.shown import bounds, count, label, listing, number, seconds
+from diorama.report.summary import Results
+from diorama.report.verdicts import verdicts
+
+
+def summary(section: Section) -> str:
+    """What was run in a section and what came out, in a few sentences."""
+    return " ".join(s for s in (_what(section), _best(section), _audit(section), _failed(section)) if s)
+
+
+def _what(section: Section) -> str:
+    where = f"{label(section.world)} with {label(section.model)}" if section.model else label(section.world)
+    who = count(len(section.methods), "method") if section.methods else "the controls alone"
+    verb = "was" if len(section.methods) == 1 else "were"
+    cases = max((line.cell.cases for line in section.lines), default=section.some.cases)
+    better = f"{section.direction} is better"
+    said = f"{who} {verb} judged by {section.protocol} on {where}, {count(cases, 'case')} each; {better}."
+    return said[0].upper() + said[1:]
+
+
+def _best(section: Section) -> str:
+    ranked = [line for line in section.methods if line.mean is not None]
+    if not ranked:
+        return "No method has a value." if section.methods else ""
+    best = ranked[0]
+    lo, hi = best.primary["lo"], best.primary["hi"]
+    sure = f" (95 % interval {section.show(lo)} to {section.show(hi)})" if lo is not None else ""
+    said = f"Best is {best.name} with a mean {section.metric} of {section.show(best.mean)}{sure}"
+    return f"{said}{_lead(section)}." if len(ranked) > 1 else f"{said}."
+
+
+def _lead(section: Section) -> str:
+    """How far the best is ahead of the next, over the cases that both have."""
+    best, second = [line for line in section.methods if line.mean is not None][:2]
+    gap = paired(second.values(), best.values(), section.direction)
+    if gap.mean is None or gap.lo is None or gap.hi is None or gap.p is None:
+        return f", followed by {second.name}"
+    wins = f"better on {gap.better} of {count(gap.n, 'shared case')}"
+    if gap.lo <= 0 <= gap.hi:
+        spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
+        return f", but it is not told apart from {second.name}: {spread}, {wins}"
+    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (sign-flip p = {gap.p:.2g})"
+
+
+def _audit(section: Section) -> str:
+    found = verdicts(section)
+    failed = [v for v in found if v.holds == "fails"]
+    if failed:
+        return f"Of {count(len(found), 'control')}, {len(failed)} failed: " + " ".join(v.text for v in failed)
+    if all(v.holds == "unknown" for v in found):
+        return found[0].text
+    return "All controls hold." if all(v.holds == "holds" for v in found) else "The controls that could be judged hold."
+
+
+def _failed(section: Section) -> str:
+    statuses: dict[str, int] = {}
+    for failure in failures(section):
+        statuses[failure.status] = statuses.get(failure.status, 0) + len(failure.cases)
+    if not statuses:
+        return "Every computed case has a value."
+    said = listing(f"{n:,} {_STATUS[status]}" for status, n in statuses.items())
+    return f"Without a value, and outside the means: {said}."
+
+
+_STATUS = {"error": "failed", "undefined": "undefined", "excluded": "excluded by the protocol"}
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """What was run, where and when, as names and values."""
+    run, cells = results.run, results.cells
+    spent = sum(row.seconds for cell in cells for row in cell.rows if row.metric == cell.metric)
+    found = [
+        ("cells", f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed"),
+        ("seeds", ", ".join(_unique(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
+        ("computing time", f"{seconds(spent)}, summed over cases"),
+        ("last row written", _last(results)),
+        ("diorama", str(run.get("diorama", "–"))),
+        ("python", str(run.get("python", "–"))),
+        ("libraries", ", ".join(_libraries(results)) or "–"),
+        ("machine", str(run.get("system", "–"))),
+    ]
+    return [("run", str(results.folder)), *found]
+
+
+def _unique(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _last(results: Results) -> str:
+    """When the newest row file was written: a fact of the folder, so that the same run gives the same report."""
+    times = [path.stat().st_mtime for c in results.cells for path in (c.folder / "rows").glob("*.jsonl")]
+    return f"{datetime.fromtimestamp(max(times), UTC):%Y-%m-%d %H:%M} UTC" if times else "–"
+
+
+def _libraries(results: Results) -> list[str]:
+    """The libraries that the cells' keys name, with their versions."""
+    found: dict[str, str] = {}
+    for cell in results.cells:
+        for part in cell.manifest.get("depends_on", {}).values():
+            found |= part.get("libraries", {}) if isinstance(part, dict) else {}
+    return [f"{name} {version}" for name, version in sorted(found.items())]
+
+
+def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
+    """Each protocol's reference, as it stands and as BibTeX."""
+    cites = {s.some.manifest["cite"]: s.some.manifest["protocol"] for s in found if s.some.manifest.get("cite")}
+    return [(text, bibtex(text, protocol)) for text, protocol in cites.items()]
+
+
+def bibtex(text: str, fallback: str) -> str:
+    """A reference `Authors: Title, Venue Year` as a BibTeX entry.
+
+    >>> print(bibtex("Doe, Roe: On birds, ICCV 2009", "birds"))
+    @misc{doe2009,
+      author = {Doe and Roe},
+      title = {On birds},
+      howpublished = {ICCV 2009},
+      year = {2009},
+    }
+    """
+    authors, _, rest = text.partition(": ")
+    title, _, venue = rest.rpartition(", ")
+    year = re.search(r"\b(19|20)\d\d\b", text)
+    if not title:
+        return f"@misc{{{_word(fallback)},\n  note = {{{text}}},\n}}"
+    fields = {"author": authors.replace(", ", " and "), "title": title, "howpublished": venue}
+    if year:
+        fields["year"] = year.group()
+    body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+    return f"@misc{{{_word(authors.split(',')[0])}{fields.get('year', '')},\n{body}}}"
+
+
+def _word(text: str) -> str:
+    return re.sub(r"\W+", "", text.split("(")[0]).lower() or "reference"
+
+
+def reproduce(results: Results) -> dict[str, Any]:
+    """The command that makes the run again, and its plan."""
+    return {"command": f"diorama run plan.toml -o {results.folder.name or 'run'}", "plan": results.plan}

@@ -1,0 +1,162 @@
+"""Sections: what a report compares with each other, the cells of one run, world, model and protocol, best first."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diorama.report.shown import bounds, decimals, label, number
+from diorama.report.summary import CellResult, Results, document
+
+#: Metrics with this prefix judge the world's own truth, not a method: they are said once, not shown in a column.
+OF_THE_WORLD = "truth_"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a table: a cell and its entry of the document."""
+
+    cell: CellResult
+    entry: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The method's label; a control is called by what it controls."""
+        return self.control or label(self.entry["method"])
+
+    @property
+    def control(self) -> str:
+        """What the cell controls, or an empty string."""
+        return self.entry["control"]
+
+    @property
+    def primary(self) -> dict[str, Any]:
+        """The summary of the protocol's first metric."""
+        return self.entry["summary"][self.cell.metric]
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the protocol's first metric."""
+        return self.primary["mean"]
+
+    @property
+    def seconds(self) -> float | None:
+        """Mean seconds per case, over the cases that were computed."""
+        done = self.cell.cases - self.cell.missing
+        return self.entry["seconds"] / done if done else None
+
+    def values(self, metric: str | None = None) -> dict[str, float]:
+        """The value of each case that has one."""
+        rows = self.cell.of(metric or self.cell.metric)
+        return {row.case: row.value for row in rows if isinstance(row.value, float | int)}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The lines of one table, best first, the oracle pinned to the top and chance to the bottom; the dose cell apart."""
+
+    run: str
+    world: str
+    model: str
+    protocol: str
+    lines: list[Line]
+    dose: Line | None
+
+    @property
+    def some(self) -> CellResult:
+        """Any cell: they share metrics, direction, range and reference."""
+        return self.lines[0].cell if self.lines else self.dose.cell  # type: ignore[union-attr]
+
+    @property
+    def metric(self) -> str:
+        """The protocol's first metric."""
+        return self.some.metric
+
+    @property
+    def others(self) -> list[str]:
+        """The other metrics that judge methods."""
+        return [m for m in self.some.manifest["metrics"][1:] if not m.startswith(OF_THE_WORLD)]
+
+    @property
+    def direction(self) -> str:
+        """`lower` or `higher`: which values are better."""
+        return self.some.manifest["direction"]
+
+    @property
+    def methods(self) -> list[Line]:
+        """The lines that are not controls."""
+        return [line for line in self.lines if not line.control]
+
+    def control(self, name: str) -> Line | None:
+        """The line of a control."""
+        return next((line for line in self.lines if line.control == name), None)
+
+    @property
+    def title(self) -> str:
+        """World, model and protocol in one line, with the run's name where there are several."""
+        parts = [self.run, label(self.world), label(self.model), self.protocol]
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def places(self) -> int:
+        """Decimals of the first metric, the same for all lines and the curve."""
+        curve = self.dose.entry["curve"].get(self.metric, []) if self.dose else []
+        return decimals([line.mean for line in self.lines] + [point["mean"] for point in curve])
+
+    def show(self, value: float | None) -> str:
+        """A value of the first metric."""
+        return number(value, self.places)
+
+    def score(self, line: Line) -> str:
+        """Mean and interval of a line."""
+        return f"{self.show(line.mean)} {bounds(line.primary['lo'], line.primary['hi'], self.places)}".strip()
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether `a` is better than `b`, by more than rounding."""
+        gain = b - a if self.direction == "lower" else a - b
+        return gain > 1e-9 * max(abs(a), abs(b), 1e-6)
+
+
+def name_runs(results: list[Results]) -> dict[str, Results]:
+    """Runs by a name that tells them apart: the folder's, with as many parents as that takes; one run has none."""
+    if len(results) == 1:
+        return {"": results[0]}
+    folders = [r.folder.resolve() for r in results]
+    depth = 1
+    while len({_tail(f, depth) for f in folders}) < len(set(folders)):
+        depth += 1
+    return {_tail(f, depth): r for f, r in zip(folders, results, strict=True)}
+
+
+def _tail(folder: Path, depth: int) -> str:
+    return "/".join(folder.parts[-depth:])
+
+
+def sections(runs: dict[str, Results]) -> list[Section]:
+    """The sections of all runs, in the order of their plans."""
+    return [section for run, results in runs.items() for section in _sections(run, results)]
+
+
+def _sections(run: str, results: Results) -> list[Section]:
+    groups: dict[tuple[str, str, str], list[Line]] = {}
+    for cell, entry in zip(results.cells, document(results)["cells"], strict=True):
+        key = entry["world"], entry["model"] or "", _protocol(entry)
+        groups.setdefault(key, []).append(Line(cell, entry))
+    return [_section(run, key, lines) for key, lines in groups.items()]
+
+
+def _protocol(entry: dict[str, Any]) -> str:
+    name, variant = label(entry["protocol"]), entry["variant"]
+    return name if variant is None or str(variant) in name else f"{name} ({variant})"
+
+
+def _section(run: str, key: tuple[str, str, str], lines: list[Line]) -> Section:
+    dose = next((line for line in lines if line.control == "dose"), None)
+    scored = [line for line in lines if line.control != "dose"]
+    sign = 1 if lines[0].cell.manifest["direction"] == "lower" else -1
+    scored.sort(key=lambda line: _order(line, sign))
+    return Section(run, *key, scored, dose)
+
+
+def _order(line: Line, sign: int) -> tuple[int, bool, float]:
+    pinned = {"oracle": 0, "": 1, "random": 2}[line.control]
+    return pinned, line.mean is None, sign * (line.mean or 0.0)

@@ -1,0 +1,187 @@
+"""Verdicts: whether a protocol's controls hold, so that a reader knows how far to trust its numbers."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from diorama.core.summary import interval
+from diorama.report.paired import paired
+from diorama.report.sections import Line, Section
+from diorama.report.shown import brief, count, listing
+
+Holds = Literal["holds", "fails", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One control: whether it holds, and one sentence that says why."""
+
+    control: str
+    holds: Holds
+    text: str
+
+
+def verdicts(section: Section) -> list[Verdict]:
+    """What the controls of a section say; one line when none were run."""
+    found = [*_oracle(section), *_chance(section), *_dose(section)]
+    return found or [Verdict("controls", "unknown", "No controls were run: add --controls to the same command.")]
+
+
+def _oracle(section: Section) -> list[Verdict]:
+    line = section.control("oracle")
+    if line is None:
+        return []
+    if line.mean is None:
+        return [Verdict("oracle", "unknown", f"The oracle has no value: {why(line)}.")]
+    above = [m for m in section.methods if m.mean is not None and section.better(m.mean, line.mean)]
+    score = section.score(line)
+    if above:
+        names = listing(f"{m.name} ({section.show(m.mean)})" for m in above)
+        return [Verdict("oracle", "fails", f"The true answer scores {score}, and {names} scores better than the truth.")]
+    best = section.some.manifest["range"][0 if section.direction == "lower" else 1]
+    short = "" if abs(line.mean - best) < 1e-6 else f" It does not reach the ideal value {brief(float(best))}."
+    return [Verdict("oracle", "holds", f"The true answer scores {score}, and no method scores better.{short}")]
+
+
+def why(line: Line) -> str:
+    """Why a line has no mean."""
+    reasons = dict.fromkeys(row.reason for row in line.cell.of(line.cell.metric) if row.status != "ok")
+    return "; ".join(reasons) or "no case has been computed"
+
+
+def _chance(section: Section) -> list[Verdict]:
+    line = section.control("random")
+    if line is None:
+        return []
+    if line.mean is None:
+        return [Verdict("random", "unknown", f"The random answer has no value: {why(line)}.")]
+    scored = [m for m in section.methods if m.mean is not None]
+    score = f"Chance scores {section.score(line)}"
+    if not scored:
+        return [Verdict("random", "unknown", f"{score}; there is no method to compare it with.")]
+    level = [m for m in scored if not better_than_chance(section, m, line)]
+    if not level:
+        return [Verdict("random", "holds", f"{score}; every method is reliably better, paired over cases.")]
+    names = listing(f"{m.name} ({section.score(m)})" for m in level)
+    return [Verdict("random", "fails", f"{score}. Not reliably better than chance: {names}.")]
+
+
+def better_than_chance(section: Section, method: Line, random: Line) -> bool:
+    """Whether the 95 % interval of the paired difference lies on the good side of 0; of the mean, for a single case."""
+    gap = paired(random.values(), method.values(), section.direction)
+    worst = gap.hi if section.direction == "lower" else gap.lo
+    worst = gap.mean if worst is None else worst
+    return worst is not None and (worst < 0 if section.direction == "lower" else worst > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A dose–response curve of the protocol's first metric, with the doses that have a mean."""
+
+    doses: list[float]
+    points: list[dict[str, Any]]
+    columns: list[dict[str, float]]
+
+    @property
+    def means(self) -> list[float]:
+        """The mean at every dose."""
+        return [point["mean"] for point in self.points]
+
+
+def dose_curve(section: Section) -> Curve | None:
+    """The section's curve in the order of the doses, or nothing where fewer than two doses have a value."""
+    if section.dose is None or section.metric not in section.dose.entry["curve"]:
+        return None
+    rows = [row for row in section.dose.cell.of(section.metric) if isinstance(row.value, list)]
+    points = section.dose.entry["curve"][section.metric]
+    columns = [{row.case: row.value[i] for row in rows} for i in range(len(points))]  # type: ignore[index]
+    order = sorted(zip(section.dose.entry["doses"], points, columns, strict=True), key=lambda item: item[0])
+    kept = [item for item in order if item[1]["mean"] is not None]
+    return Curve([k[0] for k in kept], [k[1] for k in kept], [k[2] for k in kept]) if len(kept) > 1 else None
+
+
+def _dose(section: Section) -> list[Verdict]:
+    if section.dose is None:
+        return []
+    curve = dose_curve(section)
+    if curve is None:
+        return [Verdict("dose", "unknown", f"The dose–response curve has no values: {why(section.dose)}.")]
+    return [_monotone(section, curve), _separates(section, curve)]
+
+
+def _monotone(section: Section, curve: Curve) -> Verdict:
+    """Every larger dose of error must score worse than the one before."""
+    turns = []
+    for i in range(len(curve.doses) - 1):
+        a, b = curve.means[i], curve.means[i + 1]
+        if section.better(b, a):
+            sure = "" if _certain(curve, i) else ", within the noise between cases"
+            turns.append(f"at dose {brief(curve.doses[i + 1])} ({section.show(a)} → {section.show(b)}{sure})")
+    if turns:
+        return Verdict("dose", "fails", f"Not monotone: a larger error scores better {listing(turns)}.")
+    flat = [brief(d) for d, a, b in _steps(curve) if not section.better(a, b)]
+    still = f" It does not move at dose {listing(flat)}." if flat else ""
+    ends = f"{section.show(curve.means[0])} at dose {brief(curve.doses[0])}, {section.show(curve.means[-1])} at dose"
+    return Verdict("dose", "holds", f"Monotone: the score worsens with the dose, {ends} {brief(curve.doses[-1])}.{still}")
+
+
+def _steps(curve: Curve) -> list[tuple[float, float, float]]:
+    return list(zip(curve.doses[1:], curve.means[:-1], curve.means[1:], strict=True))
+
+
+def _certain(curve: Curve, i: int) -> bool:
+    """Whether the step from dose i to the next has the same sign over the whole interval of paired differences."""
+    import numpy as np
+
+    a, b = curve.columns[i], curve.columns[i + 1]
+    gaps = np.array([b[case] - a[case] for case in a if case in b], float)
+    if len(gaps) < 2:
+        return True
+    lo, hi = interval(gaps)
+    return lo > 0 or hi < 0
+
+
+def _separates(section: Section, curve: Curve) -> Verdict:
+    """The smallest dose whose interval no longer overlaps that of the smallest dose."""
+    first = curve.points[0]
+    if first["lo"] is None:
+        return Verdict("sensitivity", "unknown", "With a single case there are no intervals that could separate.")
+    name = section.some.manifest["dose_name"]
+    meaning = f" ({name})" if name else ""
+    for dose, seen in zip(curve.doses[1:], curve.points[1:], strict=True):
+        apart = seen["lo"] > first["hi"] if section.direction == "lower" else seen["hi"] < first["lo"]
+        if seen["lo"] is not None and apart:
+            text = f"The smallest dose told apart from {brief(curve.doses[0])} is {brief(dose)}{meaning}."
+            return Verdict("sensitivity", "holds", text)
+    text = f"No dose is told apart from {brief(curve.doses[0])}{meaning}: with {count(first['n_ok'], 'case')} this"
+    return Verdict("sensitivity", "fails", f"{text} metric cannot tell a small error from none.")
+
+
+def equivalent_dose(curve: Curve, value: float, direction: str) -> float | None:
+    """The smallest dose at which the curve reaches a value, interpolated; nothing where it never does.
+
+    >>> curve = Curve([0.0, 1.0], [{"mean": 0.0}, {"mean": 4.0}], [{}, {}])
+    >>> equivalent_dose(curve, 1.0, "lower"), equivalent_dose(curve, 5.0, "lower")
+    (0.25, None)
+    """
+    sign = 1 if direction == "lower" else -1
+    means, wanted = [sign * m for m in curve.means], sign * value
+    if wanted <= means[0]:
+        return curve.doses[0]
+    for i in range(len(means) - 1):
+        if means[i] <= wanted <= means[i + 1] and means[i + 1] > means[i]:
+            share = (wanted - means[i]) / (means[i + 1] - means[i])
+            return curve.doses[i] + share * (curve.doses[i + 1] - curve.doses[i])
+    return None
+
+
+def like_doses(section: Section) -> dict[str, str]:
+    """For each method the dose it scores like, in words of two or three characters: `0.57` or `> 1`."""
+    curve = dose_curve(section)
+    if curve is None:
+        return {}
+    found = {}
+    for line in section.methods:
+        if line.mean is not None:
+            dose = equivalent_dose(curve, line.mean, section.direction)
+            found[line.entry["key"]] = f"> {brief(curve.doses[-1])}" if dose is None else f"{dose:.2f}"
+    return found

@@ -1,0 +1,59 @@
+"""Writing a report: one or several run directories in, one file or text out."""
+
+import os
+import shutil
+from pathlib import Path
+
+from diorama.core.errors import InputError, did_you_mean
+from diorama.report.sections import name_runs
+from diorama.report.summary import Results, read_results
+from diorama.report.tables import TEXTS, Runs, text, write_parquet
+
+FORMATS = ("html", "md", "tex", "csv", "json", "parquet", "text")
+
+
+def write_report(folders: list[Path], out: Path | None = None, format: str = "html") -> Path | str:
+    """The report of some runs. HTML and Parquet become a file, by default in the first run's folder.
+
+    The other formats are returned as text, or written where `out` is given; then the path is returned.
+    """
+    if format not in FORMATS:
+        raise InputError(f"unknown format {format!r}; {did_you_mean(format, list(FORMATS))}")
+    runs = name_runs(_read(folders))
+    if format in TEXTS and out is None:
+        return text(runs, shutil.get_terminal_size((120, 40)).columns) if format == "text" else TEXTS[format](runs)
+    path = out or folders[0] / f"report.{format}"
+    try:
+        _write(runs, path, format)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}; choose another place with -o") from error
+    return path
+
+
+def _read(folders: list[Path]) -> list[Results]:
+    if not folders:
+        raise InputError("no run was named: give the directory of at least one run")
+    return [read_results(folder) for folder in {folder.resolve(): folder for folder in folders}.values()]
+
+
+def _write(runs: Runs, path: Path, format: str) -> None:
+    """Write beside the place and move there, so that a failure never leaves half a report."""
+    if path.is_dir():
+        raise IsADirectoryError(21, "it is a directory")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if format == "parquet":
+            write_parquet(runs, temporary)
+        else:
+            temporary.write_text(_text(runs, format), encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _text(runs: Runs, format: str) -> str:
+    if format != "html":
+        return TEXTS[format](runs)
+    from diorama.report.html import html
+
+    return html(runs)
