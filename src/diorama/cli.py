@@ -257,11 +257,14 @@ def report(runs: tuple[Path, ...], out: Path | None, form: str) -> None:
 @click.option("--json", "as_json", is_flag=True)
 def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bool) -> None:
     """Compare RUN_A with RUN_B case by case, or two methods of one run with --between."""
-    from diorama.report.compare import compare_runs
+    from diorama.report import compare as comparison
+    from diorama.report.summary import read_results
 
     if len(runs) != (1 if between else 2):
         raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
-    print(compare_runs(list(runs), between, as_json))
+    found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
+    names = between or (str(runs[0]), str(runs[1]))
+    print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")
 
 
 @cli.command()

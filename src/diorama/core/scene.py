@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,14 @@ def rng(*parts: Any) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=int(digest(list(parts)), 16)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scene:
     """One scene of a world. `params` holds JSON only and leaves nothing to chance: rendering is a function of it."""
 
     world: str
     params: dict[str, Any]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The scene's content digest."""
         return digest([self.world, self.params])

@@ -113,11 +113,9 @@ def do_is_local(world: Any) -> str:
 
 
 def _same(a: Frame, b: Frame) -> bool:
-    arrays = [
-        (a.image, b.image),
-        *((a.truth[k], b.truth.get(k)) for k in a.truth if isinstance(a.truth[k], np.ndarray)),
-    ]
-    return a.truth.keys() == b.truth.keys() and all(np.array_equal(x, y) for x, y in arrays)
+    if a.truth.keys() != b.truth.keys() or not np.array_equal(a.image, b.image):
+        return False
+    return all(np.array_equal(a.truth[k], b.truth[k]) for k in a.truth if isinstance(a.truth[k], np.ndarray))
 
 
 CHECKS: tuple[Callable[[Any], str], ...] = (
