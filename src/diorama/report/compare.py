@@ -110,7 +110,9 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     lines = [head, *([_line(f, places) for f in scored])]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     lines.insert(1, ["─" * w for w in widths])
-    body = ["  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
+    body = [
+        "  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines
+    ]
     alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
     closing = f"a = {a}, b = {b}; better and worse count cases for b; p by sign flips, not corrected for several lines"
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"

@@ -122,7 +122,7 @@ def _near(value: float | None, curve: Curve, section: Section) -> bool:
 def _padded(lo: float, hi: float) -> tuple[float, float]:
     """A little more than the values; zero is kept as an end where it is near."""
     room = (hi - lo) * 0.06 or abs(hi) * 0.1 or 1.0
-    return (0.0 if 0 <= lo < 4 * room else lo - room), (0.0 if -4 * room < hi <= 0 else hi + room)
+    return (0.0 if 0 <= lo < 4 * room else lo - room), (0.0 if lo < 0 and -4 * room < hi <= 0 else hi + room)
 
 
 def _frame(x: Axis, y: Axis, up: str, along: str) -> list[str]:
@@ -187,7 +187,9 @@ def methods_figure(section: Section) -> str:
     methods = [line for line in lines if not line.control]
     if not methods:
         return ""
-    within = [v for line in methods for v in _extent(line)] + [line.mean or 0.0 for line in lines if line.control == "oracle"]
+    within = [v for line in methods for v in _extent(line)] + [
+        line.mean or 0.0 for line in lines if line.control == "oracle"
+    ]
     lo, hi = _padded(min(within), max(within))
     left, step = 190.0, 30.0
     height = 30 + step * len(lines) + 46
@@ -196,7 +198,9 @@ def methods_figure(section: Section) -> str:
     for tick in x.ticks(6):
         parts.append(_line(x(tick), 22, x(tick), height - 46, "grid"))
         parts.append(_text(x(tick), height - 28, _tick(tick, x), "tick", "middle"))
-    parts.append(_text((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle"))
+    parts.append(
+        _text((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle")
+    )
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
     said = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
@@ -214,7 +218,11 @@ def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list
     parts = [_text(x.start - 14, y + 4, _shorten(name, 24), "label", "end")]
     value = _text(x.end + 64, y + 4, section.show(mean), "tick", "end")
     if not x.lo <= mean <= x.hi:
-        arrow = _text(x.end, y + 4, "off the scale →", "tick", "end") if mean > x.hi else _text(x.start, y + 4, "← off the scale", "tick")
+        arrow = (
+            _text(x.end, y + 4, "off the scale →", "tick", "end")
+            if mean > x.hi
+            else _text(x.start, y + 4, "← off the scale", "tick")
+        )
         return [*parts, arrow, value]
     inside = [v for v in line.values().values() if x.lo <= v <= x.hi]
     parts += [f'<circle cx="{x(v):.1f}" cy="{y:.1f}" r="3" class="case {style}"/>' for v in inside[:400]]

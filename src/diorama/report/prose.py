@@ -80,7 +80,10 @@ def facts(results: Results) -> list[tuple[str, str]]:
     run, cells = results.run, results.cells
     spent = sum(row.seconds for cell in cells for row in cell.rows if row.metric == cell.metric)
     found = [
-        ("cells", f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed"),
+        (
+            "cells",
+            f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed",
+        ),
         ("seeds", ", ".join(_unique(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
         ("computing time", f"{seconds(spent)}, summed over cases"),
         ("last row written", _last(results)),
@@ -141,7 +144,7 @@ def bibtex(text: str, fallback: str) -> str:
 
 
 def _word(text: str) -> str:
-    return re.sub(r"\W+", "", text.split("(")[0]).lower() or "reference"
+    return re.sub(r"\W+", "", text.split("(", maxsplit=1)[0]).lower() or "reference"
 
 
 def reproduce(results: Results) -> dict[str, Any]:

@@ -129,7 +129,9 @@ def tables(runs: Runs) -> list[Table]:
     groups: dict[tuple[Any, ...], list[Section]] = {}
     for section in sections(runs):
         if section.lines:
-            groups.setdefault((section.protocol, section.metric, section.direction, *section.others), []).append(section)
+            groups.setdefault((section.protocol, section.metric, section.direction, *section.others), []).append(
+                section
+            )
     return [table(group) for group in groups.values()]
 
 
@@ -184,7 +186,10 @@ def _markdown_table(shown: Table) -> str:
 
     rule = row(["---:" if c.numeric else ":---" for c in shown.columns])
     body = [row([_md(t) for t in r]) for r in shown.rows]
-    body = [f"{line[:2]}*{line[2:].replace(' |', '* |', 1)}" if c else line for line, c in zip(body, shown.controls, strict=True)]
+    body = [
+        f"{line[:2]}*{line[2:].replace(' |', '* |', 1)}" if c else line
+        for line, c in zip(body, shown.controls, strict=True)
+    ]
     notes = [f"{i}. {_md(note)}" for i, note in enumerate(shown.notes, 1)]
     head = row([_md(c.head) for c in shown.columns])
     return "\n".join([f"**{_md(shown.caption)}**", "", head, rule, *body, "", *notes])

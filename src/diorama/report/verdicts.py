@@ -36,7 +36,9 @@ def _oracle(section: Section) -> list[Verdict]:
     score = section.score(line)
     if above:
         names = listing(f"{m.name} ({section.show(m.mean)})" for m in above)
-        return [Verdict("oracle", "fails", f"The true answer scores {score}, and {names} scores better than the truth.")]
+        return [
+            Verdict("oracle", "fails", f"The true answer scores {score}, and {names} scores better than the truth.")
+        ]
     best = section.some.manifest["range"][0 if section.direction == "lower" else 1]
     short = "" if abs(line.mean - best) < 1e-6 else f" It does not reach the ideal value {brief(float(best))}."
     return [Verdict("oracle", "holds", f"The true answer scores {score}, and no method scores better.{short}")]
@@ -121,7 +123,9 @@ def _monotone(section: Section, curve: Curve) -> Verdict:
     flat = [brief(d) for d, a, b in _steps(curve) if not section.better(a, b)]
     still = f" It does not move at dose {listing(flat)}." if flat else ""
     ends = f"{section.show(curve.means[0])} at dose {brief(curve.doses[0])}, {section.show(curve.means[-1])} at dose"
-    return Verdict("dose", "holds", f"Monotone: the score worsens with the dose, {ends} {brief(curve.doses[-1])}.{still}")
+    return Verdict(
+        "dose", "holds", f"Monotone: the score worsens with the dose, {ends} {brief(curve.doses[-1])}.{still}"
+    )
 
 
 def _steps(curve: Curve) -> list[tuple[float, float, float]]:
