@@ -139,7 +139,7 @@ def test_narrow_text_leaves_columns_out_and_says_so(run: Path, monkeypatch: pyte
 
 def test_a_column_is_never_dropped_to_nothing(run: Path) -> None:
     (whole,) = tables({"": read_results(run)})
-    assert [c.head for c in fit(whole, 5).columns] == ["method", "err ↓", "95 % interval"]
+    assert [c.head for c in fit(whole, 5).columns] == ["method", "err ↓", "95 % interval", "ok/undef/excl/err"]
 
 
 def test_markdown_and_tex(run: Path) -> None:
@@ -417,6 +417,19 @@ def test_page_stays_below_its_limit_and_says_what_is_left_out(run: Path) -> None
     assert f"{8 - shown} more picture" in page
     assert "good on dog" in page  # both methods keep their worst case
     assert "poor on cat" in page
+
+
+def test_a_tight_limit_costs_the_tables_of_cases_and_then_the_figures(run: Path) -> None:
+    results = {"": read_results(run)}
+    whole = len(html(results).encode())
+    without_cases = html(results, 2 * whole - 2)
+    assert 'class="heat' not in without_cases
+    assert "The tables of every case were left out" in without_cases
+    assert "<svg" in without_cases
+    bare = html(results, 1000)
+    assert "<svg" not in bare
+    assert "poor" in bare
+    parsed(bare)
 
 
 def test_several_runs_are_labelled(run: Path, tmp_path: Path) -> None:

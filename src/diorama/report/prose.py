@@ -8,7 +8,7 @@ from typing import Any
 from diorama.report.notes import failures
 from diorama.report.paired import paired
 from diorama.report.sections import Section
-from diorama.report.shown import bounds, count, label, listing, number, seconds
+from diorama.report.shown import bounds, chance, count, label, listing, number, seconds
 from diorama.report.summary import Results
 from diorama.report.verdicts import verdicts
 
@@ -49,7 +49,7 @@ def _lead(section: Section) -> str:
     if gap.lo <= 0 <= gap.hi:
         spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
         return f", but it is not told apart from {second.name}: {spread}, {wins}"
-    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (sign-flip p = {gap.p:.2g})"
+    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (sign-flip p {chance(gap.p)})"
 
 
 def _audit(section: Section) -> str:
