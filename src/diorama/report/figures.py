@@ -122,7 +122,7 @@ def _near(value: float | None, curve: Curve, section: Section) -> bool:
 def _padded(lo: float, hi: float) -> tuple[float, float]:
     """A little more than the values; zero is kept as an end where it is near."""
     room = (hi - lo) * 0.06 or abs(hi) * 0.1 or 1.0
-    return (0.0 if 0 <= lo < 4 * room else lo - room), (0.0 if -4 * room < hi <= 0 else hi + room)
+    return (0.0 if 0 <= lo < 4 * room else lo - room), (0.0 if lo < 0 and -4 * room < hi <= 0 else hi + room)
 
 
 def _frame(x: Axis, y: Axis, up: str, along: str) -> list[str]:
@@ -212,6 +212,18 @@ def _extent(line: Line) -> list[float]:
     return [v for v in bounds if v is not None]
 
 
+def sample(values: list[float], most: int = 80) -> list[float]:
+    """At most so many of the values, evenly spread over their ranks, the extremes included.
+
+    >>> sample([5.0, 1.0, 3.0, 2.0, 4.0], 3)
+    [1.0, 3.0, 5.0]
+    """
+    if len(values) <= most:
+        return values
+    ordered = sorted(values)
+    return [ordered[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
+
+
 def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list[str]:
     mean = line.mean or 0.0
     name = f"{line.name} (control)" if line.control else line.name
@@ -224,8 +236,10 @@ def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list
             else _text(x.start, y + 4, "← off the scale", "tick")
         )
         return [*parts, arrow, value]
-    inside = [v for v in line.values().values() if x.lo <= v <= x.hi]
-    parts += [f'<circle cx="{x(v):.1f}" cy="{y:.1f}" r="3" class="case {style}"/>' for v in inside[:400]]
+    inside = sample([v for v in line.values().values() if x.lo <= v <= x.hi])
+    shift = [0.0] if len(inside) <= 24 else [-6.0, 3.0, -3.0, 6.0, 0.0]  # many cases would hide each other on one line
+    for i, v in enumerate(inside):
+        parts.append(f'<circle cx="{x(v):.1f}" cy="{y + shift[i % len(shift)]:.1f}" r="3" class="case {style}"/>')
     if line.primary["lo"] is not None:
         ends = [min(max(v, x.lo), x.hi) for v in (line.primary["lo"], line.primary["hi"])]
         parts.append(_line(x(ends[0]), y, x(ends[1]), y, f"bar {style}"))

@@ -17,7 +17,7 @@ from diorama.report.tables import Table, table
 from diorama.report.verdicts import Verdict, verdicts
 
 LIMIT = 3_000_000
-#: Beyond this size the tables of every case are left out, to leave room for pictures.
+#: Beyond this size the tables of every case are left out, then the figures, to leave room for pictures.
 ROOMY = 1_500_000
 
 
@@ -41,23 +41,27 @@ class Part:
 def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
     """The whole page. The pictures get what the rest leaves of the limit, the worst cases first."""
     found = sections(runs)
-    context = _context(runs, found)
-    bare = _render({**context, "gallery": Gallery({}, 0)})
-    if len(bare.encode()) > min(ROOMY, limit // 2):
-        context["parts"] = [_part(i, section, False) for i, section in enumerate(found)]
-        bare = _render({**context, "gallery": Gallery({}, 0)})
+    for detail in (2, 1, 0):
+        context = _context(runs, found, detail)
+        bare = len(_render({**context, "gallery": Gallery({}, 0)}).encode())
+        if bare <= min(ROOMY, limit // 2):
+            break
     slack = 2_000 + 200 * sum(len(section.lines) for section in found)
-    return _render({**context, "gallery": select(found, limit - slack - len(bare.encode()))})
+    return _render({**context, "gallery": select(found, limit - slack - bare)})
 
 
-def _context(runs: dict[str, Results], found: list[Section]) -> dict[str, Any]:
+_LEFT_OUT = {2: "", 1: "The tables of every case were", 0: "The figures and the tables of every case were"}
+
+
+def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dict[str, Any]:
     return {
         "title": _title(found),
-        "parts": [_part(i, section, True) for i, section in enumerate(found)],
+        "parts": [_part(i, section, detail) for i, section in enumerate(found)],
         "incomplete": incomplete(runs.values()),
         "skipped": skipped(runs.values()),
         "runs": [(name, facts(results), reproduce(results)) for name, results in runs.items()],
         "citations": citations(found),
+        "left_out": _LEFT_OUT[detail],
         "limit": f"{LIMIT / 1e6:.0f} MB",
     }
 
@@ -69,7 +73,7 @@ def _title(found: list[Section]) -> str:
     return f"{', '.join(protocols)} on {', '.join(worlds)}" if found else "An empty run"
 
 
-def _part(index: int, section: Section, every_case: bool) -> Part:
+def _part(index: int, section: Section, detail: int) -> Part:
     return Part(
         id=f"s{index + 1}",
         section=section,
@@ -79,9 +83,9 @@ def _part(index: int, section: Section, every_case: bool) -> Part:
         notes=world_notes(section),
         failures=failures(section),
         remarks=remarks(section),
-        methods=Markup(methods_figure(section)),
-        dose=Markup(dose_figure(section)),
-        heat=heat(section) if every_case else None,
+        methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write
+        dose=Markup(dose_figure(section) if detail else ""),
+        heat=heat(section) if detail == 2 else None,
     )
 
 

@@ -1,5 +1,6 @@
 """Two methods on the same cases: mean difference with an interval, who wins how often, and a sign-flip test."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,15 +58,20 @@ def sign_flip(gaps: np.ndarray) -> float | None:
     """
     if not len(gaps):
         return None
-    seen = abs(gaps.sum())
-    sums = np.abs(_signs(len(gaps)) @ gaps)
-    beyond = int((sums >= seen * (1 - 1e-12)).sum())
+    seen, tried, beyond = abs(gaps.sum()), 0, 0
+    for signs in _signs(len(gaps)):
+        beyond += int((np.abs(signs @ gaps) >= seen * (1 - 1e-12)).sum())
+        tried += len(signs)
     if len(gaps) <= EXACT:
-        return beyond / len(sums)
-    return (beyond + 1) / (len(sums) + 1)  # the observed signs are one of the possible ones
+        return beyond / tried
+    return (beyond + 1) / (tried + 1)  # the observed signs are one of the possible ones
 
 
-def _signs(n: int) -> np.ndarray:
-    if n > EXACT:
-        return rng("sign-flip", n).integers(0, 2, (DRAWS, n)) * 2.0 - 1.0
-    return (np.arange(2**n)[:, None] >> np.arange(n) & 1) * 2.0 - 1.0
+def _signs(n: int) -> Iterator[np.ndarray]:
+    """Rows of signs, a thousand at a time where they are drawn: thousands of cases fit into memory."""
+    if n <= EXACT:
+        yield (np.arange(2**n)[:, None] >> np.arange(n) & 1) * 2.0 - 1.0
+        return
+    draw = rng("sign-flip", n)
+    for _ in range(DRAWS // 1000):
+        yield draw.integers(0, 2, (1000, n)) * 2.0 - 1.0

@@ -1,6 +1,5 @@
 """The summary in plain words, the facts of a run, how to cite it: sentences built from rows and manifests."""
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from diorama.report.notes import failures
 from diorama.report.paired import paired
 from diorama.report.sections import Section
-from diorama.report.shown import bounds, count, label, listing, number, seconds
+from diorama.report.shown import bounds, chance, count, label, listing, number, seconds
 from diorama.report.summary import Results
 from diorama.report.verdicts import verdicts
 
@@ -49,7 +48,7 @@ def _lead(section: Section) -> str:
     if gap.lo <= 0 <= gap.hi:
         spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
         return f", but it is not told apart from {second.name}: {spread}, {wins}"
-    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (sign-flip p = {gap.p:.2g})"
+    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (sign-flip p {chance(gap.p)})"
 
 
 def _audit(section: Section) -> str:
@@ -115,36 +114,12 @@ def _libraries(results: Results) -> list[str]:
 
 
 def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
-    """Each protocol's reference, as it stands and as BibTeX."""
-    cites = {s.some.manifest["cite"]: s.some.manifest["protocol"] for s in found if s.some.manifest.get("cite")}
-    return [(text, bibtex(text, protocol)) for text, protocol in cites.items()]
-
-
-def bibtex(text: str, fallback: str) -> str:
-    """A reference `Authors: Title, Venue Year` as a BibTeX entry.
-
-    >>> print(bibtex("Doe, Roe: On birds, ICCV 2009", "birds"))
-    @misc{doe2009,
-      author = {Doe and Roe},
-      title = {On birds},
-      howpublished = {ICCV 2009},
-      year = {2009},
-    }
-    """
-    authors, _, rest = text.partition(": ")
-    title, _, venue = rest.rpartition(", ")
-    year = re.search(r"\b(19|20)\d\d\b", text)
-    if not title:
-        return f"@misc{{{_word(fallback)},\n  note = {{{text}}},\n}}"
-    fields = {"author": authors.replace(", ", " and "), "title": title, "howpublished": venue}
-    if year:
-        fields["year"] = year.group()
-    body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
-    return f"@misc{{{_word(authors.split(',')[0])}{fields.get('year', '')},\n{body}}}"
-
-
-def _word(text: str) -> str:
-    return re.sub(r"\W+", "", text.split("(", maxsplit=1)[0]).lower() or "reference"
+    """The references of everything that was run, each as text and as BibTeX where that is known."""
+    cited: dict[str, str] = {}
+    for section in found:
+        for line in section.lines:
+            cited |= dict(zip(line.cell.manifest.get("cite", []), line.cell.manifest.get("bibtex", []), strict=False))
+    return list(cited.items())
 
 
 def reproduce(results: Results) -> dict[str, Any]:

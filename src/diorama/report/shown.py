@@ -112,3 +112,12 @@ def listing(names: Iterable[str]) -> str:
     """
     names = list(names)
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else ""
+
+
+def chance(p: float) -> str:
+    """A probability with its sign of comparison.
+
+    >>> chance(0.0044), chance(0.00003)
+    ('= 0.0044', '< 0.001')
+    """
+    return f"= {p:.2g}" if p >= 0.001 else "< 0.001"

@@ -81,7 +81,7 @@ def _scores(group: list[Section], pairs: list[tuple[Section, Line]], better: str
         Column("method", [name(line) for line in lines], 9, numeric=False),
         Column(f"{group[0].metric} {better}", [s.show(line.mean) for s, line in pairs], 9),
         Column("95 % interval", [bounds(line.primary["lo"], line.primary["hi"], s.places) for s, line in pairs], 8),
-        Column("n ok/undef/excl/err", [counts(line) for line in lines], 7),
+        Column("ok/undef/excl/err", [counts(line) for line in lines], 9),
         Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5),
         Column("published", [_published(s, line) for s, line in pairs], 6),
         *[_metric(m, lines) for m in group[0].others],
@@ -117,11 +117,17 @@ def _metric(metric: str, lines: list[Line]) -> Column:
 def _notes(group: list[Section]) -> list[str]:
     notes: list[str] = []
     for section in group:
-        prefix = f"{section.title}: " if len(group) > 1 else ""
+        prefix = f"{_place(section, group)}: " if len(group) > 1 else ""
         said = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
         said += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in verdicts(section))]
         notes += [prefix + text for text in said]
     return notes
+
+
+def _place(section: Section, group: list[Section]) -> str:
+    """What tells a section from the others of its table."""
+    names = [head for head in ("run", "world", "model") if len({getattr(s, head) for s in group}) > 1]
+    return " · ".join(label(getattr(section, head)) for head in names)
 
 
 def tables(runs: Runs) -> list[Table]:
