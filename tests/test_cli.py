@@ -120,7 +120,7 @@ def test_gates(diorama):
         (["run", "-w", "mit_intrinsic", "-m", "weiss", "-p", "lmse"], ["needs 'root'", "mit_intrinsic(root=…)"]),
         (["run", "-w", "mit_intrinsic(root=nowhere)", "-m", "weiss", "-p", "lmse"], ["no folder 'nowhere'"]),
         (["run", *SMALL, "-m", "predictions(folder=nowhere)"], ["no folder 'nowhere'"]),
-        (["render", "mondrian", "-o", "x", "--do", "lite=3"], ["cannot change 'lite'", "did you mean 'light'"]),
+        (["render", "mondrian", "-o", "x", "--do", "lite=3"], ["cannot change 'lite'", "did you mean", "'light'"]),
         (["render", "mondrian", "-o", "x", "--do", "light=30"], ["light=30 does not exist"]),
         (["render", "mondrian", "-o", "x", "--layout", "flit"], ["unknown layout 'flit'", "'flat'"]),
         (["show", "wiess"], ["did you mean 'weiss'"]),
@@ -186,7 +186,7 @@ def test_damaged_files_fail_their_cases_and_no_others(diorama, mini_mit, tmp_pat
     one_line(result, 3, "4 cases failed")
     weiss, baseline = (cell["summary"]["lmse"] for cell in json.loads(result.stdout)["cells"])
     assert (weiss["n_ok"], weiss["n_error"]) == (0, 3)
-    assert (baseline["n_ok"], baseline["n_error"]) == (0 + 2 * 0 + 2, 1)
+    assert (baseline["n_ok"], baseline["n_error"]) == (2, 1)
     table = diorama("report", "out", "--format", "csv").stdout
     for words in expected.values():
         assert words in table

@@ -179,7 +179,7 @@ def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
     """The plan of a file, with what the options say in the place of what the file says."""
     from diorama.core.plan import Plan
 
-    given = {k: list(v) if isinstance(v, tuple) else v for k, v in asked.items() if v not in ((), None, False)}
+    given = {k: list(v) if isinstance(v, tuple) else v for k, v in asked.items() if v or type(v) is int}
     if path is None:
         return Plan.from_table(given, "the command line")
     file = Plan.read(path)

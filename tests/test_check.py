@@ -1,0 +1,110 @@
+"""`diorama check` fails, saying why, on components that are broken on purpose."""
+
+from pathlib import Path
+
+import pytest
+
+from diorama.testing.check import check_all
+
+BROKEN = """
+from dataclasses import dataclass, replace
+import numpy as np
+from diorama import Case, Layers, Score, Scene
+from diorama.protocols.lmse import Lmse
+from diorama.worlds.mondrian import Mondrian
+
+
+def flat(frames, value=1.0):
+    g = np.full((*frames[0].image.shape[:2], 1), value)
+    return Layers(g, g)
+
+class Nan:
+    def decompose(self, frames):
+        return flat(frames, float("nan"))
+
+class Moody:
+    def decompose(self, frames):
+        return flat(frames, np.random.default_rng().random())
+
+class Scribbler:
+    def decompose(self, frames):
+        frames[0].image[:] = 0
+        return flat(frames)
+
+class Crooked:
+    def __init__(self, k: float = 1.0):
+        self.k = k
+        self.grid = ({"k": 1.0}, {"k": 2.0}) if k == 1.0 else ()
+    def decompose(self, frames):
+        return flat(frames, self.k)
+    def sweep(self, frames):
+        return [flat(frames, 1.0), flat(frames, 7.0)]
+
+class Raises:
+    def decompose(self, frames):
+        raise KeyError("weights")
+
+class Forgetful(Mondrian):
+    def sample(self, rng):
+        return super().sample(np.random.default_rng())
+
+class Impure(Mondrian):
+    def render(self, scenes):
+        return [replace(f, image=f.image + np.float32(i)) for i, f in enumerate(super().render(scenes))]
+
+class Leaky(Mondrian):
+    def render(self, scenes):
+        return [replace(f, image=f.image * np.float32(0.5) + np.float32(0.2)) for f in super().render(scenes)]
+
+class Sloppy(Mondrian):
+    def do(self, scene, **changes):
+        return scene.changed({"light": changes.get("light", 0), "colours": scene.params["colours"][::-1]})
+
+class Boastful(Mondrian):
+    truth = ("mask", "reflectance", "shading", "depth")
+
+class Backwards(Lmse):
+    direction = "higher"
+
+class Blind(Lmse):
+    def score(self, bench, case):
+        for m in self.metrics:
+            yield Score(m, 0.0)
+
+class Drifting(Lmse):
+    count = 0
+    def case(self, world, seed, index):
+        Drifting.count += 1
+        return Case(f"{index}-{Drifting.count}", {"scene": super().case(world, seed, index).payload["scene"]})
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("broken") / "broken.py"
+    path.write_text(BROKEN)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Nan", "answers properly: reflectance has"),
+        ("Moody", "two different answers"),
+        ("Scribbler", "wrote to a frame"),
+        ("Crooked", "sweep and decompose differ at {'k': 2.0}"),
+        ("Raises", "KeyError: 'weights'"),
+        ("Forgetful", "draws from another source of chance"),
+        ("Impure", "renders differently alone and among others"),
+        ("Leaky", "image and R·S + C differ by"),
+        ("Sloppy", "changed ['colours', 'light']"),
+        ("Boastful", "declares 'depth', but the frame does not have it"),
+        ("Backwards", "the oracle scores 0, the best is 1"),
+        ("Blind", "does not move with the dose"),
+        ("Drifting", "a case changes with the order"),
+    ],
+)
+def test_broken_components_fail_and_say_why(broken, name, says):
+    lines: list[str] = []
+    assert not check_all([f"{broken}:{name}"], lines.append)
+    assert any(line.startswith("FAILED") and says in line for line in lines), lines
