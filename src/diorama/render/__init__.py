@@ -1,6 +1,6 @@
 """The renderer: stages of triangle meshes to images with exact layers. Imports nothing else of Diorama.
 
-    toon(stage, w, h, samples=5)          flat toon images (FunnyBirds), ids, parts, depth
+    toon_image(stage, w, h, samples=5)    flat toon images (FunnyBirds), ids, parts, depth
     toon_layers(stage, w, h).composite(drop={"beak"})   the same without a layer, to the byte
     render(stage, w, h, samples, bounces) physically shaded: albedo·shading + specular = image
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from diorama.render.mesh import Mesh, read_mesh
     from diorama.render.path import render
     from diorama.render.stage import Camera, Environment, Instance, PointLight, RectLight, Stage
-    from diorama.render.toon import Toon, toon, toon_layers
+    from diorama.render.toon import Toon, toon_image, toon_layers
 
 _HOME = {
     "Layers": "layers",
@@ -25,7 +25,7 @@ _HOME = {
     "read_mesh": "mesh",
     "render": "path",
     **dict.fromkeys(("Camera", "Environment", "Instance", "PointLight", "RectLight", "Stage"), "stage"),
-    **dict.fromkeys(("Toon", "toon", "toon_layers"), "toon"),
+    **dict.fromkeys(("Toon", "toon_image", "toon_layers"), "toon"),
 }
 __all__ = [
     "Camera",
@@ -39,7 +39,7 @@ __all__ = [
     "Toon",
     "read_mesh",
     "render",
-    "toon",
+    "toon_image",
     "toon_layers",
 ]
 

@@ -16,5 +16,5 @@ class Layers:
     names: tuple[str, ...]
 
     def composite(self, drop: Iterable[str] = ()) -> dict[str, NDArray[np.generic]]:
-        """The image, ids and depth without the dropped layers; the same arrays as `toon` returns."""
+        """The image, ids and depth without the dropped layers; the same arrays as `toon_image` returns."""
         raise NotImplementedError

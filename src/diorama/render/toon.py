@@ -24,7 +24,7 @@ class Toon:
     far: float = 2500.0
 
 
-def toon(
+def toon_image(
     stage: Stage, width: int, height: int, samples: int = 1, look: Toon = Toon()
 ) -> dict[str, NDArray[np.generic]]:
     """One image: `image` uint8 sRGB (h, w, 3), `object`, `part` int32 (−1 = nothing), `depth` float32 (inf = nothing).
@@ -36,5 +36,5 @@ def toon(
 
 
 def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = Toon()) -> Layers:
-    """The same stage with every `Instance.layer` apart; `layers.composite(drop)` then equals `toon` without them."""
+    """The same stage with every `Instance.layer` apart; `layers.composite(drop)` then equals `toon_image` without them."""
     raise NotImplementedError
