@@ -7,10 +7,15 @@ Neither numba nor Embree is imported here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import trimesh
 
 Floats = NDArray[np.float32]
 
@@ -23,6 +28,7 @@ class Mesh:
     normals: Floats  # (n, 3), unit length
     uv: Floats  # (n, 2), (0, 0) is the first texel of the first row
     faces: NDArray[np.int32]  # (m, 3), counter-clockwise seen from the front
+    bounds: Floats = field(init=False)  # (2, 3), the lowest and the highest coordinates
 
     def __post_init__(self) -> None:
         for name, kind in (("vertices", np.float32), ("normals", np.float32), ("uv", np.float32), ("faces", np.int32)):
@@ -30,6 +36,7 @@ class Mesh:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         _check(self)
+        object.__setattr__(self, "bounds", np.stack([self.vertices.min(0), self.vertices.max(0)]))
 
 
 def _check(mesh: Mesh) -> None:
@@ -42,6 +49,58 @@ def _check(mesh: Mesh) -> None:
         raise ValueError(f"mesh: a face names a vertex outside 0..{n - 1}")
     if not (np.isfinite(mesh.vertices).all() and np.isfinite(mesh.normals).all() and np.isfinite(mesh.uv).all()):
         raise ValueError("mesh: vertices, normals or uv are not finite; remove NaN and infinite values")
+
+
+# Files
+
+
+def read_mesh(path: str | Path) -> dict[str, Mesh]:
+    """The named meshes of an OBJ, PLY or GLB file in the file's world space; a file without names gives its stem."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"{path}: no such mesh file; check the path")
+    scene = _load(path)
+    meshes: dict[str, Mesh] = {}
+    for node in sorted(scene.graph.nodes_geometry):
+        matrix, geometry = scene.graph[node]
+        mesh = _from_trimesh(scene.geometry[geometry], path)
+        meshes[_name(node, path)] = transform(mesh, matrix) if not np.array_equal(matrix, np.eye(4)) else mesh
+    if not meshes:
+        raise ValueError(f"{path}: holds no triangles; export a triangle mesh")
+    return meshes
+
+
+def _load(path: Path) -> trimesh.Scene:
+    try:
+        import trimesh
+    except ImportError as error:
+        raise ValueError("reading meshes needs trimesh: pip install 'diorama[render]'") from error
+    try:
+        options = {"split_object": True, "group_material": False} if path.suffix.lower() == ".obj" else {}
+        return trimesh.load_scene(path, process=False, **options)
+    except Exception as error:  # trimesh lets every kind of parser error through
+        raise ValueError(f"{path}: cannot be read as a mesh ({type(error).__name__}); export it again") from error
+
+
+def _name(node: str, path: Path) -> str:
+    return path.stem if node == path.name or node.startswith("geometry_") else node
+
+
+def _from_trimesh(geometry: trimesh.Trimesh, path: Path) -> Mesh:
+    faces = getattr(geometry, "faces", None)
+    if faces is None or not len(faces):
+        raise ValueError(f"{path}: has no faces; export triangles, not points or lines")
+    vertices = np.asarray(geometry.vertices, float)
+    if not np.isfinite(vertices).all():
+        raise ValueError(f"{path}: has vertices that are not finite; repair and export it again")
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise ValueError(f"{path}: a face names a vertex that is not there; export it again")
+    uv = getattr(geometry.visual, "uv", None)
+    uv = np.zeros((len(vertices), 2)) if uv is None or len(uv) != len(vertices) else np.asarray(uv)
+    normals = np.asarray(geometry.vertex_normals, float)
+    if normals.shape != vertices.shape or not np.isfinite(normals).all():
+        normals = smooth_normals(vertices, faces)
+    return Mesh(vertices, _unit(normals), uv, faces)
 
 
 # Transforms
@@ -114,7 +173,8 @@ def smooth_normals(vertices: ArrayLike, faces: ArrayLike) -> Floats:
 
 def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.where(length > 0, vectors / np.where(length > 0, length, 1), (0.0, 0.0, 1.0))
+    upwards = np.eye(vectors.shape[1])[-1]
+    return np.where(length > 0, vectors / np.where(length > 0, length, 1), upwards)
 
 
 # Solids
@@ -178,7 +238,7 @@ def revolve(profile: Sequence[tuple[float, float]], sectors: int = 48) -> Mesh:
 
 def _revolve_smooth(run: NDArray[np.float64], sectors: int) -> Mesh:
     slope = np.gradient(run, axis=0)
-    outward = _unit(np.stack([slope[:, 1], -slope[:, 0]], 1)) if len(run) > 1 else run
+    outward = _unit(np.stack([slope[:, 1], -slope[:, 0]], 1))
     angle = np.linspace(0, 2 * np.pi, sectors + 1)
     around = np.stack([np.cos(angle), np.sin(angle)], 1)
 

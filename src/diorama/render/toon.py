@@ -1,40 +1,156 @@
-"""Toon images as FunnyBirds' renderer draws them, whole or as layers that composite to the byte."""
+"""Toon images as FunnyBirds' renderer draws them, whole or as layers that composite to the byte.
+
+Triangles are rasterised, not traced: without cast shadows an instance looks the same whatever stands beside it, the
+outline hull changes with every camera, and no acceleration structure has to be built.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diorama.render.layers import Layers
-from diorama.render.stage import Colour, Stage
+from diorama.render.check import check, cofactors, determinants, transforms
+from diorama.render.colour import byte_table
+from diorama.render.stage import Colour, PointLight, Stage
+
+if TYPE_CHECKING:
+    from diorama.render.layers import Layers, Picture
+
+Target = tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
 class Toon:
-    """The look; defaults are FunnyBirds' (three.js r141): see `shade` for the formula."""
+    """The look: colour·(ambient + intensity·g·clamp(1 − d/cutoff)), g = steps[(N·L)/2 + 1/2]; as FunnyBirds has it."""
 
-    steps: tuple[float, ...] = (0.0, 51 / 255, 102 / 255)  # gradient looked up at (N·L)/2 + 1/2
+    steps: tuple[float, ...] = (0.0, 51 / 255, 102 / 255)
     ambient: Colour = (0x88 / 255, 0x88 / 255, 0x88 / 255)
-    cutoff: float = 800.0  # the light fades linearly to 0 at this distance
+    cutoff: float = 800.0
     background: tuple[int, int, int] = (0x55, 0x55, 0x99)  # sRGB bytes, written as they are
     outline: float = 0.003  # clip-space thickness of the black back-face hull; 0 = none
     near: float = 1.0
     far: float = 2500.0
 
 
-def toon_image(
-    stage: Stage, width: int, height: int, samples: int = 1, look: Toon = Toon()
-) -> dict[str, NDArray[np.generic]]:
+FUNNYBIRDS = Toon()
+
+
+def toon_image(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = FUNNYBIRDS) -> Picture:
     """One image: `image` uint8 sRGB (h, w, 3), `object`, `part` int32 (−1 = nothing), `depth` float32 (inf = nothing).
 
-    `samples` 1 = pixel centres only; 5 is good anti-aliasing. Ids and depth come from the pixel centre, without the
-    outline. The first point light of the stage lights it; nothing casts shadows. Textures are not supported.
+    `samples` per pixel: 1 is the centre, 5 a good anti-aliasing; their bytes are averaged, as multisampling does. Ids
+    and depth (along the view axis) come from the pixel centre, without the outline. Front faces only. The first point
+    light lights everything, nothing casts a shadow, textures and highlights are ignored.
     """
-    raise NotImplementedError
+    from diorama.render import raster
+
+    draw = _painter(stage, width, height, samples, look)
+    target = _blank(width, height, samples)
+    target[1][:] = look.background
+    for k in range(len(stage.instances)):
+        draw(k, target)
+    depth, colour, owner = target
+    image = np.empty((height, width, 3), np.uint8)
+    raster.resolve(colour, samples, image)
+    _, objects, parts = _labels(stage)
+    front = owner[:, :, samples]
+    ids = {"object": np.append(objects, np.int32(-1))[front], "part": np.append(parts, np.int32(-1))[front]}
+    return {"image": image, **ids, "depth": depth[:, :, samples].copy()}
 
 
-def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = Toon()) -> Layers:
-    """The same stage with every `Instance.layer` apart; `layers.composite(drop)` then equals `toon_image` without them."""
-    raise NotImplementedError
+def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = FUNNYBIRDS) -> Layers:
+    """The same stage with every `Instance.layer` apart; `layers.composite(drop)` equals `toon_image` without them."""
+    from diorama.render import raster
+    from diorama.render.layers import assemble
+
+    draw = _painter(stage, width, height, samples, look)
+    target = _blank(width, height, samples)
+    labels = _labels(stage)
+    entries = []
+    for layer in range(labels[0].max() + 1):
+        windows = np.array([draw(k, target) for k in np.flatnonzero(labels[0] == layer)])
+        entries.append(raster.collect(target, (*windows[:, :2].min(0), *windows[:, 2:].max(0))))
+    where, depth, owner, colour = (np.concatenate(column) for column in zip(*entries, strict=True))
+    background = np.array(look.background, np.uint8)
+    return assemble(_names(stage), (where, depth, owner, colour), labels, background, (height, width, samples + 1))
+
+
+def sample_offsets(samples: int) -> NDArray[np.float64]:
+    """Positions in the pixel, the first at its centre: the rank-1 lattice (i, a·i)/n whose points keep farthest apart.
+
+    >>> sample_offsets(5).round(1).tolist()
+    [[0.5, 0.5], [0.7, 0.9], [0.9, 0.3], [0.1, 0.7], [0.3, 0.1]]
+    """
+    i = np.arange(samples)
+    gaps = []
+    for a in range(1, samples + 1):
+        x, y = i[1:] / samples, (a * i[1:] % samples) / samples
+        gaps.append(np.hypot(np.minimum(x, 1 - x), np.minimum(y, 1 - y)).min(initial=2.0))
+    a = 1 + int(np.argmax(np.round(gaps, 9)))
+    return (np.stack([i, a * i], 1) / samples + 0.5) % 1
+
+
+def _painter(
+    stage: Stage, width: int, height: int, samples: int, look: Toon
+) -> Callable[[int, Target], NDArray[np.int64]]:
+    """A function that draws instance k into a target and returns the window of pixels it touched."""
+    from diorama.render import raster
+
+    check(stage, width, height, samples)
+    matrices = transforms(stage)
+    basis = stage.camera.basis()
+    views = basis @ matrices[:, :3]
+    views[:, :, 3] -= basis @ np.asarray(stage.camera.eye, float)
+    signs = np.sign(determinants(views[:, :, :3]))
+    normal_matrices = cofactors(views[:, :, :3]) * signs[:, None, None]
+    light, intensity = _light(stage, basis)
+    lens = _lens(stage, width, height, look)
+    offsets = np.concatenate([sample_offsets(samples), [[0.5, 0.5]]])
+    shading = (*byte_table(), np.array(look.steps), look.near, look.far, look.cutoff, light)
+
+    def draw(k: int, target: Target) -> NDArray[np.int64]:
+        instance = stage.instances[k]
+        mesh = stage.library[instance.mesh]
+        n = len(mesh.vertices)
+        points, hull, turned = np.empty((n, 5)), np.empty((n if look.outline > 0 else 0, 5)), np.empty((n, 3))
+        raster.project(mesh.vertices, mesh.normals, views[k], normal_matrices[k], lens, points, hull, turned)
+        shine = np.array([look.ambient, intensity]) * instance.colour
+        solid = (points, hull, turned, mesh.faces)
+        return raster.draw(solid, signs[k], offsets, lens, shading, shine, k, target)
+
+    return draw
+
+
+def _light(stage: Stage, basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], Colour]:
+    """The first point light in view coordinates, and its intensity; without one the ambient light is alone."""
+    for light in stage.lights:
+        if isinstance(light, PointLight):
+            return basis @ np.subtract(light.position, stage.camera.eye), light.intensity
+    return np.zeros(3), (0.0, 0.0, 0.0)
+
+
+def _lens(stage: Stage, width: int, height: int, look: Toon) -> tuple[float, ...]:
+    focal = 1 / np.tan(np.radians(stage.camera.fov_degrees) / 2)
+    z_row = (look.far + look.near) / (look.far - look.near)
+    return (float(width), float(height), float(focal * height / width), float(focal), z_row, float(look.outline))
+
+
+def _blank(width: int, height: int, samples: int) -> Target:
+    shape = (height, width, samples + 1)
+    return np.full(shape, np.inf, np.float32), np.empty((*shape, 3), np.uint8), np.full(shape, -1, np.int32)
+
+
+def _names(stage: Stage) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(instance.layer for instance in stage.instances))
+
+
+def _labels(stage: Stage) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Layer, object and part of every instance."""
+    index = {name: i for i, name in enumerate(_names(stage))}
+    rows = [(index[instance.layer], instance.object, instance.part) for instance in stage.instances]
+    layer, objects, parts = np.array(rows, np.int32).T.copy()
+    return layer, objects, parts

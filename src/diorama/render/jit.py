@@ -1,0 +1,44 @@
+"""How every kernel is compiled: cached on disk, without the interpreter lock, announced on stderr when it takes time.
+
+No fast-math: images are compared to the byte. `NUMBA_CACHE_DIR` moves the cache away from a read-only install.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+
+class MissingPackage(ImportError, ValueError):
+    """A package of the `render` extra is not installed."""
+
+
+MISSING = "rendering needs numba and embreex: pip install 'diorama[render]'"
+
+try:
+    import numba
+    from numba.core import event
+except ImportError as error:
+    raise MissingPackage(MISSING) from error
+
+kernel: Callable[..., Any] = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
+
+
+class _Announce(event.Listener):  # type: ignore[misc]
+    """Says once per process that kernels are being compiled; loading them from the cache is silent."""
+
+    said = False
+
+    def on_start(self, happening: Any) -> None:
+        module = happening.data["dispatcher"].py_func.__module__
+        if not self.said and module.startswith("diorama.render"):
+            self.said = True
+            print("compiling the renderer, once, ~20 s …", file=sys.stderr, flush=True)
+
+    def on_end(self, happening: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announce())
