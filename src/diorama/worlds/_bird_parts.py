@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diorama.core.errors import InputError
+from diorama.core.scene import canonical
 from diorama.render.mesh import Mesh, box, merge, revolve, rotation, scaling, sphere, transform, translation
 from diorama.render.stage import Camera, Instance, PointLight, Stage
 from diorama.worlds._bird_classes import CATALOGUE, PARTS
@@ -39,6 +40,7 @@ IDS: dict[str, int] = {
 }
 BACKGROUND = 10
 SUB_PARTS: dict[str, tuple[str, ...]] = {
+    "body": ("body",),
     "beak": ("beak",),
     "eye": ("eye01", "eye02"),
     "foot": ("foot01", "foot02"),
@@ -188,13 +190,31 @@ def _capsule(radius: float, length: float, segments: int) -> Mesh:
 # The stage
 
 
-def stage_of(params: Params, parts: PartSet) -> Stage:
-    """The stage of a scene: one layer per part and per background object, so that any of them can be left out."""
-    library = dict(_library(parts))
-    instances = _bird(params, parts)
+Cast = dict[str, tuple[Any, Any]]
+
+
+def cast_of(params: Params) -> Cast:
+    """Who is on the stage, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
+    cast: Cast = {"0 body": ("body", 0)}
+    for i, (part, variant) in enumerate(params["parts"].items()):
+        if variant is not None:
+            cast[f"{i + 1} {part} {variant}"] = (part, variant)
     for i, thing in enumerate(params["background"]):
         if thing is not None:
-            instances.append(_object(i, thing, parts, library))
+            cast[f"object {i:02d} {canonical(thing)}"] = (i, thing)
+    return cast
+
+
+def stage_of(cast: Cast, params: Params, parts: PartSet) -> Stage:
+    """The cast in front of the camera and under the lamp of `params`, in the order of its layer names."""
+    library = dict(_library(parts))
+    instances: list[Instance] = []
+    for layer in sorted(cast):
+        who, what = cast[layer]
+        if isinstance(who, int):
+            instances.append(_object(who, what, layer, parts, library))
+        else:
+            instances += _bird_part(who, what, layer, parts)
     light = params["light"]
     lamp = PointLight(point(light["distance"], light["pitch"], light["roll"]), (4.0, 4.0, 4.0))
     camera = Camera(eye=camera_eye(params["camera"]), up=(0.0, 1.0, 0.0), fov_degrees=40.0)
@@ -206,17 +226,14 @@ def _library(parts: PartSet) -> dict[str, Mesh]:
     return parts.library()
 
 
-def _bird(params: Params, parts: PartSet) -> list[Instance]:
-    instances = _part("body", "bird01", GREY, "body", parts)
-    for part, variant in params["parts"].items():
-        if variant is not None:
-            look = CATALOGUE[part][variant]
-            for sub in SUB_PARTS[part]:
-                instances += _part(sub, look.model, parts.paint[look.color or "yellow"], part, parts)
-    return instances
+def model_of(part: str, variant: int) -> str:
+    """The name of the model behind a variant of a part, or behind the body."""
+    return "bird01" if part == "body" else CATALOGUE[part][variant].model
 
 
-def _part(sub: str, model: str, paint: Colour, layer: str, parts: PartSet) -> list[Instance]:
+def _bird_part(part: str, variant: int, layer: str, parts: PartSet) -> list[Instance]:
+    paint = parts.paint[(CATALOGUE[part][variant].color if part != "body" else None) or "yellow"]
+    model = model_of(part, variant)
     return [
         Instance(
             mesh=f"{model}.{i}",
@@ -226,14 +243,16 @@ def _part(sub: str, model: str, paint: Colour, layer: str, parts: PartSet) -> li
             part=IDS[sub],
             layer=layer,
         )
+        for sub in SUB_PARTS[part]
         for i, piece in enumerate(parts.models[model])
     ]
 
 
-def _object(i: int, thing: Mapping[str, Any], parts: PartSet, library: dict[str, Mesh]) -> Instance:
+def _object(i: int, thing: Mapping[str, Any], layer: str, parts: PartSet, library: dict[str, Mesh]) -> Instance:
     mesh, size = primitive(thing["shape"], tuple(thing["scale"]))
-    name = f"object{i}"
-    library[name] = mesh
+    name = f"background {i}"
+    while library.setdefault(name, mesh) is not mesh:  # another scene of the group has something else here
+        name += "'"
     place = translation(point(thing["radius"], thing["pitch"], thing["roll"])) @ euler(*thing["rotation"])
     return Instance(
         mesh=name,
@@ -241,5 +260,5 @@ def _object(i: int, thing: Mapping[str, Any], parts: PartSet, library: dict[str,
         colour=parts.paint[thing["color"]],
         object=BACKGROUND + i,
         part=BACKGROUND + i,
-        layer=name,
+        layer=layer,
     )

@@ -190,15 +190,19 @@ def check_object(thing: Any) -> Params:
     return {"shape": thing["shape"], **numbers, **triples, "color": thing["color"]}
 
 
-def check_camera(params: Params) -> None:
-    """Raise InputError if a background object may surround the camera."""
-    eye = camera_eye(params["camera"])
-    for i, thing in enumerate(params["background"]):
-        if thing is not None and engulfs(thing, eye):
-            raise InputError(
-                f"the camera is inside background object {i} ({thing['shape']}); "
-                f"move the camera, or remove the object with background_without={i}"
-            )
+def check_params(params: Params, classes: int) -> None:
+    """Raise InputError unless the parameters describe a bird scene that a camera can look at."""
+    missing = [key for key in ("label", "parts", "camera", "light", "background") if key not in params]
+    if missing or set(params["parts"]) != set(PARTS):
+        raise InputError(f"not a bird scene: it lacks {', '.join(missing) or 'one of the parts ' + ', '.join(PARTS)}")
+    _whole("label", params["label"], classes, "class")
+    for part, variant in params["parts"].items():
+        _part(params, part, variant, ())
+    for name in ("camera", "light"):
+        if set(params[name]) != set(VIEW):
+            raise InputError(f"{name}={params[name]!r}: a bird scene gives {', '.join(VIEW)}")
+        _view(params, name, params[name], ())
+    _background(params, "background", params["background"], ())
 
 
 def flat_factors(params: Params) -> dict[str, Any]:
