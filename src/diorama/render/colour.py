@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,6 +37,7 @@ def to_bytes(linear: ArrayLike) -> NDArray[np.uint8]:
     return (to_srgb(np.clip(linear, 0, 1)) * 255 + 0.5).astype(np.uint8)
 
 
+@cache
 def byte_table() -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """For kernels: the linear value at which each byte begins, and the byte at the left end of each of 4096 bins."""
     begins = to_linear((np.arange(257) - 0.5) / 255)

@@ -13,10 +13,31 @@ import numpy as np
 
 from diorama.render.jit import kernel
 
+_SLACK = np.float32(1 / 512)  # pixels: the bounding box must not be tighter than the exact edges
+
 
 @kernel
-def project(vertices, normals, view, normal_matrix, lens, points, hull, turned):  # type: ignore[no-untyped-def]
-    """Every vertex in pixels (x·w, y·w, w, x, y), the same on the outline hull, and its unit normal in view space.
+def paint(mesh, place, lens, clip, look, shine, offsets, owner, scratch, target):  # type: ignore[no-untyped-def]
+    """Draw one instance into the target (depth, colour, owner) by depth; returns the touched window."""
+    vertices, normals, faces = mesh
+    view, normal_matrix, conformal, front = place
+    points, hull, turned, face_of = scratch
+    depth, colour, owners = target
+    project(vertices, normals, view, lens, points, hull)
+    window = cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_of)
+    if window[2] < 0:
+        return window
+    if conformal:  # then turning and interpolating normals commute
+        shade(window, owner, (points, normals, faces, normal_matrix), target, face_of, offsets, lens, look, shine)
+    else:
+        turn(normals, normal_matrix, turned)
+        shade(window, owner, (points, turned, faces, np.eye(3)), target, face_of, offsets, lens, look, shine)
+    return window
+
+
+@kernel
+def project(vertices, normals, view, lens, points, hull):  # type: ignore[no-untyped-def]
+    """Every vertex in pixels (x·w, y·w, w, x, y), and the same on the outline hull.
 
     The hull is the vertex moved along its normal by t·w/‖P·n‖, which is three.js' clip-space outline:
     clip + t·w·P·n/‖P·n‖ with the 4-vector P·n.  lens: width, height, 1/tan of x and y, z row of P, t.
@@ -27,82 +48,120 @@ def project(vertices, normals, view, normal_matrix, lens, points, hull, turned):
         vx = view[0, 0] * x + view[0, 1] * y + view[0, 2] * z + view[0, 3]
         vy = view[1, 0] * x + view[1, 1] * y + view[1, 2] * z + view[1, 3]
         vz = view[2, 0] * x + view[2, 1] * y + view[2, 2] * z + view[2, 3]
-        _to_pixels(vx, vy, vz, width, height, focal_x, focal_y, points[i])
-        x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
-        nx = normal_matrix[0, 0] * x + normal_matrix[0, 1] * y + normal_matrix[0, 2] * z
-        ny = normal_matrix[1, 0] * x + normal_matrix[1, 1] * y + normal_matrix[1, 2] * z
-        nz = normal_matrix[2, 0] * x + normal_matrix[2, 1] * y + normal_matrix[2, 2] * z
-        scale = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz + 1e-300)
-        turned[i, 0], turned[i, 1], turned[i, 2] = nx * scale, ny * scale, nz * scale
+        _to_pixels(vx, vy, vz, width, height, focal_x, focal_y, points, i)
         if thickness > 0:
+            x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
             nx = view[0, 0] * x + view[0, 1] * y + view[0, 2] * z
             ny = view[1, 0] * x + view[1, 1] * y + view[1, 2] * z
             nz = view[2, 0] * x + view[2, 1] * y + view[2, 2] * z
             cx, cy, cz = focal_x * nx, focal_y * ny, z_row * nz
             step = thickness * vz / math.sqrt(cx * cx + cy * cy + cz * cz + nz * nz + 1e-300)
-            _to_pixels(vx + step * nx, vy + step * ny, vz + step * nz, width, height, focal_x, focal_y, hull[i])
-
-
-@kernel(inline="always")
-def _to_pixels(x, y, z, width, height, focal_x, focal_y, out):  # type: ignore[no-untyped-def]
-    out[0] = 0.5 * width * (focal_x * x + z)
-    out[1] = 0.5 * height * (z - focal_y * y)
-    out[2] = z
-    out[3] = out[0] / z
-    out[4] = out[1] / z
+            _to_pixels(vx + step * nx, vy + step * ny, vz + step * nz, width, height, focal_x, focal_y, hull, i)
 
 
 @kernel
-def draw(mesh, front_sign, offsets, lens, look, shine, owner, target):  # type: ignore[no-untyped-def]
-    """Draw the front faces, shaded, and the back faces of the hull, black, into (depth, colour, owner) by depth.
+def turn(normals, matrix, turned):  # type: ignore[no-untyped-def]
+    """The unit normals in view space."""
+    for i in range(len(normals)):
+        x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
+        nx = matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2] * z
+        ny = matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2] * z
+        nz = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2] * z
+        scale = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz + 1e-300)
+        turned[i, 0], turned[i, 1], turned[i, 2] = nx * scale, ny * scale, nz * scale
 
-    Planes 0..n−1 of the target are the colour samples at `offsets`, plane n is the pixel centre without the outline.
-    Returns the touched window (x0, y0, x1, y1).
+
+@kernel
+def _to_pixels(x, y, z, width, height, focal_x, focal_y, out, i):  # type: ignore[no-untyped-def]
+    out[i, 0] = 0.5 * width * (focal_x * x + z)
+    out[i, 1] = 0.5 * height * (z - focal_y * y)
+    out[i, 2] = z
+    out[i, 3] = np.float64(out[i, 0]) / out[i, 2]
+    out[i, 4] = np.float64(out[i, 1]) / out[i, 2]
+
+
+@kernel
+def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_of):  # type: ignore[no-untyped-def]
+    """Write the front faces and the back faces of the hull by depth; returns the touched window (x0, y0, x1, y1).
+
+    Planes 0..n−1 of the target are the colour samples at `offsets`; plane n is the pixel centre without the outline.
+    `face_of` becomes the face, −1 for the outline. `front` is the sign of the determinant of front faces.
     """
-    points, hull, turned, faces = mesh
-    outlined = lens[5] > 0
-    window = np.array([np.int64(1 << 30), np.int64(1 << 30), np.int64(-1), np.int64(-1)])
+    planes, outlined, near = len(offsets), len(hull) > 0, clip[0]
+    height, width = depth.shape[0], depth.shape[1]
+    window = np.array([1 << 30, 1 << 30, -1, -1])
     for f in range(len(faces)):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-        if front_sign * _det(points[a], points[b], points[c]) > 0:
-            _cover(points, turned, a, b, c, False, offsets, lens, look, shine, owner, target, window)
-        if outlined and front_sign * _det(hull[a], hull[b], hull[c]) < 0:
-            _cover(hull, turned, a, b, c, True, offsets, lens, look, shine, owner, target, window)
+        if front * _det(points, a, b, c) > 0:
+            box = _bounds(points, a, b, c, near, width, height)
+            if _has_sample(box, offsets, planes):
+                _fill(points, a, b, c, box, offsets, planes, clip, owner, f, depth, owners, face_of, window)
+        if outlined and front * _det(hull, a, b, c) < 0:
+            box = _bounds(hull, a, b, c, near, width, height)
+            if _has_sample(box, offsets, planes - 1):
+                _fill(hull, a, b, c, box, offsets, planes - 1, clip, owner, -1, depth, owners, face_of, window)
     return window
 
 
 @kernel(inline="always")
-def _det(p, q, r):  # type: ignore[no-untyped-def]
-    return (
-        p[0] * (q[1] * r[2] - q[2] * r[1]) + p[1] * (q[2] * r[0] - q[0] * r[2]) + p[2] * (q[0] * r[1] - q[1] * r[0])
-    )
+def _bounds(p, a, b, c, near, width, height):  # type: ignore[no-untyped-def]
+    """Left, right, upper and lower end of the triangle in the image; left > right if it is out of sight."""
+    ahead = (p[a, 2] >= near) + (p[b, 2] >= near) + (p[c, 2] >= near)
+    left, right, upper, lower = np.float32(0), np.float32(width), np.float32(0), np.float32(height)
+    if ahead == 3:
+        left = max(left, min(p[a, 3], p[b, 3], p[c, 3]) - _SLACK)
+        right = min(right, max(p[a, 3], p[b, 3], p[c, 3]) + _SLACK)
+        upper = max(upper, min(p[a, 4], p[b, 4], p[c, 4]) - _SLACK)
+        lower = min(lower, max(p[a, 4], p[b, 4], p[c, 4]) + _SLACK)
+    elif ahead == 0:
+        left = np.float32(width + 1)
+    return left, right, upper, lower
+
+
+@kernel(inline="always")
+def _has_sample(box, offsets, planes):  # type: ignore[no-untyped-def]
+    """Whether a sample lies in the bounding box; most triangles of a fine mesh lie between the samples."""
+    left, right, upper, lower = box
+    if left > right or upper > lower:
+        return False
+    x0, x1, y0, y1 = int(left), int(right), int(upper), int(lower)
+    if x1 > x0 + 1 or y1 > y0 + 1:
+        return True
+    for s in range(planes):
+        dx, dy = offsets[s, 0], offsets[s, 1]
+        if (left <= x0 + dx <= right or left <= x1 + dx <= right) and (
+            upper <= y0 + dy <= lower or upper <= y1 + dy <= lower
+        ):
+            return True
+    return False
 
 
 @kernel
-def _cover(points, turned, a, b, c, black, offsets, lens, look, shine, owner, target, window):  # type: ignore[no-untyped-def]
-    depth, colour, owners = target
-    begins, codes, steps, near, far, cutoff, light = look
-    p, q, r = points[a], points[b], points[c]
-    height, width, planes = depth.shape
-    if p[2] < near and q[2] < near and r[2] < near:
-        return
-    x0, y0, x1, y1 = 0, 0, width - 1, height - 1
-    if p[2] >= near and q[2] >= near and r[2] >= near:
-        left, right = min(p[3], q[3], r[3]), max(p[3], q[3], r[3])
-        upper, lower = min(p[4], q[4], r[4]), max(p[4], q[4], r[4])
-        if right < 0 or lower < 0 or left >= width or upper >= height:
-            return
-        x0, y0 = max(0, int(left)), max(0, int(upper))
-        x1, y1 = min(width - 1, int(right)), min(height - 1, int(lower))
-    else:
-        left, upper, right, lower = -1e30, -1e30, 1e30, 1e30
-    e0x, e0y, e0z = q[1] * r[2] - q[2] * r[1], q[2] * r[0] - q[0] * r[2], q[0] * r[1] - q[1] * r[0]
-    e1x, e1y, e1z = r[1] * p[2] - r[2] * p[1], r[2] * p[0] - r[0] * p[2], r[0] * p[1] - r[1] * p[0]
-    e2x, e2y, e2z = p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0]
-    det = p[0] * e0x + p[1] * e0y + p[2] * e0z
+def _det(p, a, b, c):  # type: ignore[no-untyped-def]
+    x, y, z = _edge(p, b, c)
+    return p[a, 0] * x + p[a, 1] * y + p[a, 2] * z
+
+
+@kernel
+def _edge(p, a, b):  # type: ignore[no-untyped-def]
+    """The edge function p_a × p_b; swapping a and b negates it exactly, so that neighbours leave no gap."""
+    ax, ay, az = np.float64(p[a, 0]), np.float64(p[a, 1]), np.float64(p[a, 2])
+    bx, by, bz = np.float64(p[b, 0]), np.float64(p[b, 1]), np.float64(p[b, 2])
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+@kernel
+def _fill(p, a, b, c, box, offsets, planes, clip, owner, face, depth, owners, face_of, window):  # type: ignore[no-untyped-def]
+    near, far = clip
+    left, right, upper, lower = box
+    x0, x1 = int(left), min(int(right), depth.shape[1] - 1)
+    y0, y1 = int(upper), min(int(lower), depth.shape[0] - 1)
+    e0x, e0y, e0z = _edge(p, b, c)
+    e1x, e1y, e1z = _edge(p, c, a)
+    e2x, e2y, e2z = _edge(p, a, b)
+    det = p[a, 0] * e0x + p[a, 1] * e0y + p[a, 2] * e0z
     sign = 1.0 if det > 0 else -1.0
-    if black:
-        planes -= 1  # the id plane has no outline
+    touched = False
     for y in range(y0, y1 + 1):
         for x in range(x0, x1 + 1):
             for s in range(planes):
@@ -112,48 +171,74 @@ def _cover(points, turned, a, b, c, black, offsets, lens, look, shine, owner, ta
                 e0 = sign * (e0x * sx + e0y * sy + e0z)
                 e1 = sign * (e1x * sx + e1y * sy + e1z)
                 e2 = sign * (e2x * sx + e2y * sy + e2z)
-                total = e0 + e1 + e2
-                if e0 < 0 or e1 < 0 or e2 < 0 or total <= 0:
+                if e0 < 0 or e1 < 0 or e2 < 0 or e0 + e1 + e2 <= 0:
                     continue
-                w = abs(det) / total
-                z = np.float32(w)
-                if w < near or w > far or z >= depth[y, x, s]:
+                w = sign * det / (e0 + e1 + e2)
+                if near <= w <= far and np.float32(w) < depth[y, x, s]:
+                    depth[y, x, s] = w
+                    owners[y, x, s] = owner
+                    face_of[y, x, s] = face
+                    touched = True
+    if touched:
+        window[0], window[1] = min(window[0], x0), min(window[1], y0)
+        window[2], window[3] = max(window[2], x1), max(window[3], y1)
+
+
+@kernel
+def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):  # type: ignore[no-untyped-def]
+    """Colour the samples that `owner` covers: outline black, faces colour·(ambient + intensity·g·a) in sRGB bytes.
+
+    g is the gradient at (N·L)/2 + 1/2 and a = clamp(1 − d/cutoff); `shine` holds colour·ambient, colour·intensity.
+    """
+    points, normals, faces, matrix = solid
+    depth, colour, owners = target
+    begins, codes, steps, cutoff, light = look
+    for y in range(window[1], window[3] + 1):
+        for x in range(window[0], window[2] + 1):
+            for s in range(len(offsets) - 1):
+                if owners[y, x, s] != owner:
                     continue
-                depth[y, x, s] = z
-                owners[y, x, s] = owner
-                if black:
+                f = face_of[y, x, s]
+                if f < 0:
                     colour[y, x, s, 0] = colour[y, x, s, 1] = colour[y, x, s, 2] = 0
-                elif s < len(offsets) - 1:
-                    _shade(
-                        turned, a, b, c, e1 / total, e2 / total, sx, sy, w, lens, look, shine, colour[y, x, s]
-                    )
-                window[0], window[1] = min(window[0], x), min(window[1], y)
-                window[2], window[3] = max(window[2], x), max(window[3], y)
+                    continue
+                sx, sy = x + offsets[s, 0], y + offsets[s, 1]
+                strength = _strength(points, normals, faces, matrix, f, sx, sy, depth[y, x, s], lens, steps, cutoff, light)
+                for k in range(3):
+                    colour[y, x, s, k] = _byte(shine[0, k] + shine[1, k] * strength, begins, codes)
 
 
-@kernel(inline="always")
-def _shade(turned, a, b, c, u, v, x, y, w, lens, look, shine, out):  # type: ignore[no-untyped-def]
-    """colour·(ambient + intensity·g·a): g the gradient at (N·L)/2 + 1/2, a = clamp(1 − d/cutoff); shine = both terms."""
-    begins, codes, steps, near, far, cutoff, light = look
+@kernel
+def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, light):  # type: ignore[no-untyped-def]
     width, height, focal_x, focal_y, z_row, thickness = lens
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+    e0x, e0y, e0z = _edge(points, b, c)
+    e1x, e1y, e1z = _edge(points, c, a)
+    e2x, e2y, e2z = _edge(points, a, b)
+    e0, e1, e2 = e0x * x + e0y * y + e0z, e1x * x + e1y * y + e1z, e2x * x + e2y * y + e2z
+    ox = e0 * normals[a, 0] + e1 * normals[b, 0] + e2 * normals[c, 0]
+    oy = e0 * normals[a, 1] + e1 * normals[b, 1] + e2 * normals[c, 1]
+    oz = e0 * normals[a, 2] + e1 * normals[b, 2] + e2 * normals[c, 2]
+    nx = matrix[0, 0] * ox + matrix[0, 1] * oy + matrix[0, 2] * oz
+    ny = matrix[1, 0] * ox + matrix[1, 1] * oy + matrix[1, 2] * oz
+    nz = matrix[2, 0] * ox + matrix[2, 1] * oy + matrix[2, 2] * oz
     lx = light[0] - (2 * x / width - 1) * w / focal_x
     ly = light[1] - (1 - 2 * y / height) * w / focal_y
     lz = light[2] - w
     distance = math.sqrt(lx * lx + ly * ly + lz * lz)
-    t = 1 - u - v
-    nx = t * turned[a, 0] + u * turned[b, 0] + v * turned[c, 0]
-    ny = t * turned[a, 1] + u * turned[b, 1] + v * turned[c, 1]
-    nz = t * turned[a, 2] + u * turned[b, 2] + v * turned[c, 2]
-    length = math.sqrt(nx * nx + ny * ny + nz * nz)
-    cosine = (nx * lx + ny * ly + nz * lz) / (length * distance + 1e-300)
+    length = math.copysign(math.sqrt(nx * nx + ny * ny + nz * nz), e0 + e1 + e2)
+    cosine = (nx * lx + ny * ly + nz * lz) / (length * distance)
     step = min(max(int((0.5 * cosine + 0.5) * len(steps)), 0), len(steps) - 1)
-    strength = steps[step] * min(max(1 - distance / cutoff, 0.0), 1.0)
-    for k in range(3):
-        value = min(max(shine[0, k] + shine[1, k] * strength, 0.0), 1.0)
-        code = codes[int(value * 4096)]
-        while value >= begins[code + 1]:
-            code += 1
-        out[k] = code
+    return steps[step] * min(max(1 - distance / cutoff, 0.0), 1.0)
+
+
+@kernel
+def _byte(value, begins, codes):  # type: ignore[no-untyped-def]
+    value = min(max(value, 0.0), 1.0)
+    code = codes[int(value * 4096)]
+    while value >= begins[code + 1]:
+        code += 1
+    return code
 
 
 @kernel

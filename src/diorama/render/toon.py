@@ -107,22 +107,34 @@ def _painter(
     views[:, :, 3] -= basis @ np.asarray(stage.camera.eye, float)
     signs = np.sign(determinants(views[:, :, :3]))
     normal_matrices = cofactors(views[:, :, :3]) * signs[:, None, None]
+    conformal = _are_conformal(views[:, :, :3])
     light, intensity = _light(stage, basis)
-    lens = _lens(stage, width, height, look)
+    shines = np.array([(look.ambient, intensity)]) * np.array([i.colour for i in stage.instances])[:, None]
+    lens, clip = _lens(stage, width, height, look), (float(look.near), float(look.far))
     offsets = np.concatenate([sample_offsets(samples), [[0.5, 0.5]]])
-    shading = (*byte_table(), np.array(look.steps), look.near, look.far, look.cutoff, light)
+    shading = (*byte_table(), np.array(look.steps), float(look.cutoff), light)
+    n = max(len(stage.library[instance.mesh].vertices) for instance in stage.instances)
+    scratch = (
+        np.empty((n, 5), np.float32),
+        np.empty((n if look.outline > 0 else 0, 5), np.float32),
+        np.empty((n, 3), np.float32),
+        np.empty((height, width, samples + 1), np.int32),
+    )
 
     def draw(k: int, target: Target) -> NDArray[np.int64]:
-        instance = stage.instances[k]
-        mesh = stage.library[instance.mesh]
-        n = len(mesh.vertices)
-        points, hull, turned = np.empty((n, 5)), np.empty((n if look.outline > 0 else 0, 5)), np.empty((n, 3))
-        raster.project(mesh.vertices, mesh.normals, views[k], normal_matrices[k], lens, points, hull, turned)
-        shine = np.array([look.ambient, intensity]) * instance.colour
-        solid = (points, hull, turned, mesh.faces)
-        return raster.draw(solid, signs[k], offsets, lens, shading, shine, k, target)
+        mesh = stage.library[stage.instances[k].mesh]
+        solid = (mesh.vertices, mesh.normals, mesh.faces)
+        place = (views[k], normal_matrices[k], bool(conformal[k]), float(signs[k]))
+        return raster.paint(solid, place, lens, clip, shading, shines[k], offsets, k, scratch, target)
 
     return draw
+
+
+def _are_conformal(linear: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which (n, 3, 3) matrices keep angles: AᵀA = s²·1."""
+    gram = np.swapaxes(linear, 1, 2) @ linear
+    scale = np.trace(gram, axis1=1, axis2=2)[:, None, None] / 3
+    return (np.abs(gram - scale * np.eye(3)) <= 1e-9 * scale).all((1, 2))
 
 
 def _light(stage: Stage, basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], Colour]:
