@@ -146,9 +146,9 @@ def _body() -> Model:
         [0, 16, 27, 27, 0],
         sectors=36,
     )
-    head = ball((0, 36, 38), (24, 22.5, 23), fine=4)
+    head = ball((0, 36, 38), (24, 22.5, 23), fine=3)
     tuft = merge(_tuft())
-    belly = ball((0, -7, 7), (22, 21, 32), fine=3)
+    belly = ball((0, -7, 7), (22, 21, 32))
     cheeks = merge(ball((17.6 * s, 28.5, 50), (4.2, 3.2, 2.4), fine=1) for s in (-1, 1))
     return (Piece(merge([egg, head, tuft]), BODY), Piece(belly, BELLY), Piece(cheeks, BLUSH))
 
@@ -219,7 +219,7 @@ def _tall_eye() -> Model:
 
 
 def _leg(points: ArrayLike, radius: float) -> Mesh:
-    return tube(points, radius, radius)
+    return tube(points, radius, radius, sectors=8)
 
 
 def _webbed(x: float, y: float, width: float, length: float) -> Mesh:
@@ -243,6 +243,7 @@ def _toes(x: float, y: float, length: float, radius: float) -> Mesh:
             [(x, y + 2, 0), (x + 0.55 * a * length, y + 2.2, 0.55 * b * length), (x + a * length, y - 1, b * length)],
             [radius, radius, 0],
             [radius, radius, 0],
+            sectors=8,
         )
         for a, b in tips
     )

@@ -6,6 +6,7 @@ official GLB files keep their own scales and rotations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from diorama.core.errors import InputError
 from diorama.core.scene import canonical
-from diorama.render.mesh import Mesh, box, merge, revolve, rotation, scaling, sphere, transform, translation
+from diorama.render.mesh import Mesh, box, merge, read_mesh, revolve, rotation, sphere, transform
 from diorama.render.stage import Camera, Instance, PointLight, Stage
 from diorama.worlds._bird_classes import CATALOGUE, PARTS
 from diorama.worlds._bird_meshes import BLACK, PAINT, WHITE, Colour, Model, Piece, own_models
@@ -57,36 +58,41 @@ CSS: dict[str, Colour] = {
 GREY: Colour = (0xAA / 255, 0xAA / 255, 0xAA / 255)
 
 
-def euler(x: float, y: float, z: float) -> Matrix:
-    """The rotation of three.js' default Euler order: Rx·Ry·Rz."""
-    return rotation((1, 0, 0), x) @ rotation((0, 1, 0), y) @ rotation((0, 0, 1), z)
-
-
-def _placed(position: Vector, scale: float | Vector = 1.0, turn: Vector = (0.0, 0.0, 0.0)) -> Matrix:
-    return translation(position) @ euler(*turn) @ scaling(scale)
+def placed(position: Vector, scale: Vector = (1.0, 1.0, 1.0), turn: Vector = (0.0, 0.0, 0.0)) -> Matrix:
+    """Scaled, then turned by Rx·Ry·Rz (three.js' default Euler order), then moved."""
+    (a, b, c), (d, e, f) = map(math.cos, turn), map(math.sin, turn)
+    x, y, z = scale
+    return np.array(
+        [
+            [b * c * x, -b * f * y, e * z, position[0]],
+            [(a * f + c * d * e) * x, (a * c - d * e * f) * y, -b * d * z, position[1]],
+            [(d * f - a * c * e) * x, (c * d + a * e * f) * y, a * b * z, position[2]],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
 
 
 OFFICIAL_PLACES: dict[str, Matrix] = {
-    "body": _placed((0, 0, 0), 20),
-    "beak": _placed((0, 35, 60), 8, (0, 3.14, 0)),
-    "foot01": _placed((-15, -10, 0), 8, (0, 3.14, 0.01)),
-    "foot02": _placed((15, -10, 0), 8, (0, 3.14, -0.01)),
-    "eye01": _placed((-10, 45, 50), 5, (0, -0.2, 0)),
-    "eye02": _placed((10, 45, 50), 5, (0, 0.2, 0)),
-    "tail": _placed((0, -2, -47), 15),
-    "wing01": _placed((-20, 5, 10), (35, -35, 35), (-0.3, 0, 0)),
-    "wing02": _placed((20, 5, 10), (-35, -35, 35), (-0.3, 0, 0)),
+    "body": placed((0, 0, 0), (20, 20, 20)),
+    "beak": placed((0, 35, 60), (8, 8, 8), (0, 3.14, 0)),
+    "foot01": placed((-15, -10, 0), (8, 8, 8), (0, 3.14, 0.01)),
+    "foot02": placed((15, -10, 0), (8, 8, 8), (0, 3.14, -0.01)),
+    "eye01": placed((-10, 45, 50), (5, 5, 5), (0, -0.2, 0)),
+    "eye02": placed((10, 45, 50), (5, 5, 5), (0, 0.2, 0)),
+    "tail": placed((0, -2, -47), (15, 15, 15)),
+    "wing01": placed((-20, 5, 10), (35, -35, 35), (-0.3, 0, 0)),
+    "wing02": placed((20, 5, 10), (-35, -35, 35), (-0.3, 0, 0)),
 }
 OWN_PLACES: dict[str, Matrix] = {
-    "body": _placed((0, 0, 0)),
-    "beak": _placed((0, 35, 60)),
-    "foot01": _placed((-15, -10, 0)),
-    "foot02": _placed((15, -10, 0), (-1, 1, 1)),
-    "eye01": _placed((-10, 45, 50), 1, (0, -0.2, 0)),
-    "eye02": _placed((10, 45, 50), (-1, 1, 1), (0, 0.2, 0)),
-    "tail": _placed((0, -2, -47)),
-    "wing01": _placed((-20, 5, 10)),
-    "wing02": _placed((20, 5, 10), (-1, 1, 1)),
+    "body": placed((0, 0, 0)),
+    "beak": placed((0, 35, 60)),
+    "foot01": placed((-15, -10, 0)),
+    "foot02": placed((15, -10, 0), (-1, 1, 1)),
+    "eye01": placed((-10, 45, 50), (1, 1, 1), (0, -0.2, 0)),
+    "eye02": placed((10, 45, 50), (-1, 1, 1), (0, 0.2, 0)),
+    "tail": placed((0, -2, -47)),
+    "wing01": placed((-20, 5, 10)),
+    "wing02": placed((20, 5, 10), (-1, 1, 1)),
 }
 
 
@@ -130,8 +136,6 @@ def _official(folder: Path, name: str) -> Model:
 
 def read_glb(path: Path) -> dict[str, Mesh]:
     """The named meshes of a GLB file, in the file's world space."""
-    from diorama.render.mesh import read_mesh
-
     if not path.is_file():
         raise InputError(f"missing part file {path}; the official set has bird01.glb and 16 part models")
     try:
@@ -161,8 +165,7 @@ def primitive(shape: str, scale: Vector) -> tuple[Mesh, Vector]:
     if shape == "sphere":
         return _unit_sphere(max(3, int(y)), max(2, int(z))), (x, x, x)
     if shape == "cylinder":
-        profile = [(0, -z / 2), (y, -z / 2), (y, -z / 2), (x, z / 2), (x, z / 2), (0, z / 2)]
-        return transform(revolve(profile, 8), _UP), (1, 1, 1)
+        return _unit_cylinder(x / y), (y, z / 2, y)
     return _capsule(x, y, max(1, int(z))), (1, 1, 1)
 
 
@@ -174,6 +177,11 @@ def _unit_box() -> Mesh:
 @cache
 def _unit_cone(segments: int) -> Mesh:
     return transform(revolve([(0, -1), (1, -1), (1, -1), (0, 1)], segments), _UP)
+
+
+@lru_cache(maxsize=1024)
+def _unit_cylinder(top: float) -> Mesh:
+    return transform(revolve([(0, -1), (1, -1), (1, -1), (top, 1), (top, 1), (0, 1)], 8), _UP)
 
 
 @cache
@@ -253,10 +261,9 @@ def _object(i: int, thing: Mapping[str, Any], layer: str, parts: PartSet, librar
     name = f"background {i}"
     while library.setdefault(name, mesh) is not mesh:  # another scene of the group has something else here
         name += "'"
-    place = translation(point(thing["radius"], thing["pitch"], thing["roll"])) @ euler(*thing["rotation"])
     return Instance(
         mesh=name,
-        transform=place @ scaling(size),
+        transform=placed(point(thing["radius"], thing["pitch"], thing["roll"]), size, thing["rotation"]),
         colour=parts.paint[thing["color"]],
         object=BACKGROUND + i,
         part=BACKGROUND + i,
