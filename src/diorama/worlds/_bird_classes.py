@@ -74,7 +74,7 @@ def compatible_classes(classes: Sequence[Variants], kept: Variants) -> tuple[int
 
 
 def minimal_sets(classes: Sequence[Variants], index: int) -> tuple[tuple[str, ...], ...]:
-    """The minimal sufficient part sets of a class: subsets that no other class shares, with no sufficient subset inside.
+    """The minimal sufficient part sets of a class: no other class shares them, and no smaller sufficient set is inside.
 
     The released code of FunnyBirds finds none for the last class of a list; this is the corrected set.
 

@@ -48,7 +48,8 @@ def _close_up(frames: Sequence[Frame], part: str, tile: int) -> list[np.ndarray]
     ids = Birds.part_ids[part] if part in ("beak", "eye") else tuple(range(1, Birds.background_id))
     rows, columns = np.nonzero(np.any([np.isin(frame.truth["parts"], ids) for frame in frames], axis=0))
     size = frames[0].image.shape[0]
-    half = min(size // 2, int(0.56 * max(np.ptp(rows), np.ptp(columns))) + size // (10 if part in ("beak", "eye") else 40))
+    margin = size // (10 if part in ("beak", "eye") else 40)
+    half = min(size // 2, int(0.56 * max(np.ptp(rows), np.ptp(columns))) + margin)
     y, x = (int(np.clip((v.min() + v.max()) // 2, half, size - half)) for v in (rows, columns))
     cut = [image_bytes(frame)[y - half : y + half, x - half : x + half] for frame in frames]
     return [cv2.resize(image, (tile, tile), interpolation=cv2.INTER_AREA) for image in cut]

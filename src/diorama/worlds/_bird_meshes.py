@@ -104,7 +104,7 @@ def _close(rings: Array) -> Mesh:
     faces = faces[_areas(vertices, faces) > 1e-9]
     if _volume(vertices, faces) < 0:
         faces = faces[:, ::-1]
-    return Mesh(vertices, smooth_normals(vertices, faces), np.zeros((len(vertices), 2)), faces)
+    return Mesh(vertices, smooth_normals(vertices, faces), np.zeros((len(vertices), 2), np.float32), faces)
 
 
 def _areas(vertices: Array, faces: NDArray[np.integer]) -> Array:
@@ -163,17 +163,13 @@ def _tuft() -> Iterator[Mesh]:
 
 
 def _parrot() -> Model:
-    upper = tube(
-        [(0, 4, -8), (0, 7, 3), (0, 4, 12), (0, -5, 15), (0, -15, 10)], [7, 8, 7, 4.5, 0], [6, 6.5, 6, 4, 0]
-    )
+    upper = tube([(0, 4, -8), (0, 7, 3), (0, 4, 12), (0, -5, 15), (0, -15, 10)], [7, 8, 7, 4.5, 0], [6, 6.5, 6, 4, 0])
     lower = tube([(0, -5, -6), (0, -8, 2), (0, -10, 7)], [5, 4.5, 0], [4, 3, 0])
     return (Piece(merge([upper, lower])),)
 
 
 def _duck() -> Model:
-    upper = tube(
-        [(0, 2, -8), (0, 0, 4), (0, -3, 14), (0, -2, 23), (0, 0, 27)], [9, 10, 14, 14, 0], [5, 4, 2.6, 2.2, 0]
-    )
+    upper = tube([(0, 2, -8), (0, 0, 4), (0, -3, 14), (0, -2, 23), (0, 0, 27)], [9, 10, 14, 14, 0], [5, 4, 2.6, 2.2, 0])
     lower = tube([(0, -4, -8), (0, -6, 4), (0, -8, 13), (0, -8, 19)], [8, 9, 11, 0], [3, 2.6, 2, 0])
     return (Piece(merge([upper, lower])),)
 
@@ -194,7 +190,7 @@ def _curlew() -> Model:
 
 def _eye(centre: Sequence[float], radii: Sequence[float], pupil: Sequence[float], gaze: Sequence[float]) -> Model:
     middle = np.asarray(centre, float) + np.asarray(gaze, float)
-    shine = middle + (-0.35 * pupil[0], 0.45 * pupil[1], 0.8 * pupil[2])
+    shine = middle + np.multiply((-0.35, 0.45, 0.8), pupil)
     return (
         Piece(ball(centre, radii), WHITE),
         Piece(ball(middle, pupil), BLACK),
@@ -287,9 +283,7 @@ def _plume() -> Model:
 
 
 def _fork() -> Model:
-    blades = [
-        feather((0, 0, 0), (64 * s, 80, -18), 13, bend=(-15 * s, 8, -6), pointed=True) for s in (-1.0, 1.0)
-    ]
+    blades = [feather((0, 0, 0), (64 * s, 80, -18), 13, bend=(-15 * s, 8, -6), pointed=True) for s in (-1.0, 1.0)]
     return (Piece(merge(blades)),)
 
 

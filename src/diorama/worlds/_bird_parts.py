@@ -120,7 +120,7 @@ def part_set(folder: str | None) -> PartSet:
 def official_models(folder: Path) -> dict[str, Model]:
     """The models of `bird01.glb`, `beak/beak01.glb`, …; an InputError names the file that is missing or broken."""
     if not folder.is_dir():
-        raise InputError(f"parts={str(folder)!r}: no such folder; give the one that holds bird01.glb, beak/, eye/, …")
+        raise InputError(f"parts={str(folder)!r}: no such folder; give the one that holds bird01.glb")
     names = sorted({variant.model for part in PARTS for variant in CATALOGUE[part]})
     body = {"bird01": tuple(Piece(mesh, GREY) for mesh in read_glb(folder / "bird01.glb").values())}
     return body | {name: _official(folder, name) for name in names}

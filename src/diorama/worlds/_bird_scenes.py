@@ -185,7 +185,7 @@ def check_object(thing: Any) -> Params:
     if any(len(t) != 3 for t in triples.values()):
         raise InputError("background scale and rotation have three numbers each")
     if not all(0 < v <= 200 for v in triples["scale"]):
-        raise InputError(f"background scale={triples['scale']!r}: each must be above 0 and at most 200, or nothing shows")
+        raise InputError(f"background scale={triples['scale']!r}: each must be above 0 and at most 200")
     numbers = {key: _number(f"background {key}", thing[key]) for key in ("radius", "pitch", "roll")}
     return {"shape": thing["shape"], **numbers, **triples, "color": thing["color"]}
 

@@ -112,7 +112,7 @@ def _write_split(root: Path, world: Birds, split: Split, scenes: Sequence[Scene]
 def _write_interventions(root: Path, world: Birds, index: int, scene: Scene) -> None:
     label = scene.params["label"]
     if any(thing is None for thing in scene.params["background"]) or None in scene.params["parts"].values():
-        raise InputError(f"test scene {index} has removed parts or objects; the layout numbers interventions on whole ones")
+        raise InputError(f"test scene {index} has something removed; interventions are made on whole scenes")
     targets = {subset_path(root, label, index, kept): s for kept, s in world.subsets(scene).items()}
     targets |= {removal_path(root, label, index, i): s for i, s in world.removals(scene).items()}
     for path, frame in zip(targets, world.render(list(targets.values())), strict=True):

@@ -98,7 +98,7 @@ def to_record(params: Params, classes: Classes) -> dict[str, Any]:
 
 
 def _part_fields(params: Params, classes: Classes) -> dict[str, str]:
-    fields = {}
+    fields: dict[str, str] = {}
     for part, variant in params["parts"].items():
         shown = CATALOGUE[part][classes[params["label"]][part] if variant is None else variant].record()
         fields |= {f"{part}_{key}": REMOVED if variant is None else value for key, value in shown.items()}

@@ -29,7 +29,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._bird_classes import CATALOGUE, PARTS, SUBSETS, draw_classes
-from diorama.worlds._bird_scenes import FACTORS, Params, change, check_params, draw_params
+from diorama.worlds._bird_scenes import FACTORS, change, check_params, draw_params, flat_factors
 from diorama.worlds._funnybirds_metadata import Split, published_params
 
 
@@ -71,7 +71,7 @@ class Birds:
         if not isinstance(self.objects, int) or not 0 <= self.objects <= 51:
             raise InputError(f"objects={self.objects!r}: give the most background objects, 0 to 51")
         if self.parts is not None and not Path(self.parts).is_dir():
-            raise InputError(f"parts={self.parts!r}: no such folder; give the one that holds bird01.glb, beak/, eye/, …")
+            raise InputError(f"parts={self.parts!r}: no such folder; give the one that holds bird01.glb")
 
     @property
     def classes(self) -> tuple[dict[str, int], ...]:
@@ -115,8 +115,6 @@ def _classes(seed: int) -> tuple[Mapping[str, int], ...]:
 
 
 def _frame(scene: Scene, arrays: Mapping[str, np.ndarray]) -> Frame:
-    from diorama.worlds._bird_scenes import flat_factors
-
     parts = arrays["parts"]
     truth = {
         "label": scene.params["label"],

@@ -34,7 +34,7 @@ class FunnybirdsRecorded:
     split: Split = "test"
 
     factors: ClassVar[dict[str, str]] = {
-        **{part: "None: removed; the recorded variant: there" for part in PARTS},
+        **dict.fromkeys(PARTS, "None: removed; the recorded variant: there"),
         "background_without": "the index of the one background object to remove",
     }
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "boxes", "factors")
@@ -110,11 +110,11 @@ class FunnybirdsRecorded:
         return [self._frame(scene) for scene in scenes]
 
     def _frame(self, scene: Scene) -> Frame:
-        p = scene.params
+        root, p = Path(self.root), scene.params
         truth: dict[str, Any] = {"label": p["label"], "factors": _factors(p)}
         path = self._path(scene)
-        if path == image_path(Path(self.root), self.split, p["label"], p["index"]):
-            parts = decode_parts(read_png(image_path(Path(self.root), f"{self.split}_part_map", p["label"], p["index"])))
+        if path == image_path(root, self.split, p["label"], p["index"]):
+            parts = decode_parts(read_png(image_path(root, f"{self.split}_part_map", p["label"], p["index"])))
             mask = (parts > 0) & (parts < self.background_id)
             truth |= {"parts": parts, "mask": mask, "boxes": boxes(parts)}
         return Frame(scene, read_png(path).astype(np.float32) / 255, "srgb", truth)
