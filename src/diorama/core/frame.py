@@ -71,16 +71,33 @@ def linear_to_srgb(x: np.ndarray) -> np.ndarray:
     return np.where(x <= 0.0031308, x * 12.92, 1.055 * x ** (1 / 2.4) - 0.055).astype(x.dtype)
 
 
-def residual(frame: Frame) -> float:
-    """How far the published truth is from explaining its own image: min over k of ‖I − C − k·R·S‖ / ‖I‖ on the mask.
+def channel_mean(image: np.ndarray) -> np.ndarray:
+    """The mean over the last axis of an (h, w, 1 or 3) image, float64.
 
-    Zero for staged worlds; measured ones (MIT Intrinsic Images: 2 to 8 %) carry the error of their capture.
+    >>> channel_mean(np.array([[[1.0, 2.0, 6.0]]]))
+    array([[3.]])
     """
-    mask = frame.mask
-    image = frame.linear()[mask].astype(np.float64)
-    specular = frame.truth.get("specular")
-    target = image if specular is None else image - specular[mask]
-    product = frame.truth["reflectance"][mask].astype(np.float64) * frame.truth["shading"][mask]
-    product = np.broadcast_to(product, target.shape)
-    scale = (product * target).sum() / max((product * product).sum(), 1e-300)
-    return float(np.linalg.norm(target - scale * product) / max(np.linalg.norm(image), 1e-300))
+    if image.shape[-1] == 1:
+        return image[..., 0].astype(np.float64)
+    return (image[..., 0].astype(np.float64) + image[..., 1] + image[..., 2]) / 3
+
+
+def residual(frame: Frame) -> float:
+    """How far layers are from explaining the image: min over k of ‖I − C − k·R·S‖ / ‖I‖ on the mask.
+
+    Zero for the truth of staged worlds; that of measured ones (MIT Intrinsic Images: 2 to 8 %) carries the error of the
+    capture. Gray layers are held against the gray image.
+    """
+    index, truth = np.flatnonzero(frame.mask), frame.truth
+    product = _inside(truth["reflectance"], index) * _inside(truth["shading"], index)
+    image = _inside(frame.linear(), index)
+    if product.shape[1] == 1:
+        image = channel_mean(image)[:, None]
+    target = image if truth.get("specular") is None else image - _inside(truth["specular"], index)
+    scale = np.vdot(product, target) / np.maximum(np.vdot(product, product), 1e-300)
+    return float(np.linalg.norm(target - scale * product) / np.maximum(np.linalg.norm(image), 1e-300))
+
+
+def _inside(layer: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The masked pixels of an (h, w, c) layer as (n, c); by index, which is several times faster than by mask."""
+    return layer.reshape(-1, layer.shape[2]).take(index, axis=0).astype(np.float64)

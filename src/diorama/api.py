@@ -1,0 +1,42 @@
+"""Diorama from Python: the same plans, specs and results as on the command line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from diorama.core.plan import Plan
+from diorama.core.run import Progress, Run, create
+from diorama.launch.local import launch
+from diorama.report.summary import document, read_results
+
+
+def run(
+    worlds: Sequence[str],
+    methods: Sequence[str],
+    protocols: Sequence[str],
+    models: Sequence[str] = (),
+    cases: int | None = None,
+    seed: int = 0,
+    controls: bool = False,
+    out: str | Path = "diorama-run",
+    processes: int = 1,
+) -> dict[str, Any]:
+    """Run a plan given in specs and return the results document; what is already in `out` is not computed again."""
+    plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
+    return execute(create(Path(out), plan), processes, lambda done, total: None)
+
+
+def execute(made: Run, processes: int, progress: Progress) -> dict[str, Any]:
+    """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known."""
+    from diorama.core.gallery import illustrate
+    from diorama.core.locks import locked
+    from diorama.core.rows import write_json
+
+    with locked(made.folder / "lock"):
+        total = sum(len(cell.cases) for cell in made.cells)
+        missing = sum(len(made.missing(cell)) for cell in made.cells)
+        launch(made, processes, progress)
+        illustrate(made)
+        results = document(read_results(made.folder)) | {"computed": missing, "known": total - missing}
+        write_json(made.folder / "summary.json", results)
+    return results

@@ -1,0 +1,248 @@
+"""The catalogue: the file system is the registry. `methods/decompose/weiss.py` is `weiss`, its class `Weiss`."""
+
+import ast
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal
+
+from diorama.core import keys, spec
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.guard import attempt
+from diorama.core.scene import digest
+
+Kind = Literal["world", "model", "method", "protocol"]
+KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
+TRACKS = ("explain", "decompose", "concept", "represent")
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the catalogue: full name, first line of the module's docstring, and where it is."""
+
+    kind: Kind
+    name: str
+    summary: str
+    path: Path
+
+
+def entries(kind: Kind) -> dict[str, Entry]:
+    """All bundled and installed components of a kind by full name, read without importing any of them."""
+    found = {e.name: e for e in _bundled(kind)}
+    for point in importlib.metadata.entry_points(group=f"diorama.{kind}s"):
+        found.setdefault(point.name, Entry(kind, point.name, f"from {point.value}", Path(point.value)))
+    return dict(sorted(found.items()))
+
+
+def _bundled(kind: Kind) -> Iterator[Entry]:
+    base = _PACKAGE / f"{kind}s"
+    folders = [base / track for track in TRACKS] if kind == "method" else [base]
+    for folder in folders:
+        for path in sorted(folder.glob("[a-z]*.py")):
+            name = path.stem if kind != "method" else f"{folder.name}/{path.stem}"
+            docstring = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+            yield Entry(kind, name, docstring.partition("\n")[0], path)
+
+
+def full_name(kind: Kind, name: str) -> str:
+    """The full name of a bundled or installed component; the short one works where it is unambiguous."""
+    known = entries(kind)
+    if name in known:
+        return name
+    short = [n for n in known if n.rpartition("/")[2] == name]
+    if len(short) == 1:
+        return short[0]
+    if short:
+        raise InputError(f"{kind} {name!r} is ambiguous: write {' or '.join(short)}")
+    names = sorted({*known, *(n.rpartition("/")[2] for n in known)})
+    raise InputError(f"unknown {kind} {name!r}; {did_you_mean(name, names)} (diorama ls {kind}s)")
+
+
+@dataclass(frozen=True)
+class Component:
+    """A world, model, method or protocol: its spec, what it is made by, and the object itself."""
+
+    kind: Kind
+    spec: spec.Spec
+    name: str
+    target: Callable[..., Any]
+    path: Path
+    root: keys.Root
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """Every parameter with its value, defaults filled in."""
+        defaults = {p.name: p.default for p in _parameters(self.target) if p.default is not p.empty}
+        return {**defaults, **self.spec.params}
+
+    @cached_property
+    def object(self) -> Any:
+        """The component itself, made once."""
+        if inspect.isclass(self.target):
+            outcome = attempt(lambda: self.target(**self.spec.params))
+            if isinstance(outcome.error, InputError):
+                raise outcome.error
+            if outcome.error:
+                raise InputError(f"{self.spec} cannot be made: {outcome.reason}") from outcome.error
+            return outcome.value
+        if self.spec.params:
+            raise InputError(f"{self.name} is a function and takes no parameters here, but {self.spec} gives some")
+        return self.target
+
+    @cached_property
+    def key(self) -> dict[str, Any]:
+        """What the component is: target, parameters (data by content, not by path), source and libraries."""
+        located = getattr(self.target, "located", ())
+        fingerprint = getattr(self.object, "fingerprint", None)
+        shown = {k: _plain(v) for k, v in self.params.items() if k not in located}
+        return {
+            "target": f"{self.path.stem}:{getattr(self.target, '__name__', self.name)}",
+            "params": shown,
+            "data": fingerprint() if callable(fingerprint) else None,
+            **keys.source_key(self.path, self.root),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the key."""
+        return digest(self.key)
+
+    @property
+    def label(self) -> str:
+        """How the component is shown in tables: its spec as given."""
+        return str(self.spec)
+
+
+def _plain(v: Any) -> Any:
+    if isinstance(v, list | tuple):
+        return [_plain(x) for x in v]
+    if isinstance(v, dict):
+        return {str(k): _plain(x) for k, x in v.items()}
+    return v if isinstance(v, str | int | float | bool | None) else repr(v)
+
+
+def find(kind: Kind, text: str | spec.Spec) -> Component:
+    """The component that a spec names, checked against its parameters but not yet made."""
+    parsed = spec.parse(text) if isinstance(text, str) else text
+    if ":" in parsed.name and not parsed.name.startswith(("timm:", "torchvision:")):
+        component = _outside(kind, parsed)
+    else:
+        component = _inside(kind, parsed)
+    _check_parameters(component)
+    return component
+
+
+def build(kind: Kind, text: str | spec.Spec) -> Component:
+    """The component that a spec names, made: every mistake in its parameters is found now."""
+    component = find(kind, text)
+    _ = component.object
+    return component
+
+
+def _inside(kind: Kind, parsed: spec.Spec) -> Component:
+    name = full_name(kind, parsed.name)
+    entry = entries(kind)[name]
+    if entry.path.suffix != ".py":  # an installed entry point, written package.module:Name
+        return _outside(kind, spec.Spec(str(entry.path), parsed.params))
+    module = importlib.import_module("diorama." + f"{kind}s." + name.replace("/", "."))
+    class_name = "".join(word.capitalize() for word in entry.path.stem.split("_"))
+    target = getattr(module, class_name)
+    return Component(kind, parsed, name, target, entry.path, keys.OURS)
+
+
+def _outside(kind: Kind, parsed: spec.Spec) -> Component:
+    where, _, attribute = parsed.name.rpartition(":")
+    if where.endswith(".py"):
+        path = Path(where).expanduser()
+        if not path.is_file():
+            raise InputError(f"{kind} {parsed.name!r}: there is no file {where}")
+        module, root = _load_file(path.resolve()), keys.Root("", path.resolve().parent)
+    else:
+        module, root = _load_module(kind, where, parsed.name)
+        path = Path(module.__file__ or "")
+    target = getattr(module, attribute, None)
+    if target is None:
+        public = [n for n in vars(module) if not n.startswith("_")]
+        raise InputError(f"{kind} {parsed.name!r}: {where} has no {attribute!r}; {did_you_mean(attribute, public)}")
+    if not callable(target):
+        raise InputError(f"{kind} {parsed.name!r}: {attribute} is {type(target).__name__}, not a class or function")
+    return Component(kind, parsed, parsed.name, target, path.resolve(), root)
+
+
+def _load_file(path: Path) -> types.ModuleType:
+    name = f"diorama_file_{digest(str(path))[:12]}"
+    loader = importlib.util.spec_from_file_location(name, path)
+    if loader is None or loader.loader is None:
+        raise InputError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent))  # so that the file can import its neighbours
+    outcome = attempt(partial(loader.loader.exec_module, module))
+    sys.path.remove(str(path.parent))
+    if outcome.error:
+        raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error
+    return module
+
+
+def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, keys.Root]:
+    try:
+        module = importlib.import_module(where)
+    except ImportError as error:
+        raise InputError(f"{kind} {name!r}: cannot import {where}: {error}") from error
+    top = where.split(".", maxsplit=1)[0]
+    package = sys.modules[top]
+    if hasattr(package, "__path__"):
+        return module, keys.Root(top, Path(next(iter(package.__path__))))
+    return module, keys.Root("", Path(package.__file__ or "").parent)
+
+
+def _parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
+    if not inspect.isclass(target):
+        return []
+    return list(inspect.signature(target).parameters.values())
+
+
+def _check_parameters(component: Component) -> None:
+    known = {p.name: p for p in _parameters(component.target)}
+    if not inspect.isclass(component.target):
+        return
+    for name, given in component.spec.params.items():
+        if name not in known:
+            raise InputError(f"{component.name} has no parameter {name!r}; {did_you_mean(name, list(known))}")
+        _check_type(component, name, given)
+    missing = [n for n, p in known.items() if p.default is p.empty and n not in component.spec.params]
+    if missing:
+        raise InputError(f"{component.name} needs {missing[0]!r}: write {component.name}({missing[0]}=…)")
+
+
+def _check_type(component: Component, name: str, given: Any) -> None:
+    """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
+    try:
+        hint = typing.get_type_hints(component.target.__init__)[name]
+    except (KeyError, NameError, TypeError):
+        return
+    options = (
+        typing.get_args(hint)
+        if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+        else (hint,)
+    )
+    if typing.get_origin(hint) is Literal:
+        if given not in typing.get_args(hint):
+            choices = ", ".join(map(repr, typing.get_args(hint)))
+            raise InputError(f"{component.name}: {name}={given!r} is not one of {choices}")
+        return
+    if not all(o in (int, float, str, bool, type(None)) for o in options):
+        return
+    numeric = isinstance(given, int) and not isinstance(given, bool) and float in options
+    if not numeric and type(given) not in options:
+        wanted = " or ".join("None" if o is type(None) else o.__name__ for o in options)
+        raise InputError(f"{component.name}: {name}={given!r} should be {wanted}")

@@ -1,0 +1,80 @@
+"""Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.contracts import Panel
+from diorama.core.guard import attempt
+from diorama.core.images import encode_webp, quantise, resize
+from diorama.core.plan import Cell
+from diorama.core.run import Run, asked_for
+from diorama.core.scene import digest
+from diorama.core.summary import settle
+
+#: Cases shown per cell, and the longer side of a panel in pixels.
+WORST, SIDE = 6, 144
+
+
+def illustrate(run: Run, worst: int = WORST) -> None:
+    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
+    wanted: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
+    for cell in run.cells:
+        if cell.control == "dose" or not hasattr(cell.protocol.object, "pictures"):
+            continue
+        for index, point in _worst(run, cell, worst):
+            if not _path(run, cell, index, point).with_suffix(".json").exists():
+                wanted.setdefault((cell.world.digest, index), []).append((cell, point))
+    for (_, index), cells in sorted(wanted.items()):  # case by case, so that frames and factorisations are shared
+        memo = Memo()
+        for cell, point in cells:
+            attempt(lambda c=cell, p=point: _draw(run, c, index, p, memo))  # type: ignore[misc]  # noqa: B023
+
+
+def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
+    """The indices of the worst cases with a value, each with the grid point chosen for it."""
+    protocol = cell.protocol.object
+    metric = protocol.metrics[0]
+    settled = settle(run.rows(cell), metric, protocol.direction)
+    values = {row.case: row.value for row in settled.rows if row.metric == metric and row.status == "ok"}
+    index = {case.key: i for i, case in enumerate(cell.cases)}
+    ordered = sorted(values, key=lambda case: values[case], reverse=protocol.direction == "lower")  # type: ignore[arg-type, return-value]
+    return [(index[case], settled.chosen.get(case, 0)) for case in ordered[:count]]
+
+
+def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
+    return run.cell_folder(cell) / "keep" / f"{cell.cases[index].key}@{point}.webp"
+
+
+def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
+    case = cell.cases[index]
+    bench = Bench(cell.world, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
+    panels: list[Panel] = cell.protocol.object.pictures(bench, case)
+    path = _path(run, cell, index, point)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encode_webp(strip(panels, SIDE)))
+    path.with_suffix(".json").write_text(json.dumps(_captions(cell, case.key, point, panels)), encoding="utf-8")
+
+
+def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
+    """The method at one grid point alone, so that a picture costs one answer and not a sweep."""
+    asked = asked_for(run, cell, index)
+    if len(asked.points) == 1:
+        return asked
+    method = asked.at_point(asked.points[point])
+    return Asked(method, digest([asked.digest, point]), ({},), asked.at_point)
+
+
+def _captions(cell: Cell, case: str, point: int, panels: list[Panel]) -> dict[str, Any]:
+    return {"case": case, "point": cell.asked.points[point], "captions": [panel.caption for panel in panels]}
+
+
+def strip(panels: list[Panel], side: int) -> np.ndarray:
+    """Panels side by side as one (h, w, 3) uint8 picture, all of one size, at most `side` pixels high and wide."""
+    height, width = panels[0].image.shape[:2]
+    scale = side / max(height, width)
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    return np.concatenate([quantise(resize(panel.image.astype(np.float32), *size), 8) for panel in panels], axis=1)

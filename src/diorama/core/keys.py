@@ -1,0 +1,108 @@
+"""Content keys: what a component is, by its parameters, its source, its data and its libraries; never by its label.
+
+The source of a component is that of its module and of every first-party module it imports, as abstract syntax without
+docstrings, so that formatting, comments and documentation change no key.
+"""
+
+import ast
+import importlib.metadata
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from diorama.core.scene import digest
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A first-party tree: modules named `package.…` live under `folder` (`package` empty: the folder's own modules)."""
+
+    package: str
+    folder: Path
+
+    def file(self, module: str) -> Path | None:
+        """The file of a module of this tree, or None."""
+        if self.package:
+            if module.split(".", maxsplit=1)[0] != self.package:
+                return None
+            module = module[len(self.package) + 1 :]
+        base = self.folder.joinpath(*module.split(".")) if module else self.folder
+        for path in (base.with_suffix(".py") if module else base, base / "__init__.py"):
+            if path.is_file():
+                return path
+        return None
+
+
+OURS = Root("diorama", _PACKAGE)
+
+
+def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
+    """The digest of a module's source with everything first-party it imports, and the libraries all of them use."""
+    roots = (root,) if root == OURS else (root, OURS)
+    files, libraries = _closure(path.resolve(), roots)
+    parts = [_syntax(f, f.stat().st_mtime_ns) for f in files]
+    return {"source": digest(sorted(parts)), "libraries": {name: _version(name) for name in sorted(libraries)}}
+
+
+def _closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
+    files, libraries, todo = set[Path](), set[str](), [start]
+    while todo:
+        path = todo.pop()
+        if path in files:
+            continue
+        files.add(path)
+        for module in _imports(path, path.stat().st_mtime_ns):
+            found = next((f for r in roots if (f := r.file(module))), None)
+            if found:
+                todo.append(found.resolve())
+            elif (top := module.split(".")[0]) not in sys.stdlib_module_names and top not in {r.package for r in roots}:
+                libraries.add(top)
+    return files, libraries
+
+
+@cache
+def _tree(path: Path, mtime: int) -> ast.Module:
+    return ast.parse(path.read_bytes(), filename=str(path))
+
+
+@cache
+def _imports(path: Path, mtime: int) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in ast.walk(_tree(path, mtime)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(found)
+
+
+@cache
+def _syntax(path: Path, mtime: int) -> str:
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return digest([path.stem, ast.dump(tree)])
+
+
+def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ast.get_docstring(node, clean=False) is not None
+
+
+@cache
+def _version(library: str) -> str:
+    """The major.minor of the distribution that provides a top-level module, or "absent"."""
+    for distribution in _distributions().get(library, [library]):
+        try:
+            return ".".join(importlib.metadata.version(distribution).split(".")[:2])
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "absent"
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return {top: sorted(set(names)) for top, names in importlib.metadata.packages_distributions().items()}

@@ -1,0 +1,28 @@
+"""Locks between processes on one machine: released by the operating system however the holder ends."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from diorama.core.errors import InputError
+
+
+@contextmanager
+def locked(path: Path, wait: bool = False) -> Iterator[None]:
+    """Hold an exclusive lock on a file. Without `wait`, a lock that is taken is an error naming the holder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise InputError(f"{path.parent} is being written by {holder}: wait for it, or choose another -o") from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()} on {os.uname().nodename} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+        file.flush()
+        yield

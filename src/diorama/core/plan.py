@@ -1,0 +1,259 @@
+"""A plan: which worlds, models, methods and protocols, how many cases; and the cells it comes to."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from diorama.core import keys
+from diorama.core.bench import Asked
+from diorama.core.catalogue import TRACKS, Component, build, entries
+from diorama.core.contracts import Case
+from diorama.core.controls import Dosed, Oracle
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.references import Reference, references
+from diorama.core.scene import digest
+
+#: Cases of a staged world where the plan does not say how many.
+DEFAULT_CASES = 32
+_VERBS = {"explain": "explain", "decompose": "decompose", "concept": "concept", "represent": "encode"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for, in specs; the same in TOML, on the command line and in Python."""
+
+    worlds: list[str]
+    methods: list[str]
+    protocols: list[str]
+    models: list[str] = field(default_factory=list)
+    cases: int | None = None
+    seed: int = 0
+    controls: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cases is not None and self.cases < 1:
+            raise InputError(f"cases={self.cases}: at least one case is needed")
+        for name in ("worlds", "protocols"):
+            if not getattr(self, name):
+                raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
+        if not self.methods and not self.controls:
+            raise InputError("the plan names no method: give one with -m, or --controls for the controls alone")
+
+    def to_toml(self) -> str:
+        """The plan as TOML."""
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in shown.items())
+
+    @classmethod
+    def read(cls, path: Path) -> "Plan":
+        """A plan from a TOML file."""
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} is not a TOML plan: {error}") from error
+        except OSError as error:
+            raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
+        return cls.from_table(table, str(path))
+
+    @classmethod
+    def from_table(cls, table: dict[str, Any], where: str) -> "Plan":
+        """A plan from a dictionary, with every key and type checked."""
+        lists = ("worlds", "methods", "protocols", "models")
+        known = [f.name for f in fields(cls)]
+        for name, value in table.items():
+            if name not in known:
+                raise InputError(f"{where}: unknown key {name!r}; {did_you_mean(name, known)}")
+            if name in lists:
+                fits, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of strings"
+            elif name == "controls":
+                fits, wanted = isinstance(value, bool), "true or false"
+            else:
+                fits, wanted = type(value) is int, "a whole number"
+            if not fits:
+                raise InputError(f"{where}: {name} = {value!r} should be {wanted}")
+        return cls(**{**{name: [] for name in lists}, **table})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of the table: world × model × method × protocol. `control` is "", "oracle", "random" or "dose"."""
+
+    world: Component
+    model: Component | None
+    method: Component | None
+    protocol: Component
+    seed: int
+    count: int
+    control: str = ""
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The method as the bench sees it."""
+        if self.method is None:
+            control = Oracle(self.protocol.object) if self.control == "oracle" else Dosed(self.protocol.object)
+            points = tuple(getattr(control, "grid", ({},)))
+            return Asked(control, digest([self.control, self.protocol.digest]), points, lambda point: control)
+        method = self.method
+        grid = tuple(getattr(method.object, "grid", ()) or ({},))
+        return Asked(method.object, method.digest, grid, lambda point: method.target(**{**method.spec.params, **point}))
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """The cases of this cell."""
+        return [self.protocol.object.case(self.world.object, self.seed, i) for i in range(self.count)]
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the method is fitted on other cases before it answers."""
+        return hasattr(self.asked.object, "fit")
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """Everything the cell's values depend on."""
+        parts = {"world": self.world, "model": self.model, "method": self.method, "protocol": self.protocol}
+        described: dict[str, Any] = {kind: part.key if part else None for kind, part in parts.items()}
+        described |= {
+            "seed": self.seed,
+            "control": self.control,
+            "version": self.protocol.object.version,
+            "bench": _bench_key(),
+        }
+        if self.fitted:  # what it is fitted on depends on all the cases
+            described["fitted_on"] = [case.key for case in self.cases]
+        return described
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of the description."""
+        return digest(self.description)
+
+    @property
+    def labels(self) -> dict[str, str | None]:
+        """How the cell is shown."""
+        method = self.method.label if self.method else self.control
+        model = self.model.label if self.model else None
+        return {"world": self.world.label, "model": model, "method": method, "protocol": self.protocol.label}
+
+    @property
+    def at(self) -> str:
+        """The name of the method's grid: its parameters, joined by commas."""
+        return ",".join(self.asked.points[0])
+
+    def _references(self) -> list[Reference]:
+        parts = [self.protocol, self.world, *([self.method] if self.method else [])]
+        return references(list(dict.fromkeys(key for part in parts for key in getattr(part.object, "cite", ()))))
+
+    def manifest(self) -> dict[str, Any]:
+        """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
+        protocol = self.protocol.object
+        published = getattr(protocol, "published", {})
+        return {
+            **self.labels,
+            "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
+            "key": self.key,
+            "control": self.control,
+            "metrics": list(protocol.metrics),
+            "direction": protocol.direction,
+            "range": list(protocol.range),
+            "cite": [reference.text for reference in self._references()],
+            "bibtex": [reference.bibtex for reference in self._references()],
+            "published": published.get((self.world.name, self.method.name))
+            if self.method and not self.control
+            else None,
+            "at": self.at,
+            "points": list(self.asked.points),
+            "dose_name": getattr(protocol, "dose_name", ""),
+            "depends_on": self.description,
+        }
+
+
+def _bench_key() -> dict[str, object]:
+    return keys.source_key(Path(__file__).with_name("bench.py"))
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The cells of a plan, and the pairs that make no sense with the reason for each."""
+
+    cells: list[Cell]
+    skipped: list[dict[str, Any]]
+
+
+def expand(plan: Plan) -> Expansion:
+    """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
+    parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
+    methods = [build("method", _in_track(text, parts["protocol"])) for text in plan.methods]
+    cells: dict[str, Cell] = {}
+    skipped: list[dict[str, Any]] = []
+    for world in parts["world"]:
+        count = _count(plan, world)
+        for protocol in parts["protocol"]:
+            models = parts["model"] if getattr(protocol.object, "model", False) else [None]
+            for model in models:
+                for method, control in _asked(methods, protocol, plan.controls):
+                    cell = Cell(world, model, method, protocol, plan.seed, count, control)
+                    reason = refusal(cell)
+                    if reason:
+                        skipped.append({**cell.labels, "reason": reason})
+                    else:
+                        cells.setdefault(cell.key, cell)
+    if not cells:
+        reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
+        raise InputError(f"nothing can be run: {reasons}")
+    return Expansion(list(cells.values()), skipped)
+
+
+def _count(plan: Plan, world: Component) -> int:
+    recorded = len(world.object) if hasattr(world.object, "__len__") else None
+    if recorded is None:
+        return plan.cases or DEFAULT_CASES
+    return min(plan.cases or recorded, recorded)
+
+
+def _asked(methods: list[Component], protocol: Component, controls: bool) -> Iterator[tuple[Component | None, str]]:
+    for method in methods:
+        yield method, ""
+    if controls:
+        yield None, "oracle"
+        yield build("method", f"{protocol.object.track}/random"), "random"
+        if getattr(protocol.object, "doses", ()):
+            yield None, "dose"
+
+
+def _in_track(text: str, protocols: list[Component]) -> str:
+    """`random` means `decompose/random` where the plan's protocols are all of that track."""
+    name, paren, rest = text.partition("(")
+    tracks = {p.object.track for p in protocols}
+    short = [n for n in entries("method") if n.rpartition("/")[2] == name.strip()]
+    if len(short) > 1 and len(tracks) == 1 and (full := f"{tracks.pop()}/{name.strip()}") in short:
+        return full + paren + rest
+    return text
+
+
+def refusal(cell: Cell) -> str:
+    """Why a cell makes no sense, or an empty string."""
+    protocol, world = cell.protocol.object, cell.world.object
+    lacking = [t for t in protocol.needs if t not in world.truth]
+    if lacking:
+        return f"{cell.protocol.name} needs the truth {', '.join(lacking)}, which {cell.world.name} does not have"
+    if cell.method is None:
+        return ""
+    track = _track(cell.method)
+    if track and track != protocol.track:
+        return f"{cell.method.name} is a method of the {track} track, {cell.protocol.name} judges {protocol.track}"
+    factors = {name for view in getattr(cell.method.object, "views", ()) for name in view}
+    unknown = sorted(factors - set(world.factors))
+    if unknown:
+        return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
+    return ""
+
+
+def _track(method: Component) -> str:
+    folder = method.name.rpartition("/")[0]
+    if folder in TRACKS:
+        return folder
+    return next((track for track, verb in _VERBS.items() if hasattr(method.object, verb)), "")

@@ -1,0 +1,44 @@
+"""References: what components cite, as text and as BibTeX, from references.bib."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A cited work."""
+
+    key: str
+    text: str
+    bibtex: str
+
+
+def references(keys: list[str]) -> list[Reference]:
+    """The works that the keys name; a key that is not in the file is taken as the reference itself.
+
+    >>> references(["weiss2001"])[0].text
+    'Yair Weiss: Deriving intrinsic images from image sequences. International Conference on Computer Vision, 2001'
+    >>> references(["Doe 1999"])[0].text
+    'Doe 1999'
+    """
+    return [_known().get(key, Reference(key, key, "")) for key in keys]
+
+
+@cache
+def _known() -> dict[str, Reference]:
+    entries = Path(__file__).with_name("references.bib").read_text(encoding="utf-8").strip().split("\n\n")
+    return {reference.key: reference for reference in map(_parse, entries)}
+
+
+def _parse(entry: str) -> Reference:
+    head = re.match(r"@\w+\{([^,]+),", entry)
+    if not head:
+        raise ValueError(f"references.bib: cannot read {entry[:40]!r}")
+    field = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+    authors = field["author"].split(" and ")
+    named = ", ".join(authors[:3]) + (" et al." if len(authors) > 3 else "")
+    where = field.get("booktitle") or field.get("journal") or ""
+    plain = re.sub(r'\{\\"o\}', "ö", named)
+    return Reference(head[1], f"{plain}: {field['title']}. {where}, {field['year']}", entry)

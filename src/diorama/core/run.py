@@ -1,0 +1,226 @@
+"""A run: a directory of cells. `work` fills in the rows that are missing, and is all that a launcher ever starts."""
+
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import diorama
+from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.contracts import Case, Score
+from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
+from diorama.core.fits import fitted
+from diorama.core.guard import Outcome, attempt
+from diorama.core.locks import locked
+from diorama.core.plan import Cell, Expansion, Plan, expand
+from diorama.core.rows import Row, append_rows, read_rows, write_json
+
+#: The layout of a run directory. A directory of another layout is refused, never guessed at.
+SCHEMA = 1
+#: Consecutive cases that share passes through a model; without a model every case stands alone.
+BLOCK = 8
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory with its plan."""
+
+    folder: Path
+    plan: Plan
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """The plan's cells and skipped pairs."""
+        return expand(self.plan)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The plan's cells."""
+        return self.expansion.cells
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Where a cell lives."""
+        return self.folder / "cells" / cell.key[:2] / cell.key
+
+    def rows(self, cell: Cell) -> list[Row]:
+        """The rows of a cell's cases so far, in the order of the cases and of the protocol's metrics."""
+        known = read_rows(self.cell_folder(cell), cell.key)
+        order = [(case.key, metric) for case in cell.cases for metric in cell.protocol.object.metrics]
+        return [known[at] for at in order if at in known]
+
+    def missing(self, cell: Cell) -> set[str]:
+        """The keys of the cases that still lack a row; a case that failed earlier counts as missing."""
+        known = read_rows(self.cell_folder(cell), cell.key)
+        metrics = cell.protocol.object.metrics
+        return {
+            case.key
+            for case in cell.cases
+            if any((case.key, m) not in known or known[case.key, m].status == "error" for m in metrics)
+        }
+
+
+def create(folder: Path, plan: Plan) -> Run:
+    """Make a run directory, or take up an existing one with a new plan: cells already there are kept and reused."""
+    run = Run(folder, plan)
+    _ = run.expansion  # a mistake in the plan is found before anything is written
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _check_schema(folder)
+        write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **_machine()})
+        (folder / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+        write_json(folder / "cells.json", _contents(run))
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror}; choose another place with -o") from error
+    return run
+
+
+def _contents(run: Run) -> dict[str, Any]:
+    """Which cells and cases the plan comes to: enough to read the results without any component."""
+    listed = [{"key": cell.key, "cases": [case.key for case in cell.cases]} for cell in run.cells]
+    return {"cells": listed, "skipped": run.expansion.skipped}
+
+
+def open_run(folder: Path) -> Run:
+    """An existing run directory."""
+    if not (folder / "plan.toml").is_file():
+        raise InputError(f"{folder} is not a run directory: it has no plan.toml (diorama run -o {folder} makes one)")
+    _check_schema(folder)
+    return Run(folder, Plan.read(folder / "plan.toml"))
+
+
+def _check_schema(folder: Path) -> None:
+    path = folder / "run.json"
+    if not path.exists():
+        if any(folder.iterdir()) and not (folder / "cells").exists() and not (folder / "plan.toml").exists():
+            raise InputError(f"{folder} holds other files: choose a new or empty directory with -o")
+        return
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8")).get("schema")
+    except (json.JSONDecodeError, AttributeError):
+        schema = None
+    if schema != SCHEMA:
+        raise InputError(
+            f"{folder} was written by another version of diorama (layout {schema}, this one is {SCHEMA}):"
+            " choose another directory with -o, or delete it"
+        )
+
+
+def _machine() -> dict[str, str]:
+    return {"python": platform.python_version(), "system": platform.platform(terse=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is computed together: a block of consecutive cases over all cells of one world and model."""
+
+    cells: list[Cell]
+    indices: range
+
+
+def units(run: Run) -> list[Unit]:
+    """The units of a run in their fixed order; shard i of n works on every n-th from the i-th."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in run.cells:
+        groups.setdefault((cell.world.digest, cell.model.digest if cell.model else ""), []).append(cell)
+    found = []
+    for (_, model), cells in groups.items():
+        size = BLOCK if model else 1
+        last = max(cell.count for cell in cells)
+        found += [Unit(cells, range(start, min(start + size, last))) for start in range(0, last, size)]
+    return found
+
+
+Progress = Callable[[int, int], None]
+
+
+def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, total: None) -> None:
+    """Compute the rows that are missing in shard `shard` of `shards`, and append them case by case."""
+    with locked(run.folder / "locks" / f"shard-{shard}-of-{shards}"):
+        todo = {cell.key: run.missing(cell) for cell in run.cells}
+        mine = units(run)[shard::shards]
+        total = sum(len(list(_missing(unit, todo))) for unit in mine)
+        done = 0
+        for unit in mine:
+            memo = Memo()
+            for cell, index in _missing(unit, todo):
+                rows = score_case(run, cell, index, memo)
+                _keep(run, cell, f"{shard}-of-{shards}", rows)
+                done += 1
+                progress(done, total)
+
+
+def _missing(unit: Unit, todo: dict[str, set[str]]) -> Iterator[tuple[Cell, int]]:
+    for cell in unit.cells:
+        for index in unit.indices:
+            if index < cell.count and cell.cases[index].key in todo[cell.key]:
+                yield cell, index
+
+
+def _keep(run: Run, cell: Cell, worker: str, rows: list[Row]) -> None:
+    folder = run.cell_folder(cell)
+    if not (folder / "manifest.json").exists():
+        write_json(folder / "manifest.json", cell.manifest())
+    append_rows(folder / "rows" / f"{worker}.jsonl", rows)
+
+
+def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
+    """The rows of one case: its scores at every point of the method's grid, or why there are none."""
+    start, case = time.perf_counter(), cell.cases[index]
+    outcome = attempt(lambda: _scores(cell, case, asked_for(run, cell, index), memo))
+    seconds = round(time.perf_counter() - start, 4)
+    if outcome.error is None:
+        scores: dict[str, Score] = outcome.value
+        note = "; ".join(outcome.notes)
+        return [
+            Row(cell.key, case.key, m, scores[m].value, "ok", note, scores[m].at, seconds)
+            for m in cell.protocol.object.metrics
+        ]
+    status, reason = _failure(run, cell, case, outcome)
+    metrics = cell.protocol.object.metrics
+    return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in metrics]
+
+
+def asked_for(run: Run, cell: Cell, index: int) -> Asked:
+    """The method as it is asked about one case: fitted on its fold where it is fitted at all."""
+    return fitted(cell, index, run.folder / "fits") if cell.fitted else cell.asked
+
+
+def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score]:
+    """Every metric of a case; a list over the grid where the method has one."""
+    protocol = cell.protocol.object
+    found: dict[str, list[Score]] = {}
+    for point in range(len(asked.points)):
+        for score in protocol.score(Bench(cell.world, asked, protocol, case, memo, point), case):
+            found.setdefault(score.metric, []).append(score)
+    return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
+
+
+def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
+    """One score from those at every grid point; a metric scored at one point only does not depend on the grid."""
+    if len(scores) == 1:
+        merged = scores[0]
+    else:
+        values = [s.value for s in scores if not isinstance(s.value, list)]
+        merged = Score(metric, values, at)
+        if len(values) != points:
+            raise AnswerError(f"{metric}: the protocol gave {len(scores)} scores for {points} points of the grid")
+    if not np.isfinite(merged.value).all():
+        raise AnswerError(f"{metric} is not finite: {merged.value}")
+    return merged
+
+
+def _failure(run: Run, cell: Cell, case: Case, outcome: Outcome) -> tuple[Any, str]:
+    if isinstance(outcome.error, Undefined):
+        return "undefined", str(outcome.error)
+    if isinstance(outcome.error, Excluded):
+        return "excluded", str(outcome.error)
+    trace = run.cell_folder(cell) / "errors" / f"{case.key}.txt"
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    trace.write_text(outcome.trace, encoding="utf-8")
+    return "error", outcome.reason

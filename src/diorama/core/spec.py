@@ -1,0 +1,100 @@
+"""Component specs: `name`, `name(k=v, …)`, `package.module:Name`, `./file.py:Name`; literals only, no `eval`."""
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from diorama.core.errors import InputError
+
+_NAME = re.compile(r"[\w./~-]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w.]*:[A-Za-z_]\w*|[A-Za-z_][\w./:-]*")
+_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A component's name and the parameters that were given for it."""
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if not self.params:
+            return self.name
+        return self.name + "(" + ", ".join(f"{k}={_spell(v)}" for k, v in self.params.items()) + ")"
+
+
+def parse(text: str) -> Spec:
+    """Read a spec. A value is a Python literal; a bare word or path counts as a string.
+
+    >>> parse("mit_intrinsic(root=../data/mit, objects=('box', 'cup1'))").params
+    {'root': '../data/mit', 'objects': ('box', 'cup1')}
+    >>> str(parse("./mine.py:Mine( k = 0.5 )"))
+    './mine.py:Mine(k=0.5)'
+    """
+    text = text.strip()
+    name, paren, rest = text.partition("(")
+    name = name.strip()
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"cannot read component {text!r}: write name, name(k=v, …), package.module:Name or ./file.py:Name"
+        )
+    if not paren:
+        return Spec(name)
+    if not rest.endswith(")"):
+        raise InputError(f"cannot read component {text!r}: the closing parenthesis is missing")
+    params: dict[str, Any] = {}
+    for part in _split(rest[:-1], text):
+        match = _KEY.fullmatch(part)
+        if not match:
+            raise InputError(f"cannot read {part.strip()!r} in {text!r}: parameters are written name=value")
+        if match[1] in params:
+            raise InputError(f"parameter {match[1]!r} is given twice in {text!r}")
+        params[match[1]] = value(match[2], text)
+    return Spec(name, params)
+
+
+def value(word: str, context: str = "") -> Any:
+    """A literal, or the word itself when it is a bare word or path.
+
+    >>> value("3"), value("None"), value("data/mit"), value("'a b'")
+    (3, None, 'data/mit', 'a b')
+    """
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    if not word or word[0] in "'\"[{(" or word[-1] in "'\"":
+        raise InputError(
+            f"cannot read the value {word!r}{f' in {context!r}' if context else ''}: quotes or brackets do not match"
+        )
+    return word
+
+
+def _split(text: str, whole: str) -> list[str]:
+    """Split at commas outside quotes and brackets; empty text gives no parts."""
+    parts, start, stack, quote = [], 0, [], ""
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "([{":
+            stack.append(c)
+        elif c in _CLOSING:
+            if not stack or stack.pop() != _CLOSING[c]:
+                raise InputError(f"cannot read component {whole!r}: unbalanced {c!r}")
+        elif c == "," and not stack:
+            parts.append(text[start:i])
+            start = i + 1
+    if stack or quote:
+        raise InputError(f"cannot read component {whole!r}: {quote or stack[-1]!r} is never closed")
+    parts.append(text[start:])
+    if not parts[-1].strip():  # a trailing comma, or no parameter at all
+        parts.pop()
+    return parts
+
+
+def _spell(v: Any) -> str:
+    return v if isinstance(v, str) and re.fullmatch(r"[A-Za-z_./~][\w./~-]*", v) and value(v) == v else repr(v)

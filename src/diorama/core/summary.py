@@ -1,0 +1,118 @@
+"""Summaries: from rows to means with intervals and counts. Pure: no model, no world, no files."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from diorama.core.folds import leave_one_out
+from diorama.core.rows import Row
+from diorama.core.scene import rng
+
+Direction = Literal["lower", "higher"]
+Choose = Callable[[np.ndarray, Direction], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean over the cases with a value, a 95 % bootstrap interval over cases, and the count of every status."""
+
+    mean: float | None
+    lo: float | None
+    hi: float | None
+    n_ok: int
+    n_undefined: int
+    n_excluded: int
+    n_error: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as a JSON value."""
+        return asdict(self)
+
+
+def interval(values: np.ndarray, draws: int = 2000) -> tuple[float, float]:
+    """The 95 % percentile bootstrap interval of the mean over cases; the same values give the same interval.
+
+    >>> interval(np.array([1.0, 1.0, 1.0]))
+    (1.0, 1.0)
+    """
+    index = rng("bootstrap", len(values)).integers(0, len(values), (draws, len(values)))
+    lo, hi = np.quantile(values[index].mean(axis=1), [0.025, 0.975])
+    return float(lo), float(hi)
+
+
+def summarise(rows: Iterable[Row]) -> Summary:
+    """The summary of one metric's rows, each with a single value.
+
+    >>> summarise([Row("c", "a", "m", 1.0), Row("c", "b", "m", None, "error", "why")]).mean
+    1.0
+    """
+    rows = list(rows)
+    values = np.array([row.value for row in rows if row.status == "ok"], float)
+    counts = Counter(row.status for row in rows)
+    mean = float(values.mean()) if len(values) else None
+    lo, hi = interval(values) if len(values) > 1 else (None, None)
+    return Summary(mean, lo, hi, len(values), counts["undefined"], counts["excluded"], counts["error"])
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A cell's rows with one value per case and metric, and the grid point chosen for each case."""
+
+    rows: list[Row]
+    chosen: dict[str, int]
+
+
+def settle(rows: Sequence[Row], metric: str, direction: Direction, choose: Choose = leave_one_out) -> Settled:
+    """Choose a grid point for each case on `metric` over the other cases, and keep the values at that point.
+
+    Cells without a grid pass unchanged. A case that failed is chosen on by nobody.
+    """
+    tuned = [row for row in rows if row.metric == metric and isinstance(row.value, list)]
+    if not any(isinstance(row.value, list) for row in rows):
+        return Settled(list(rows), {})
+    if len(tuned) < 2:
+        why = "the parameter is chosen on the other cases, and there is no other case; give a value or more cases"
+        return Settled([_undefined(row, why) if isinstance(row.value, list) else row for row in rows], {})
+    points = choose(np.array([row.value for row in tuned], float), direction)
+    chosen = {row.case: int(point) for row, point in zip(tuned, points, strict=True)}
+    return Settled([_at(row, chosen) for row in rows], chosen)
+
+
+def _at(row: Row, chosen: dict[str, int]) -> Row:
+    if not isinstance(row.value, list):
+        return row
+    if row.case not in chosen:
+        return _undefined(row, "no point of the grid could be chosen for this case")
+    return replace(row, value=row.value[chosen[row.case]], at="")
+
+
+def _undefined(row: Row, why: str) -> Row:
+    return replace(row, value=None, status="undefined", reason=why, at="")
+
+
+def curve(rows: Sequence[Row], points: int) -> list[Summary]:
+    """One summary per grid point, for cells whose grid is the result (a dose–response curve)."""
+    return [summarise(_pick(row, i) for row in rows) for i in range(points)]
+
+
+def _pick(row: Row, point: int) -> Row:
+    return replace(row, value=row.value[point], at="") if isinstance(row.value, list) else row
+
+
+def mean_ranks(table: dict[str, dict[str, float]], direction: Direction) -> dict[str, float]:
+    """The mean rank of each method over the cases that all of them have a value for; ties share the mean rank.
+
+    >>> mean_ranks({"a": {"x": 1.0, "y": 5.0}, "b": {"x": 2.0, "y": 4.0}}, "lower")
+    {'a': 1.5, 'b': 1.5}
+    """
+    from scipy.stats import rankdata
+
+    shared = sorted(set.intersection(*(set(v) for v in table.values()))) if table else []
+    if len(table) < 2 or not shared:
+        return {}
+    values = np.array([[table[m][c] for c in shared] for m in table])
+    ranks = rankdata(values if direction == "lower" else -values, axis=0).mean(axis=1)
+    return dict(zip(table, map(float, ranks), strict=True))

@@ -1,0 +1,1 @@
+"""Launchers: each only starts work(run, i, n)."""

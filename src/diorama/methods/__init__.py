@@ -1,0 +1,1 @@
+"""Methods, by track: one file each."""

@@ -1,0 +1,1 @@
+"""Intrinsic-image algorithms: reflectance and shading from one image or several."""

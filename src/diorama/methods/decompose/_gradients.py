@@ -1,0 +1,63 @@
+"""What the gradient-domain algorithms share: log intensities, kept gradients, reconstruction (Grosse et al. 2009)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.frame import Frame, channel_mean
+from diorama.core.guard import Note
+from diorama.solvers.poisson import poisson
+
+#: Intensities are clipped to at least 3/255 of an 8-bit step on the released scale (0 to 257) before the logarithm.
+FLOOR = 3 * 255 / 65535
+
+
+def gray(frame: Frame) -> np.ndarray:
+    """The channel mean in linear light, (h, w) float64, clipped from below."""
+    return np.maximum(channel_mean(frame.linear()), FLOOR)
+
+
+def channels(frame: Frame) -> np.ndarray:
+    """The channels in linear light, (h, w, 3) float64, each clipped from below."""
+    return np.maximum(frame.linear().astype(np.float64), FLOOR)
+
+
+def log_threshold_grid(low: float, high: float, count: int) -> list[float]:
+    """`count` thresholds from 10^low to 10^high, evenly spaced in the logarithm."""
+    return [float(t) for t in np.logspace(low, high, count)]
+
+
+def reconstruct(mask: np.ndarray, intensity: np.ndarray, kept: np.ndarray) -> list[Layers]:
+    """Layers of a gray image from the gradients (edges, n) that are reflectance: R = exp(r), S = I/R, zero off the mask."""
+    system = poisson(mask)
+    if system.components > 1:
+        _note(f"the mask has {system.components} separate components: each is reconstructed up to a scale of its own")
+    inside = intensity[mask]
+    index = np.flatnonzero(mask)
+    return [Layers(_fill(mask, index, r), _fill(mask, index, inside / r)) for r in np.exp(system.solve(kept)).T]
+
+
+def constant(frame: Frame, reflectance: bool) -> Layers:
+    """All of the image in one layer, the other one constant."""
+    mask, index = frame.mask, np.flatnonzero(frame.mask)
+    image, ones = _fill(mask, index, gray(frame)[mask]), _fill(mask, index, np.ones(len(index)))
+    return Layers(image, ones) if reflectance else Layers(ones, image)
+
+
+def only(layers: Sequence[Layers]) -> Layers:
+    """The one decomposition in a list of one."""
+    (single,) = layers
+    return single
+
+
+def _fill(mask: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.ndarray:
+    image = np.zeros(mask.size, np.float32)
+    image[index] = values
+    return image.reshape(*mask.shape, 1)
+
+
+def _note(text: str) -> None:
+    import warnings
+
+    warnings.warn(text, Note, stacklevel=3)

@@ -1,0 +1,34 @@
+"""BAS: all of the image is shading, or all of it is reflectance; the protocol chooses which."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from diorama.core.answers import Layers
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.methods.decompose._gradients import constant
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """R = 1 ("shading") or S = 1 ("reflectance"); `everything=None` leaves the choice to the protocol's tuning."""
+
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
+
+    everything: Literal["shading", "reflectance"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.everything not in (None, "shading", "reflectance"):
+            raise InputError(f"baseline: everything={self.everything!r} is not one of 'shading', 'reflectance', None")
+
+    @property
+    def grid(self) -> tuple[dict[str, str], ...]:
+        """What tuning chooses from."""
+        return ({"everything": "shading"}, {"everything": "reflectance"}) if self.everything is None else ()
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The whole image as one layer."""
+        if self.everything is None:
+            raise InputError("baseline: everything is not chosen; give 'shading' or 'reflectance'")
+        return constant(frames[0], self.everything == "reflectance")

@@ -1,0 +1,108 @@
+"""Saved predictions: reflectance and shading that were computed elsewhere, read from a folder by case."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame, channel_mean, srgb_to_linear
+from diorama.core.images import read_png
+
+_ENDINGS = (".npy", ".png", ".exr")
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """`<case>.npz` with arrays `reflectance` and `shading`, or `<case>/reflectance.npy|png|exr` and `<case>/shading.…`.
+
+    `diorama render WORLD --layout flat` writes the images to predict from, with the names of the cases. `encoding` says
+    how the files are encoded; scores need linear light. With `divide=True` a missing layer is the image over the other.
+    """
+
+    located: ClassVar[tuple[str, ...]] = ("folder",)
+
+    folder: str
+    encoding: Literal["linear", "srgb"] = "linear"
+    divide: bool = False
+
+    def __post_init__(self) -> None:
+        if not Path(self.folder).expanduser().is_dir():
+            raise InputError(f"predictions: there is no folder {self.folder!r}")
+
+    def fingerprint(self) -> str:
+        """The digest of every file in the folder."""
+        total, base = hashlib.blake2b(digest_size=16), Path(self.folder).expanduser()
+        for path in sorted(p for p in base.rglob("*") if p.suffix in (*_ENDINGS, ".npz")):
+            total.update(f"{path.relative_to(base)}\0".encode() + hashlib.blake2b(path.read_bytes()).digest())
+        return total.hexdigest()
+
+    def load(self, case: str, frame: Frame, target: int | None) -> Layers:
+        """The saved layers of a case."""
+        found = {name: self._layer(case, name) for name in ("reflectance", "shading")}
+        missing = [name for name, layer in found.items() if layer is None]
+        if missing and (len(missing) == 2 or not self.divide):
+            raise InputError(
+                f"no {missing[0]} for case {case!r} in {self.folder}: save {case}.npz or {case}/{missing[0]}.npy"
+            )
+        if missing:
+            (known,) = (layer for layer in found.values() if layer is not None)
+            found[missing[0]] = _divide(frame, known)
+        return Layers(found["reflectance"], found["shading"])  # type: ignore[arg-type]
+
+    def _layer(self, case: str, name: str) -> np.ndarray | None:
+        base = Path(self.folder).expanduser()
+        if (path := base / f"{case}.npz").is_file():
+            with _open_npz(path) as arrays:
+                return self._decoded(arrays[name], path) if name in arrays else None
+        for ending in _ENDINGS:
+            if (path := base / case / f"{name}{ending}").is_file():
+                return self._decoded(_read(path), path)
+        return None
+
+    def _decoded(self, array: np.ndarray, path: Path) -> np.ndarray:
+        if array.ndim == 2:
+            array = array[:, :, None]
+        if array.dtype.kind == "u":
+            array = array.astype(np.float32) / np.iinfo(array.dtype).max
+        if array.dtype.kind != "f":
+            raise InputError(f"{path} holds {array.dtype}, expected floating point or unsigned integers")
+        return srgb_to_linear(array) if self.encoding == "srgb" else array
+
+
+def _open_npz(path: Path) -> np.lib.npyio.NpzFile:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _read(path: Path) -> np.ndarray:
+    if path.suffix == ".png":
+        return read_png(path)
+    if path.suffix == ".exr":
+        return _read_exr(path)
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _read_exr(path: Path) -> np.ndarray:
+    import os
+
+    os.environ.setdefault("OPENCV_IO_ENABLE_OPENEXR", "1")
+    import cv2
+
+    image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+    if image is None:
+        raise InputError(f"{path} cannot be decoded as OpenEXR: save it as .npy instead")
+    return image if image.ndim == 2 else np.ascontiguousarray(image[:, :, 2::-1])
+
+
+def _divide(frame: Frame, known: np.ndarray) -> np.ndarray:
+    image = frame.linear() if known.shape[2] == 3 else channel_mean(frame.linear())[:, :, None]
+    return np.where(known > 0, image / np.where(known > 0, known, 1), 0)

@@ -1,0 +1,22 @@
+"""W: Weiss's multi-image estimator; reflectance gradients are the median over ten lights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from diorama.core.answers import Layers
+from diorama.core.frame import Frame
+from diorama.methods.decompose._gradients import gray, only, reconstruct
+from diorama.methods.decompose._weiss import LIGHTS, median_gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Weiss:
+    """Median of the log gradients over the ten lights, then reconstruction; S = I/R for the frame itself."""
+
+    cite: ClassVar[tuple[str, ...]] = ("weiss2001", "grosse2009")
+    views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The layers of frames[0], seen under the lights of frames[1:]."""
+        return only(reconstruct(frames[0].mask, gray(frames[0]), median_gradient(frames)))

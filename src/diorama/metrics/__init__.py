@@ -1,0 +1,1 @@
+"""Pure array functions, each with its formula; they import nothing of ours."""

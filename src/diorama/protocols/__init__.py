@@ -1,0 +1,1 @@
+"""Protocols: one file per published way of scoring."""

@@ -1,0 +1,1 @@
+"""Reports: views of rows and manifests; nothing here knows a world, a model or a method."""

@@ -1,0 +1,1 @@
+"""Numerical solvers shared by methods; they import nothing of ours."""

@@ -1,0 +1,99 @@
+"""Masked Poisson reconstruction: the image whose forward differences are nearest, in least squares, to given ones.
+
+Minimise Σ_edges (x_j − x_i − g_ij)² over pairs of 4-neighbours that are both in the mask. The normal equations are the
+graph Laplacian of the mask, L x = Gᵀ g, singular with one constant per connected component. One pixel per component is
+held at zero, which leaves a symmetric positive definite system; its factorisation depends on the mask alone, so it is
+computed once and used for every right-hand side. Afterwards each component is shifted to mean zero.
+"""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.ndimage
+import scipy.sparse
+import scipy.sparse.linalg
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """The pairs of 4-neighbours inside a mask, as pixel numbers; vertical pairs first, then horizontal ones."""
+
+    mask: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    vertical: int
+
+    @classmethod
+    def of(cls, mask: np.ndarray) -> "Edges":
+        """The edges of an (h, w) bool mask; pixels are numbered along the rows of the mask."""
+        number = np.full(mask.shape, -1, np.int32)
+        number[mask] = np.arange(mask.sum(), dtype=np.int32)
+        down, right = mask[:-1] & mask[1:], mask[:, :-1] & mask[:, 1:]
+        first = np.concatenate([number[:-1][down], number[:, :-1][right]])
+        second = np.concatenate([number[1:][down], number[:, 1:][right]])
+        return cls(mask, first, second, int(down.sum()))
+
+    def differences(self, image: np.ndarray) -> np.ndarray:
+        """Forward differences x_j − x_i of an (h, w, …) image on every edge, as (edges, …)."""
+        pixels = image[self.mask]
+        return pixels[self.second] - pixels[self.first]
+
+
+class Poisson:
+    """The factorised system of one mask."""
+
+    def __init__(self, mask: np.ndarray) -> None:
+        if not mask.any():
+            raise ValueError("the mask is empty: there is nothing to reconstruct")
+        self.edges = Edges.of(mask)
+        labels, self.components = scipy.ndimage.label(mask)
+        self._component = labels[mask] - 1
+        first = np.zeros(self.components, np.int64)
+        first[self._component[::-1]] = np.arange(len(self._component))[::-1]
+        self._free = np.ones(len(self._component), bool)
+        self._free[first] = False
+        self._difference = _difference_matrix(self.edges, len(self._component))[:, self._free]
+        self._factor = _factorise((self._difference.T @ self._difference).tocsc())
+
+    def solve(self, gradients: np.ndarray) -> np.ndarray:
+        """The reconstructions (pixels, n) of n gradient fields (edges, n), each component with mean zero."""
+        x = np.zeros((len(self._free), gradients.shape[1]))
+        if self._factor is not None:
+            x[self._free] = self._factor.solve(self._difference.T @ gradients)
+        size = np.bincount(self._component, minlength=self.components)
+        for c in range(self.components):
+            inside = slice(None) if self.components == 1 else self._component == c
+            x[inside] -= x[inside].sum(axis=0) / size[c]
+        return x
+
+
+def _difference_matrix(edges: Edges, pixels: int) -> Any:
+    n = len(edges.first)
+    row = np.concatenate([np.arange(n), np.arange(n)])
+    column = np.concatenate([edges.first, edges.second])
+    sign = np.concatenate([-np.ones(n), np.ones(n)])
+    return scipy.sparse.csc_array((sign, (row, column)), shape=(n, pixels))
+
+
+def _factorise(laplacian: Any) -> Any:
+    if laplacian.shape[0] == 0:  # every component is a single pixel
+        return None
+    options = {"SymmetricMode": True, "DiagPivotThresh": 0.0}
+    return scipy.sparse.linalg.splu(laplacian, permc_spec="MMD_AT_PLUS_A", options=options)
+
+
+_recent: OrderedDict[bytes, Poisson] = OrderedDict()
+
+
+def poisson(mask: np.ndarray, keep: int = 2) -> Poisson:
+    """The factorised system of a mask; those of the last masks are kept, so that methods in turn share them."""
+    key = hashlib.blake2b(np.packbits(mask).tobytes() + str(mask.shape).encode(), digest_size=16).digest()
+    if key not in _recent:
+        _recent[key] = Poisson(mask)
+        while len(_recent) > keep:
+            _recent.popitem(last=False)
+    _recent.move_to_end(key)
+    return _recent[key]

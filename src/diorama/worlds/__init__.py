@@ -1,0 +1,1 @@
+"""Worlds: one file each, staged or recorded."""
