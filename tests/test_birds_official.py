@@ -11,7 +11,7 @@ import pytest
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene
 from diorama.worlds._bird_parts import primitive, read_glb
-from diorama.worlds._funnybirds_layout import image_bytes, read_png
+from diorama.worlds._funnybirds_layout import image_bytes, read_image
 from diorama.worlds._funnybirds_metadata import part_records, published_sample
 from diorama.worlds.birds import Birds
 
@@ -22,12 +22,19 @@ needs_official = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no official Fu
 @needs_official
 def test_the_one_genuine_image_is_reproduced() -> None:
     """Train sample 25732 of seed 0 against its published image (measured: mean 0.67, 98.8 % of pixels within 24)."""
-    genuine = read_png(FOLDER / "genuine_train_025732.png").astype(int)
+    genuine = read_image(FOLDER / "genuine_train_025732.png").astype(int)
     scene = Scene("birds", published_sample("train", 25732))
     image = image_bytes(Birds(parts=str(FOLDER)).render([scene])[0])
     error = np.abs(image - genuine)
     assert error.mean() <= 1.0
     assert (error.max(2) <= 24).mean() >= 0.98
+
+
+@needs_official
+def test_keys_follow_the_files_and_not_their_place(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "parts", copy_function=shutil.copy)
+    official = Birds(parts=str(FOLDER)).fingerprint()
+    assert official == Birds(parts=str(tmp_path / "parts")).fingerprint() != Birds().fingerprint()
 
 
 @needs_official

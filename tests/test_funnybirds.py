@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds._bird_classes import PARTS
-from diorama.worlds._funnybirds_layout import CODES, decode_parts, encode_parts, read_png, write_funnybirds
+from diorama.worlds._funnybirds_layout import CODES, decode_parts, encode_parts, read_image, write_funnybirds
 from diorama.worlds._funnybirds_metadata import from_record, published_params, to_record
 from diorama.worlds.birds import Birds
 from diorama.worlds.funnybirds_recorded import FunnybirdsRecorded
@@ -128,8 +128,10 @@ def test_images_are_opaque_rgba(folder: Path) -> None:
 def test_recorded_frames_equal_staged_ones(folder: Path) -> None:
     recorded = FunnybirdsRecorded(root=str(folder))
     assert recorded.classes == world.classes
+    assert len(recorded) == 2 and [recorded.scene(i)[0] for i in range(2)] == ["0/000000", "7/000001"]
+    assert recorded.fingerprint() != FunnybirdsRecorded(root=str(folder), split="train").fingerprint()
     for index, scene in enumerate(staged_scenes()):
-        copy = recorded.scene(index)
+        copy = recorded.scene(index)[1]
         pairs = [(scene, copy)]
         pairs += list(zip(world.subsets(scene).values(), recorded.subsets(copy).values(), strict=True))
         pairs += list(zip(world.removals(scene).values(), recorded.removals(copy).values(), strict=True))
@@ -153,7 +155,7 @@ def test_the_train_split_is_recorded_without_interventions(folder: Path) -> None
 
 def test_what_is_not_recorded_is_said_so(folder: Path) -> None:
     recorded = FunnybirdsRecorded(root=str(folder))
-    scene = recorded.scene(0)
+    scene = recorded.scene(0)[1]
     own = scene.params["parts"]["wing"]
     assert recorded.do(recorded.do(scene, wing=None), wing=own) == scene
     with pytest.raises(InputError, match=f"recorded are None .removed. and {own}"):
@@ -177,17 +179,17 @@ def test_missing_and_broken_files_are_named(folder: Path, tmp_path: Path) -> Non
     (tmp_path / "classes.json").write_text("[")
     with pytest.raises(InputError, match="is not JSON"):
         _ = FunnybirdsRecorded(root=str(tmp_path)).classes
-    with pytest.raises(InputError, match=r"missing .*dataset_test\.json"):
+    with pytest.raises(InputError, match=r"dataset_test\.json is missing"):
         FunnybirdsRecorded(root=str(tmp_path)).scene(0)
     with pytest.raises(InputError, match="missing"):
-        read_png(tmp_path / "none.png")
+        read_image(tmp_path / "none.png")
     (tmp_path / "bad.png").write_bytes(b"\x89PNG nonsense")
-    with pytest.raises(InputError, match="not a readable image"):
-        read_png(tmp_path / "bad.png")
+    with pytest.raises(InputError, match="not a PNG file"):
+        read_image(tmp_path / "bad.png")
     recorded = FunnybirdsRecorded(root=str(folder))
     (folder / "test_interventions" / "0" / "000000" / "body_tail.png").unlink()
-    with pytest.raises(InputError, match=r"missing .*body_tail\.png"):
-        recorded.render([recorded.do(recorded.scene(0), beak=None, eye=None, foot=None, wing=None)])
+    with pytest.raises(InputError, match=r"body_tail\.png is missing"):
+        recorded.render([recorded.do(recorded.scene(0)[1], beak=None, eye=None, foot=None, wing=None)])
 
 
 def test_the_writer_wants_whole_test_scenes(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.images import quantise, read_png
 from diorama.core.scene import Scene
 from diorama.worlds._funnybirds_metadata import Split, class_records, part_records, to_record
 from diorama.worlds.birds import Birds
@@ -121,7 +122,7 @@ def _write_interventions(root: Path, world: Birds, index: int, scene: Scene) -> 
 
 def image_bytes(frame: Frame) -> np.ndarray:
     """The frame's image as sRGB bytes."""
-    return (frame.srgb() * 255 + 0.5).astype(np.uint8)
+    return quantise(frame.srgb(), 8)
 
 
 def write_png(path: Path, rgb: np.ndarray) -> None:
@@ -134,13 +135,9 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
         raise InputError(f"cannot write {path}; check the folder's permissions and the free space")
 
 
-def read_png(path: Path) -> np.ndarray:
+def read_image(path: Path) -> np.ndarray:
     """The RGB bytes (h, w, 3) of an image; alpha is dropped, as the published loader does."""
-    import cv2
-
-    if not path.is_file():
-        raise InputError(f"missing {path}; the folder does not hold this FunnyBirds file")
-    image = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    if image is None:
-        raise InputError(f"{path} is not a readable image; copy or render it again")
-    return np.ascontiguousarray(image[..., ::-1])
+    image = read_png(path, bits=8)
+    if image.ndim != 3:
+        raise InputError(f"{path} has no colours; FunnyBirds images and part maps are RGB or RGBA")
+    return image

@@ -1,4 +1,4 @@
-"""FunnyBirds: part-based toon birds in fifty classes, staged so that any part or background object can be removed.
+"""FunnyBirds: toon birds in fifty classes, from which any part or background object can be removed (staged).
 
 Hesse, Schaub-Meyer, Roth: FunnyBirds, a synthetic vision dataset for a part-based analysis of explainable AI methods
 (ICCV 2023). Geometry of the scene, camera, lamp, shading, outline and draw order are the published ones; the part
@@ -16,8 +16,9 @@ map shows the surfaces without it, as published.
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -49,6 +50,8 @@ class Birds:
     classes_seed: int = 0
     objects: int = 34
 
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
+    located: ClassVar[tuple[str, ...]] = ("parts",)
     factors: ClassVar[dict[str, str]] = FACTORS
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "depth", "boxes", "factors")
     part_names: ClassVar[tuple[str, ...]] = PARTS
@@ -77,6 +80,10 @@ class Birds:
     def classes(self) -> tuple[dict[str, int], ...]:
         """The variants of each class; seed 0 gives the published fifty."""
         return tuple(dict(bird) for bird in _classes(self.classes_seed))
+
+    def fingerprint(self) -> str:
+        """The digest of the part files, so that keys follow their content and not their place."""
+        return "" if self.parts is None else file_digest(Path(self.parts), Path(self.parts).rglob("*.glb"))
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene drawn with the published distributions."""
@@ -125,6 +132,16 @@ def _frame(scene: Scene, arrays: Mapping[str, np.ndarray]) -> Frame:
         "factors": flat_factors(scene.params),
     }
     return Frame(scene, arrays["image"].astype(np.float32) / 255, "srgb", truth)
+
+
+def file_digest(root: Path, paths: Iterable[Path]) -> str:
+    """The digest of some files under `root`: their relative names and contents."""
+    total = hashlib.blake2b(digest_size=16)
+    for path in sorted(paths):
+        total.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        with open(path, "rb") as file:
+            total.update(hashlib.file_digest(file, "blake2b").digest())
+    return total.hexdigest()
 
 
 def boxes(parts: np.ndarray) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""FunnyBirds from disk: the published folder (or one written in its layout), whose `do` serves recorded interventions.
+"""FunnyBirds from disk: the published folder, or one in its layout, with its interventions (recorded).
 
 Recorded are the full bird, each of the 32 part subsets of a test bird, and a test bird without one background object.
 `do` knows exactly these; anything else is an error that says what is recorded. The part map is recorded for the full
@@ -8,7 +8,7 @@ bird only, so frames of interventions have no `parts`, `mask` and `boxes`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,9 +21,9 @@ from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._bird_classes import PARTS, SUBSETS
 from diorama.worlds._bird_scenes import flat_factors
-from diorama.worlds._funnybirds_layout import decode_parts, image_path, read_png, removal_path, subset_path
+from diorama.worlds._funnybirds_layout import decode_parts, image_path, read_image, removal_path, subset_path
 from diorama.worlds._funnybirds_metadata import Split, from_record
-from diorama.worlds.birds import Birds, boxes
+from diorama.worlds.birds import Birds, boxes, file_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class FunnybirdsRecorded:
     root: str
     split: Split = "test"
 
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
+    located: ClassVar[tuple[str, ...]] = ("root",)
     factors: ClassVar[dict[str, str]] = {
         **dict.fromkeys(PARTS, "None: removed; the recorded variant: there"),
         "background_without": "the index of the one background object to remove",
@@ -53,20 +55,26 @@ class FunnybirdsRecorded:
         """The variants of each class."""
         return tuple(dict(entry["parts"]) for entry in _json(Path(self.root) / "classes.json"))
 
-    def scene(self, index: int) -> Scene:
-        """Sample `index` of the split, as it was recorded."""
-        birds = _samples(str(self.root), self.split)
-        if not 0 <= index < len(birds):
-            raise InputError(f"sample {index!r}: the {self.split} split has samples 0 to {len(birds) - 1}")
-        return Scene("funnybirds_recorded", {"index": int(index), "without": None, **birds[index]})
+    def __len__(self) -> int:
+        return len(_samples(str(self.root), self.split))
 
-    def published(self) -> Iterator[Scene]:
-        """Every sample of the split, in order."""
-        return (self.scene(i) for i in range(len(_samples(str(self.root), self.split))))
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """Sample `index` of the split, as it was recorded, and its name."""
+        if not 0 <= index < len(self):
+            raise InputError(f"sample {index!r}: the {self.split} split has samples 0 to {len(self) - 1}")
+        params = _samples(str(self.root), self.split)[index]
+        scene = Scene("funnybirds_recorded", {"index": int(index), "without": None, **params})
+        return f"{params['label']}/{index:06d}", scene
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """One of the recorded samples."""
-        return self.scene(int(rng.integers(len(_samples(str(self.root), self.split)))))
+        return self.scene(int(rng.integers(len(self))))[1]
+
+    def fingerprint(self) -> str:
+        """The digest of the split's metadata and images, so that keys follow the data and not its place."""
+        root = Path(self.root)
+        images = (path for folder in root.glob(f"{self.split}*") for path in folder.rglob("*.png"))
+        return file_digest(root, [root / "classes.json", root / f"dataset_{self.split}.json", *images])
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
         """A recorded intervention: parts removed or put back, or one background object removed."""
@@ -114,10 +122,10 @@ class FunnybirdsRecorded:
         truth: dict[str, Any] = {"label": p["label"], "factors": _factors(p)}
         path = self._path(scene)
         if path == image_path(root, self.split, p["label"], p["index"]):
-            parts = decode_parts(read_png(image_path(root, f"{self.split}_part_map", p["label"], p["index"])))
+            parts = decode_parts(read_image(image_path(root, f"{self.split}_part_map", p["label"], p["index"])))
             mask = (parts > 0) & (parts < self.background_id)
             truth |= {"parts": parts, "mask": mask, "boxes": boxes(parts)}
-        return Frame(scene, read_png(path).astype(np.float32) / 255, "srgb", truth)
+        return Frame(scene, read_image(path).astype(np.float32) / 255, "srgb", truth)
 
     def _path(self, scene: Scene) -> Path:
         root, p = Path(self.root), scene.params
@@ -145,6 +153,6 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
-        raise InputError(f"missing {path}; the folder does not hold this FunnyBirds file") from None
+        raise InputError(f"{path} is missing; the folder does not hold this part of FunnyBirds") from None
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}); copy or write it again") from error
