@@ -72,6 +72,11 @@ def test_records_give_the_scene_back(seed: int) -> None:
     assert from_record(to_record(scene.params, world.classes)) == scene.params
 
 
+def test_a_lamp_elsewhere_has_no_record() -> None:
+    with pytest.raises(InputError, match="cannot be recorded"):
+        to_record(world.do(world.sample(rng(0)), light={"distance": 77}).params, world.classes)
+
+
 def test_a_broken_record_is_one_line() -> None:
     with pytest.raises(InputError, match="not a FunnyBirds record"):
         from_record({"class_idx": 1})

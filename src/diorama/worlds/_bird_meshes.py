@@ -277,13 +277,13 @@ def _fan() -> Model:
 
 
 def _plume() -> Model:
-    path = [(0, -2, 6), (0, 16, -20), (0, 46, -28), (0, 74, -18), (0, 90, 2), (0, 84, 16)]
-    quill = tube(path, [5, 8, 14, 20, 18, 0], [4, 4, 4, 4.5, 4, 0], sectors=18)
+    path = [(0, -2, 6), (0, 0, -28), (0, 26, -52), (0, 62, -44), (0, 88, -18), (0, 86, 2)]
+    quill = tube(path, [6, 11, 17, 20, 18, 0], [4, 4, 4, 4.5, 4, 0], sectors=18)
     return (Piece(quill),)
 
 
 def _fork() -> Model:
-    blades = [feather((0, 0, 0), (64 * s, 80, -18), 13, bend=(-15 * s, 8, -6), pointed=True) for s in (-1.0, 1.0)]
+    blades = [feather((0, 0, 0), (70 * s, 62, -40), 14, bend=(-10 * s, -6, -10), pointed=True) for s in (-1.0, 1.0)]
     return (Piece(merge(blades)),)
 
 

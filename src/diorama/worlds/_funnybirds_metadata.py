@@ -87,6 +87,11 @@ def part_records() -> dict[str, list[dict[str, str]]]:
 
 def to_record(params: Params, classes: Classes) -> dict[str, Any]:
     """A scene as an entry of `dataset_*.json`. The format has no place for removed objects: they are left out."""
+    if params["light"]["distance"] != params["camera"]["distance"]:
+        raise InputError(
+            f"light distance={params['light']['distance']!r} cannot be recorded: FunnyBirds puts the lamp at the camera's "
+            f"distance, {params['camera']['distance']!r}"
+        )
     return {
         "class_idx": params["label"],
         **{f"camera_{key}": params["camera"][key] for key in ("distance", "pitch", "roll")},
@@ -143,12 +148,16 @@ def _objects(record: Mapping[str, Any]) -> list[Params | None]:
     return [
         {
             "shape": SHAPES[int(shape)],
-            "radius": int(radius),
+            "radius": _number(radius),
             "pitch": float(pitch),
             "roll": float(roll),
-            "scale": [int(v) for v in rest[:3]],
+            "scale": [_number(v) for v in rest[:3]],
             "rotation": [float(v) for v in rest[3:6]],
             "color": rest[6],
         }
         for shape, radius, pitch, roll, *rest in rows
     ]
+
+
+def _number(text: str) -> float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)

@@ -29,7 +29,7 @@ import numpy as np
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._bird_classes import CATALOGUE, PARTS, SUBSETS, draw_classes
+from diorama.worlds._bird_classes import PARTS, SUBSETS, draw_classes
 from diorama.worlds._bird_scenes import FACTORS, change, check_params, draw_params, flat_factors
 from diorama.worlds._funnybirds_metadata import Split, published_params
 
@@ -166,12 +166,3 @@ def part_name(index: int) -> str:
         return f"background{index - Birds.background_id:02d}"
     names = ("empty", "body", "beak", "eye01", "eye02", "foot01", "foot02", "tail", "wing01", "wing02")
     return names[index]
-
-
-def variant_count(part: str) -> int:
-    """How many variants a part has.
-
-    >>> [variant_count(part) for part in PARTS]
-    [4, 3, 4, 9, 6]
-    """
-    return len(CATALOGUE[part])
