@@ -1,3 +1,53 @@
 """Stage small scenes whose truth is known, change one thing, and score what a vision model says about itself."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from diorama.api import run
+    from diorama.core.answers import Boxes, Code, Heatmap, Layers, Mask, Sensitivity
+    from diorama.core.bench import Bench
+    from diorama.core.catalogue import build
+    from diorama.core.contracts import Case, Decomposer, Panel, Score, World, scene_at
+    from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
+    from diorama.core.frame import Frame
+    from diorama.core.guard import Note
+    from diorama.core.plan import Plan
+    from diorama.core.rows import Row
+    from diorama.core.scene import Scene, rng
+    from diorama.testing.check import check_component
+
+#: Where each public name lives. Nothing is imported before it is asked for.
+_HOME = {
+    "api": ("run",),
+    "core.answers": ("Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity"),
+    "core.bench": ("Bench",),
+    "core.catalogue": ("build",),
+    "core.contracts": ("Case", "Decomposer", "Panel", "Score", "World", "scene_at"),
+    "core.errors": ("AnswerError", "Excluded", "InputError", "Undefined"),
+    "core.frame": ("Frame",),
+    "core.guard": ("Note",),
+    "core.plan": ("Plan",),
+    "core.rows": ("Row",),
+    "core.scene": ("Scene", "rng"),
+    "testing.check": ("check_component",),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: RUF022 - in the order of _HOME
+    "run", "Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity", "Bench", "build", "Case", "Decomposer", "Panel",
+    "Score", "World", "scene_at", "AnswerError", "Excluded", "InputError", "Undefined", "Frame", "Note", "Plan", "Row",
+    "Scene", "rng", "check_component",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module 'diorama' has no attribute {name!r}")
+    return getattr(import_module(f"diorama.{_MODULE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -81,7 +81,7 @@ class Component:
     @cached_property
     def params(self) -> dict[str, Any]:
         """Every parameter with its value, defaults filled in."""
-        defaults = {p.name: p.default for p in _parameters(self.target) if p.default is not p.empty}
+        defaults = {p.name: p.default for p in parameters(self.target) if p.default is not p.empty}
         return {**defaults, **self.spec.params}
 
     @cached_property
@@ -131,19 +131,15 @@ def _plain(v: Any) -> Any:
 
 
 def find(kind: Kind, text: str | spec.Spec) -> Component:
-    """The component that a spec names, checked against its parameters but not yet made."""
+    """The component that a spec names, its parameters not yet looked at."""
     parsed = spec.parse(text) if isinstance(text, str) else text
-    if ":" in parsed.name and not parsed.name.startswith(("timm:", "torchvision:")):
-        component = _outside(kind, parsed)
-    else:
-        component = _inside(kind, parsed)
-    _check_parameters(component)
-    return component
+    return _outside(kind, parsed) if ":" in parsed.name else _inside(kind, parsed)
 
 
 def build(kind: Kind, text: str | spec.Spec) -> Component:
     """The component that a spec names, made: every mistake in its parameters is found now."""
     component = find(kind, text)
+    _check_parameters(component)
     _ = component.object
     return component
 
@@ -205,14 +201,15 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
     return module, keys.Root("", Path(package.__file__ or "").parent)
 
 
-def _parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
+def parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a component; a plain function has none."""
     if not inspect.isclass(target):
         return []
     return list(inspect.signature(target).parameters.values())
 
 
 def _check_parameters(component: Component) -> None:
-    known = {p.name: p for p in _parameters(component.target)}
+    known = {p.name: p for p in parameters(component.target)}
     if not inspect.isclass(component.target):
         return
     for name, given in component.spec.params.items():

@@ -65,11 +65,13 @@ def _start(run: Run, shard: int, shards: int) -> subprocess.Popen[str]:
 
 def _watch(worker: subprocess.Popen[str], shard: int, state: dict[int, tuple[int, int]], progress: Progress) -> None:
     """Read `done/total` lines from a worker and add up what all of them report."""
-    for line in worker.stdout or ():
-        done, _, total = line.strip().partition("/")
-        if done.isdigit() and total.isdigit():
-            state[shard] = (int(done), int(total))
-            progress(sum(d for d, _ in state.values()), sum(t for _, t in state.values()))
+    assert worker.stdout is not None
+    with worker.stdout as lines:
+        for line in lines:
+            done, _, total = line.strip().partition("/")
+            if done.isdigit() and total.isdigit():
+                state[shard] = (int(done), int(total))
+                progress(sum(d for d, _ in state.values()), sum(t for _, t in state.values()))
 
 
 def _check(workers: list[subprocess.Popen[str]]) -> None:

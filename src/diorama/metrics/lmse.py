@@ -6,17 +6,15 @@ the truth c; the error is Σ (c − α·e)² = Σ c² − (Σ c·e)² / Σ e². 
 
     LMSE = Σ_windows Σ (c − α·e)²  /  Σ_windows Σ c²
 
-0 means equal up to one scale per window; an estimate of zeros scores 1.
+0 means equal up to one scale per window; an estimate of zeros (α = 0) scores 1. The released code sets α = 0 wherever
+Σ e² ≤ 1e-5 in its units of 1/255, which makes the score depend on the estimate's scale; here only where Σ e² = 0. On the
+MIT data no score differs.
 """
 
 from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
-
-#: Below this share of the strongest window's energy an estimate counts as zero there (α = 0). The released code uses
-#: Σ e² ≤ 1e-5 in its units of 1/255, which depends on the estimate's scale; on the MIT data no window differs.
-SILENT = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ def lmse(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20,
     c = np.where(mask, truth, 0).astype(np.float64)
     e = np.where(mask, estimate, 0).astype(np.float64)
     cc, ce, ee = windows.sums(c * c), windows.sums(c * e), windows.sums(e * e)
-    heard = ee > SILENT * ee.max(initial=0.0)
-    error = cc - np.divide(ce * ce, ee, out=np.zeros_like(ee), where=heard)
+    alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
+    error = cc - alpha * ce
     energy = cc.sum()
     return float(np.maximum(error, 0).sum() / energy) if energy > 0 else float("nan")
 

@@ -33,7 +33,6 @@ class MitIntrinsic:
     cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
     located: ClassVar[tuple[str, ...]] = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 for the frame itself, 1 to 10 for the further lights"}
-    truth: ClassVar[tuple[str, ...]] = ("mask", "reflectance", "shading", "specular")
 
     root: str
     image: Literal["diffuse", "original"] = "diffuse"
@@ -52,6 +51,11 @@ class MitIntrinsic:
                 raise InputError(
                     f"mit_intrinsic: object {name!r} is missing in {self.root}; leave it out with objects=…"
                 )
+
+    @property
+    def truth(self) -> tuple[str, ...]:
+        """The diffuse image has no specular layer."""
+        return ("mask", "reflectance", "shading", *(("specular",) if self.image == "original" else ()))
 
     def __len__(self) -> int:
         return len(self.objects)

@@ -14,8 +14,13 @@ FLOOR = 3 * 255 / 65535
 
 
 def gray(frame: Frame) -> np.ndarray:
-    """The channel mean in linear light, (h, w) float64, clipped from below."""
-    return np.maximum(channel_mean(frame.linear()), FLOOR)
+    """The channel mean in linear light, (h, w) float64."""
+    return channel_mean(frame.linear())
+
+
+def clipped_gray(frame: Frame) -> np.ndarray:
+    """The channel mean in linear light, clipped from below."""
+    return np.maximum(gray(frame), FLOOR)
 
 
 def channels(frame: Frame) -> np.ndarray:
@@ -41,7 +46,7 @@ def reconstruct(mask: np.ndarray, intensity: np.ndarray, kept: np.ndarray) -> li
 def constant(frame: Frame, reflectance: bool) -> Layers:
     """All of the image in one layer, the other one constant."""
     mask, index = frame.mask, np.flatnonzero(frame.mask)
-    image, ones = _fill(mask, index, gray(frame)[mask]), _fill(mask, index, np.ones(len(index)))
+    image, ones = _fill(mask, index, clipped_gray(frame)[mask]), _fill(mask, index, np.ones(len(index)))
     return Layers(image, ones) if reflectance else Layers(ones, image)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import gray
+from diorama.methods.decompose._gradients import clipped_gray
 from diorama.solvers.poisson import poisson
 
 #: The ten further lights of the MIT set-up; the frame to decompose is not one of them.
@@ -18,4 +18,4 @@ def median_gradient(frames: Sequence[Frame]) -> np.ndarray:
     if len(frames) < 3:
         raise InputError(f"Weiss's algorithm needs several lights of one scene, got {len(frames) - 1}")
     edges = poisson(frames[0].mask).edges
-    return np.median([edges.differences(np.log(gray(frame))) for frame in frames[1:]], axis=0)[:, None]
+    return np.median([edges.differences(np.log(clipped_gray(frame))) for frame in frames[1:]], axis=0)[:, None]

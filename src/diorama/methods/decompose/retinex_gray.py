@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import gray, log_threshold_grid, only, reconstruct
+from diorama.methods.decompose._gradients import clipped_gray, log_threshold_grid, only, reconstruct
 from diorama.solvers.poisson import poisson
 
 
@@ -42,6 +42,6 @@ class RetinexGray:
 
 
 def _at(frame: Frame, thresholds: list[float]) -> list[Layers]:
-    image = gray(frame)
+    image = clipped_gray(frame)
     gradient = poisson(frame.mask).edges.differences(np.log(image))[:, None]
     return reconstruct(frame.mask, image, np.where(np.abs(gradient) > thresholds, gradient, 0))

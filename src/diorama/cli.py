@@ -1,0 +1,314 @@
+"""The command line: results on stdout, progress and the plan on stderr, one-line errors, documented exit codes."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from diorama import __version__
+from diorama.core import spec
+from diorama.core.errors import InputError, did_you_mean
+
+OK, FAILURE, USAGE, SOME_FAILED, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class Commands(click.Group):
+    """A click group that suggests the nearest command for a misspelt one."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click does, with a hint."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise InputError(f"unknown command {args[0]!r}; {did_you_mean(args[0], list(self.commands))}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="diorama")
+def cli() -> None:
+    """Stage scenes whose truth is known, change one thing, and score what a vision model says about itself.
+
+    Exit codes: 0 done, 1 failure, 2 usage, 3 finished but some cases failed, 4 a --require gate failed.
+    """
+
+
+def main() -> None:
+    """The entry point: every expected failure ends in one line and its exit code."""
+    from diorama.launch.local import WorkerError
+
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        code = _say(error.format_message(), USAGE)
+    except InputError as error:
+        code = _say(str(error), USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        code = _say("stopped; what was computed is kept, and the same command goes on from there", INTERRUPTED)
+    except WorkerError as error:
+        code = _say(str(error), FAILURE)
+    except BrokenPipeError:  # the reader has gone: there is nobody left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = OK
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        code = _say(
+            f"{error.strerror or error}{where}; what was computed is kept, and the same command goes on", FAILURE
+        )
+    sys.exit(code if isinstance(code, int) else OK)
+
+
+def _say(message: str, code: int) -> int:
+    print(f"diorama: {message}", file=sys.stderr)
+    return code
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+@cli.command("ls")
+@click.argument("what", required=False, type=click.Choice(["worlds", "models", "methods", "protocols"]))
+def list_components(what: str | None) -> None:
+    """List worlds, models, methods and protocols."""
+    from diorama.core.catalogue import KINDS, entries
+
+    for kind in KINDS:
+        found = entries(kind) if what in (None, f"{kind}s") else {}
+        if found and what is None:
+            print(f"{kind}s")
+        width = max((len(name) for name in found), default=0)
+        for entry in found.values():
+            print(f"  {entry.name:{width}}  {entry.summary}")
+
+
+@cli.command()
+@click.argument("component")
+def show(component: str) -> None:
+    """Show what a component is: purpose, parameters, reference, BibTeX; for a world, its truth's residual."""
+    from diorama.describe import describe
+
+    for line in describe(component):
+        print(line)
+
+
+@cli.command()
+@click.argument("world")
+@click.option("-n", "count", default=16, show_default=True, help="How many scenes.")
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Folder to write to.")
+@click.option("--do", "changes", multiple=True, metavar="NAME=VALUE", help="Change every scene, e.g. --do light=3.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--layout", default="flat", show_default=True, help="How the files are laid out.")
+def render(world: str, count: int, out: Path, changes: tuple[str, ...], seed: int, layout: str) -> None:
+    """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
+    from diorama.core.catalogue import build
+    from diorama.layouts import LAYOUTS
+
+    if layout not in LAYOUTS:
+        raise InputError(f"unknown layout {layout!r}; {did_you_mean(layout, list(LAYOUTS))}")
+    if count < 1:
+        raise InputError(f"-n {count}: at least one scene is needed")
+    parsed = spec.parse(f"do({', '.join(changes)})").params
+    with _bar("rendering") as progress:
+        sheet = LAYOUTS[layout](build("world", world), count, seed, parsed, out, progress)
+    print(sheet)
+
+
+_run_options = [
+    click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian."),
+    click.option(
+        "-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one."
+    ),
+    click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method; may be repeated."),
+    click.option("-p", "--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="A protocol, e.g. lmse."),
+    click.option(
+        "-n", "--cases", type=int, help="Cases per cell (default: all of a recorded world, 32 of a staged one)."
+    ),
+    click.option("--seed", type=int, help="Seed of the cases (default 0)."),
+    click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."),
+    click.option(
+        "--on", default="local", show_default=True, metavar="WHERE", help="local, or local:2 for two processes."
+    ),
+    click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error."),
+    click.option(
+        "--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document."),
+]
+
+
+def _with(options: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@cli.command()
+@click.argument("plan", required=False, type=click.Path(path_type=Path))
+@_with(_run_options)
+@click.pass_context
+def run(
+    ctx: click.Context,
+    plan: Path | None,
+    out: Path,
+    device: str,
+    on: str,
+    require: tuple[str, ...],
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
+    from diorama.core import device as devices
+    from diorama.core.run import create
+    from diorama.gates import parse_gate
+    from diorama.launch.local import processes
+
+    devices.choose(device)
+    count, gates = processes(on), [parse_gate(gate) for gate in require]
+    return _run(create(out, _plan(plan, asked)), count, gates, as_json)
+
+
+def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
+    """The plan of a file, with what the options say in the place of what the file says."""
+    from diorama.core.plan import Plan
+
+    given = {k: list(v) if isinstance(v, tuple) else v for k, v in asked.items() if v not in ((), None, False)}
+    if path is None:
+        return Plan.from_table(given, "the command line")
+    file = Plan.read(path)
+    return Plan.from_table({**{k: v for k, v in vars(file).items() if v is not None}, **given}, str(path))
+
+
+def _run(made: Any, count: int, gates: list[Any], as_json: bool) -> int:
+    from diorama.api import execute
+    from diorama.gates import failed_gates
+    from diorama.report import write_report
+
+    for gate in gates:
+        gate.check(made)
+    _announce(made)
+    with _bar("scoring") as progress:
+        results = execute(made, count, progress)
+    report = write_report([made.folder], None, "html")
+    print(json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text"))
+    _tell(f"report: {report}")
+    unmet = failed_gates(gates, results)
+    for line in unmet:
+        _tell(f"diorama: required {line}")
+    failures = sum(s["n_error"] for cell in results["cells"] for s in list(cell["summary"].values())[:1])
+    if failures:
+        _tell(
+            f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks"
+        )
+    return GATE_FAILED if unmet else SOME_FAILED if failures else OK
+
+
+def _announce(made: Any) -> None:
+    """What will be computed and what is already known, before the work starts."""
+    missing = {cell.key: len(made.missing(cell)) for cell in made.cells}
+    total = sum(cell.count for cell in made.cells)
+    _tell(
+        f"{len(made.cells)} cells, {total} cases: {total - sum(missing.values())} known, {sum(missing.values())} to compute"
+    )
+    for cell in made.cells:
+        if missing[cell.key]:
+            _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
+    for pair in made.expansion.skipped:
+        _tell(f"  skipped {pair['method']} × {pair['protocol']} × {pair['world']}: {pair['reason']}")
+
+
+@cli.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--shard", default="0/1", show_default=True, metavar="I/N", help="Which share of the work, counted from 0."
+)
+def work(run_folder: Path, shard: str) -> None:
+    """Compute one shard of a RUN's missing rows; what launchers and job arrays call."""
+    from diorama.core.run import open_run
+    from diorama.core.run import work as do_work
+
+    index, _, count = shard.partition("/")
+    if not (index.isdigit() and count.isdigit() and int(index) < int(count)):
+        raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
+    do_work(open_run(run_folder), int(index), int(count), lambda done, total: print(f"{done}/{total}", flush=True))
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "out", type=click.Path(path_type=Path), help="File to write; without it text formats go to stdout.")
+@click.option("--format", "form", default="html", show_default=True, metavar="html|text|md|tex|csv|json|parquet")
+def report(runs: tuple[Path, ...], out: Path | None, form: str) -> None:
+    """Report on finished or unfinished RUNs."""
+    from diorama.report import write_report
+
+    print(write_report(list(runs), out, form))
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--between", nargs=2, metavar="METHOD METHOD", help="Compare two methods of one run.")
+@click.option("--json", "as_json", is_flag=True)
+def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bool) -> None:
+    """Compare RUN_A with RUN_B case by case, or two methods of one run with --between."""
+    from diorama.report.compare import compare_runs
+
+    if len(runs) != (1 if between else 2):
+        raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
+    print(compare_runs(list(runs), between, as_json))
+
+
+@cli.command()
+@click.argument("components", nargs=-1)
+def check(components: tuple[str, ...]) -> int:
+    """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled when none is given."""
+    from diorama.testing.check import check_all
+
+    return OK if check_all(list(components), print) else FAILURE
+
+
+@cli.command()
+@click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
+def demo(out: Path) -> int:
+    """The whole thing, small: staged scenes, all methods, controls, report."""
+    from diorama.core.plan import Plan
+    from diorama.core.run import create
+
+    methods = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
+    plan = Plan(["mondrian"], methods, ["lmse"], cases=24, controls=True)
+    return _run(create(out, plan), 1, [], False)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar with the time left on stderr, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

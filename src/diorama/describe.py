@@ -1,0 +1,89 @@
+"""What `diorama show` prints: a component's purpose, parameters and references, and what a full spec comes to."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, parameters
+from diorama.core.contracts import scene_at
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.frame import residual
+from diorama.core.references import references
+from diorama.core.spec import Spec, parse
+
+#: Scenes rendered to measure the residual of a world's truth.
+_SCENES = 16
+
+
+def describe(text: str) -> Iterator[str]:
+    """The lines that describe a component, given by name or by spec."""
+    parsed = parse(text)
+    found = [(kind, name) for kind in KINDS for name in _matches(kind, parsed)]
+    if not found:
+        names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
+        raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))} (diorama ls)")
+    for kind, name in found:
+        component = find(kind, Spec(name, parsed.params))
+        yield from _about(component)
+        if kind == "world" and all(
+            p.default is not p.empty or p.name in parsed.params for p in parameters(component.target)
+        ):
+            yield from _world(build(kind, Spec(name, parsed.params)))
+
+
+def _matches(kind: Kind, parsed: Spec) -> list[str]:
+    if ":" in parsed.name:
+        return [parsed.name] if kind == "method" else []
+    return [name for name in entries(kind) if parsed.name in (name, name.rpartition("/")[2])]
+
+
+def _about(component: Component) -> Iterator[str]:
+    module = inspect.getmodule(component.target)
+    yield f"{component.kind} {component.name}"
+    yield (inspect.getdoc(module) or "").partition("\n")[0]
+    if documented := inspect.getdoc(component.target):
+        yield ""
+        yield documented
+    listed = parameters(component.target)
+    if listed:
+        yield ""
+        yield "parameters"
+        yield from (f"  {_parameter(p)}" for p in listed)
+    for name in ("metrics", "direction", "range", "needs", "track", "truth", "factors", "views"):
+        if not isinstance(value := getattr(component.target, name, None), property | None):
+            yield f"{name}: {_brief(value)}"
+    cited = references(list(getattr(component.target, "cite", ())))
+    if cited:
+        yield ""
+        yield from (reference.text for reference in cited)
+        yield from ("\n" + reference.bibtex for reference in cited if reference.bibtex)
+
+
+def _parameter(p: inspect.Parameter) -> str:
+    kind = "" if p.annotation is p.empty else f": {inspect.formatannotation(p.annotation)}"
+    return f"{p.name}{kind}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{k} ({v})" for k, v in value.items())
+    if isinstance(value, tuple) and len(value) > 6:
+        return f"{', '.join(map(str, value[:3]))}, … ({len(value)})"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _world(component: Component) -> Iterator[str]:
+    """How many scenes there are, and how far the world's own truth is from explaining its images."""
+    world = component.object
+    count = len(world) if hasattr(world, "__len__") else None
+    yield ""
+    yield f"scenes: {count if count is not None else 'as many as you like'}"
+    if {"reflectance", "shading"} <= set(world.truth):
+        scenes = [scene_at(world, 0, i)[1] for i in range(min(count or _SCENES, _SCENES))]
+        values = np.array([residual(world.render([scene])[0]) for scene in scenes])
+        yield (
+            f"truth residual ‖I − C − k·R·S‖/‖I‖ over {len(values)} scenes:"
+            f" mean {values.mean():.2%}, from {values.min():.2%} to {values.max():.2%}"
+        )

@@ -1,0 +1,67 @@
+"""Gates: conditions on results that make a run fail, `lmse<=0.05` for every method or `weiss:lmse<=0.03` for one."""
+
+import operator
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.run import Run
+
+_COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+_GATE = re.compile(r"\s*(?:(.+?)\s*:)?\s*(\w+)\s*(<=|>=|<|>)\s*([-+.\deE]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A bound on the mean of a metric, of one method or of all that are not controls."""
+
+    text: str
+    method: str | None
+    metric: str
+    relation: str
+    bound: float
+
+    def check(self, run: Run) -> None:
+        """Raise InputError if no cell of the run has the method or the metric."""
+        cells = [cell for cell in run.cells if not cell.control]
+        metrics = sorted({m for cell in cells for m in cell.protocol.object.metrics})
+        if self.metric not in metrics:
+            raise InputError(
+                f"--require {self.text!r}: no metric {self.metric!r}; {did_you_mean(self.metric, metrics)}"
+            )
+        methods = sorted({str(cell.labels["method"]) for cell in cells})
+        if self.method and self.method not in methods:
+            raise InputError(
+                f"--require {self.text!r}: no method {self.method!r}; {did_you_mean(self.method, methods)}"
+            )
+
+
+def parse_gate(text: str) -> Gate:
+    """Read a gate.
+
+    >>> parse_gate("weiss:lmse<=0.03").bound
+    0.03
+    """
+    match = _GATE.fullmatch(text)
+    try:
+        bound = float(match[4]) if match else None
+    except ValueError:
+        bound = None
+    if match is None or bound is None:
+        raise InputError(f"--require {text!r}: write METRIC<=NUMBER or METHOD:METRIC>=NUMBER, e.g. 'lmse<=0.05'")
+    return Gate(text, match[1], match[2], match[3], bound)
+
+
+def failed_gates(gates: list[Gate], results: dict[str, Any]) -> list[str]:
+    """One line for every gate and cell that does not meet it; a cell without a mean meets nothing."""
+    lines = []
+    for gate in gates:
+        for cell in results["cells"]:
+            wanted = not cell["control"] and gate.method in (None, cell["method"]) and gate.metric in cell["summary"]
+            if wanted:
+                mean = cell["summary"][gate.metric]["mean"]
+                if mean is None or not _COMPARE[gate.relation](mean, gate.bound):
+                    got = "no value" if mean is None else f"{mean:.6g}"
+                    lines.append(f"{gate.text!r}, but {cell['method']} on {cell['world']} has {got}")
+    return lines

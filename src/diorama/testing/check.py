@@ -1,0 +1,84 @@
+"""`diorama check`: run the contract suite on components and say, check by check, what does not hold."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, parameters
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.guard import attempt
+from diorama.core.spec import Spec, parse
+from diorama.testing import methods, protocols, worlds
+
+Say = Callable[[str], None]
+
+
+def check_all(texts: list[str], say: Say) -> bool:
+    """Check the components that specs name, or everything bundled. Returns whether everything holds."""
+    if texts:
+        verdicts = [check_component(component, say) for component in map(_build_any, texts)]
+        return all(verdicts)
+    holds = True
+    for kind in KINDS:
+        for name in entries(kind):
+            required = [p.name for p in parameters(find(kind, Spec(name)).target) if p.default is p.empty]
+            if required:
+                say(f"skipped {kind} {name}: needs {required[0]}; diorama check '{name}({required[0]}=…)'")
+            else:
+                holds &= check_component(build(kind, Spec(name)), say)
+    return holds
+
+
+def check_component(component: Component, say: Say = print) -> bool:
+    """Run every check of the component's kind; one line says that all hold, or one line for each that does not."""
+    checks = _checks(component)
+    problems = []
+    for check in checks:
+        outcome = attempt(check)
+        problem = outcome.reason if outcome.error else outcome.value
+        if problem:
+            problems.append(f"{_name(check)}: {problem}")
+    if not problems:
+        say(f"ok      {component.kind} {component.label} ({len(checks)} checks)")
+    for problem in problems:
+        say(f"FAILED  {component.kind} {component.label}: {problem}")
+    return not problems
+
+
+def _checks(component: Component) -> list[partial[str]]:
+    if component.kind == "world":
+        return [partial(check, component.object) for check in worlds.CHECKS]
+    chosen = protocols.CHECKS if component.kind == "protocol" else methods.checks(component)
+    return [partial(check, component) for check in chosen]
+
+
+def _name(check: partial[str]) -> str:
+    return check.func.__name__.replace("_", " ")
+
+
+def _build_any(text: str) -> Component:
+    """The component that a spec names, of whatever kind it is."""
+    parsed = parse(text)
+    if ":" in parsed.name:
+        return build(_kind(find("method", parsed).target, text), parsed)
+    for kind in KINDS:
+        if any(parsed.name in (name, name.rpartition("/")[2]) for name in entries(kind)):
+            return build(kind, parsed)
+    names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
+    raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))}")
+
+
+def _kind(target: Any, text: str) -> Kind:
+    signs: dict[Kind, tuple[str, ...]] = {
+        "world": ("render", "sample"),
+        "protocol": ("score",),
+        "model": ("logits",),
+        "method": ("decompose", "explain", "encode", "attribute", "load"),
+    }
+    for kind, names in signs.items():
+        if any(hasattr(target, name) for name in names):
+            return kind
+    if inspect.isfunction(target):
+        return "method"
+    raise InputError(f"{text}: cannot tell what it is; a world has render, a method decompose, a protocol score")

@@ -1,0 +1,108 @@
+"""Contract checks for methods. Each takes the component and returns a problem in one line, or an empty string."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Layers, check_answer
+from diorama.core.catalogue import Component, build
+from diorama.core.contracts import scene_at
+from diorama.core.errors import InputError
+from diorama.core.folds import two_fold
+from diorama.core.frame import Frame
+from diorama.core.guard import attempt
+
+
+@lru_cache(maxsize=4)
+def _scenes(count: int) -> list[tuple[Any, Any]]:
+    world = build("world", "mondrian(size=48, patches=6)").object
+    return [(world, scene_at(world, 0, i)[1]) for i in range(count)]
+
+
+def _frames(method: Any, index: int = 0) -> list[Frame]:
+    world, scene = _scenes(4)[index]
+    return world.render([scene, *(world.do(scene, **view) for view in getattr(method, "views", ()))])
+
+
+def _prepared(component: Component) -> Any:
+    """The method, fitted and at the first point of its grid where it has one."""
+    method = component.object
+    if hasattr(method, "fit"):
+        return method.fitted(method.fit(iter([_frames(method, i) for i in two_fold(0, 4)]), None))
+    grid = getattr(method, "grid", ())
+    return component.target(**{**component.spec.params, **grid[0]}) if grid else method
+
+
+def _decompose(method: Any, frames: list[Frame]) -> Layers:
+    return method.decompose(frames) if hasattr(method, "decompose") else method(frames)
+
+
+def answers_properly(component: Component) -> str:
+    """The answer is Layers, finite, of the frame's size."""
+    method = _prepared(component)
+    frames = _frames(method)
+    answer = _decompose(method, frames)
+    problem = attempt(lambda: check_answer(answer, frames[0].image.shape[:2])).error
+    return str(problem) if problem else ("" if isinstance(answer, Layers) else "the answer is not Layers")
+
+
+def answers_the_same_twice(component: Component) -> str:
+    """The answer is a function of the frames: no global chance, no memory of earlier frames."""
+    method = _prepared(component)
+    first = _decompose(method, _frames(method))
+    _decompose(method, _frames(method, 1))
+    second = _decompose(method, _frames(method))
+    same = all(np.array_equal(getattr(first, n), getattr(second, n)) for n in ("reflectance", "shading"))
+    return "" if same else "the same frames gave two different answers: make randomness a function of (seed, scene)"
+
+
+def leaves_frames_alone(component: Component) -> str:
+    """The frames given are not written to."""
+    method = _prepared(component)
+    frames, copies = _frames(method), _frames(method)
+    _decompose(method, frames)
+    return (
+        ""
+        if all(np.array_equal(a.image, b.image) for a, b in zip(frames, copies, strict=True))
+        else "the method wrote to a frame"
+    )
+
+
+def grid_is_consistent(component: Component) -> str:
+    """Every grid point is a set of parameters; `sweep` gives what the method gives at each of them."""
+    method = component.object
+    grid = getattr(method, "grid", ())
+    if not grid:
+        return ""
+    made = attempt(lambda: [component.target(**{**component.spec.params, **point}) for point in grid])
+    if made.error:
+        return f"a point of the grid cannot be made: {made.reason}"
+    if hasattr(method, "sweep"):
+        frames = _frames(method)
+        swept = list(method.sweep(frames))
+        if len(swept) != len(grid):
+            return f"sweep gave {len(swept)} answers for {len(grid)} grid points"
+        for i in (0, len(grid) // 2, len(grid) - 1):
+            single = _decompose(made.value[i], frames)
+            if not np.allclose(single.reflectance, swept[i].reflectance, rtol=1e-4, atol=1e-6):
+                return f"sweep and decompose differ at {grid[i]}"
+    return ""
+
+
+def missing_files_are_named(component: Component) -> str:
+    """Saved predictions name the case and the folder when a file is missing."""
+    error = attempt(lambda: component.object.load("no-such-case", _frames(None)[0], None)).error
+    return (
+        ""
+        if isinstance(error, InputError) and "no-such-case" in str(error)
+        else "a missing file is not an InputError naming the case"
+    )
+
+
+def checks(component: Component) -> tuple[Callable[[Component], str], ...]:
+    """The checks that apply to a method."""
+    if hasattr(component.object, "load"):
+        return (missing_files_are_named,)
+    return (answers_properly, answers_the_same_twice, leaves_frames_alone, grid_is_consistent)

@@ -1,0 +1,125 @@
+"""Contract checks for protocols. Each takes the component and returns a problem in one line, or an empty string."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.bench import Memo
+from diorama.core.catalogue import Component, build, entries
+from diorama.core.errors import InputError
+from diorama.core.plan import Cell, Plan
+from diorama.core.rows import Row
+from diorama.core.run import Run, score_case
+
+_CASES = 4
+#: A small staged world for each kind of truth a protocol may need; the first that has it is used.
+_WORLDS = ("mondrian(size=64, patches=8)",)
+
+
+def _world(protocol: Any) -> Component:
+    for text in _WORLDS:
+        world = build("world", text)
+        if set(protocol.needs) <= set(world.object.truth):
+            return world
+    raise InputError(
+        f"no bundled staged world has the truth {', '.join(protocol.needs)}, so the protocol cannot be tried"
+    )
+
+
+def _rows(component: Component, control: str) -> list[Row]:
+    """The rows of a control over a few cases of a staged world."""
+    world = _world(component.object)
+    method = build("method", f"{component.object.track}/random") if control == "random" else None
+    cell = Cell(world, None, method, component, 0, _CASES, control)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), Plan([world.label], [], [component.label], controls=True))
+        return [row for i in range(_CASES) for row in score_case(run, cell, i, Memo())]
+
+
+def _mean(rows: list[Row], metric: str) -> np.ndarray:
+    failed = [row for row in rows if row.status == "error"]
+    if failed:
+        raise ValueError(failed[0].reason)
+    return np.array([row.value for row in rows if row.metric == metric], float).mean(axis=0)
+
+
+def declares_itself(component: Component) -> str:
+    """Reference, version, direction, range, needs, track and metrics are there."""
+    protocol = component.object
+    lacking = [
+        n for n in ("cite", "version", "direction", "range", "needs", "track", "metrics") if not hasattr(protocol, n)
+    ]
+    if lacking:
+        return f"the protocol does not declare {', '.join(lacking)}"
+    if protocol.direction not in ("lower", "higher"):
+        return f"direction is {protocol.direction!r}, not 'lower' or 'higher'"
+    randoms = [n for n in entries("method") if n == f"{protocol.track}/random"]
+    return "" if randoms else f"track {protocol.track!r} has no random method"
+
+
+def cases_do_not_depend_on_their_number(component: Component) -> str:
+    """The i-th case is a function of (protocol, world, seed, i), and its payload is JSON."""
+    world = _world(component.object).object
+    first = [component.object.case(world, 0, i) for i in range(4)]
+    again = [component.object.case(world, 0, i) for i in (3, 1)]
+    if again != [first[3], first[1]]:
+        return "a case changes with the order in which cases are asked for"
+    if len({case.key for case in first}) != 4:
+        return "two cases have the same key"
+    return "" if json.loads(json.dumps(first[0].payload)) == first[0].payload else "a payload is not JSON"
+
+
+def every_metric_is_scored(component: Component) -> str:
+    """A case gives a row for every declared metric and no other."""
+    rows = _rows(component, "oracle")
+    _mean(rows, component.object.metrics[0])
+    return "" if {row.metric for row in rows} == set(component.object.metrics) else "some declared metrics have no row"
+
+
+def oracle_reaches_the_top(component: Component) -> str:
+    """The true answer scores at the good end of the range."""
+    protocol = component.object
+    best = protocol.range[0] if protocol.direction == "lower" else protocol.range[1]
+    mean = float(_mean(_rows(component, "oracle"), protocol.metrics[0]))
+    return "" if abs(mean - best) < 1e-6 * max(1, abs(best)) else f"the oracle scores {mean:.6g}, the best is {best}"
+
+
+def random_is_worse_than_the_oracle(component: Component) -> str:
+    """Chance does not reach what the truth reaches."""
+    metric = component.object.metrics[0]
+    oracle, random = (float(_mean(_rows(component, c), metric)) for c in ("oracle", "random"))
+    worse = random > oracle if component.object.direction == "lower" else random < oracle
+    return "" if worse else f"random scores {random:.6g}, the oracle {oracle:.6g}"
+
+
+def doses_are_followed(component: Component) -> str:
+    """A larger dose of error never scores better than a smaller one."""
+    if not getattr(component.object, "doses", ()):
+        return ""
+    means = _mean(_rows(component, "dose"), component.object.metrics[0])
+    steps = np.diff(means) * (1 if component.object.direction == "lower" else -1)
+    if (steps < -1e-9).any():
+        at = int(np.argmax(steps < -1e-9))
+        return f"dose {component.object.doses[at + 1]} scores better than dose {component.object.doses[at]}"
+    return "" if steps.sum() > 0 else "the score does not move with the dose"
+
+
+def scoring_is_repeatable(component: Component) -> str:
+    """The same case gives the same values twice."""
+    once, twice = ([(row.metric, row.value) for row in _rows(component, "random")] for _ in range(2))
+    return "" if once == twice else "the same case scored twice gives two values"
+
+
+CHECKS: tuple[Callable[[Component], str], ...] = (
+    declares_itself,
+    cases_do_not_depend_on_their_number,
+    every_metric_is_scored,
+    oracle_reaches_the_top,
+    random_is_worse_than_the_oracle,
+    doses_are_followed,
+    scoring_is_repeatable,
+)

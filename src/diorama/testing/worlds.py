@@ -1,0 +1,132 @@
+"""Contract checks for worlds. Each returns a problem in one line, or an empty string."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from diorama.core.contracts import scene_at
+from diorama.core.errors import InputError
+from diorama.core.frame import TRUTH, Frame, residual
+from diorama.core.guard import attempt
+from diorama.core.scene import Scene, canonical, rng
+
+
+def declares_factors_and_truth(world: Any) -> str:
+    """`factors` maps names to descriptions, `truth` is a tuple of the vocabulary."""
+    if not isinstance(getattr(world, "factors", None), dict):
+        return "`factors` is not a dict of name → description"
+    unknown = [t for t in getattr(world, "truth", ("nothing declared",)) if t not in TRUTH]
+    return f"`truth` names {unknown[0]!r}, which is not in the vocabulary {', '.join(TRUTH)}" if unknown else ""
+
+
+def scenes_are_json(world: Any) -> str:
+    """A scene survives a round trip through canonical JSON."""
+    scene = world.sample(rng(0, "check"))
+    if not isinstance(scene, Scene):
+        return f"sample returned {type(scene).__name__}, not a Scene"
+    return (
+        ""
+        if Scene.from_json(json.loads(canonical(scene.to_json()))) == scene
+        else "a scene changes when it is written to JSON"
+    )
+
+
+def sampling_follows_the_generator(world: Any) -> str:
+    """The same generator state gives the same scene, another one another scene (unless there is only one)."""
+    scenes = [world.sample(rng(0, "check", i)) for i in (0, 0, *range(1, 8))]
+    if scenes[0] != scenes[1]:
+        return "sample(rng) gave two scenes for one state of the generator: it draws from another source of chance"
+    if len({scene.key for scene in scenes}) == 1 and not (hasattr(world, "__len__") and len(world) == 1):
+        return "sample(rng) ignores the generator: eight draws gave one scene"
+    return ""
+
+
+def rendering_is_pure(world: Any) -> str:
+    """The same scenes give the same bytes, alone or together, and rendering leaves the scenes alone."""
+    scenes = [scene_at(world, 0, i)[1] for i in range(min(2, len(world)) if hasattr(world, "__len__") else 2)]
+    before = [canonical(scene.to_json()) for scene in scenes]
+    together, alone = world.render(scenes), [world.render([scene])[0] for scene in scenes]
+    if len(together) != len(scenes):
+        return f"render gave {len(together)} frames for {len(scenes)} scenes"
+    if before != [canonical(scene.to_json()) for scene in scenes]:
+        return "render changed the scenes it was given"
+    for a, b in zip(together, alone, strict=True):
+        if not _same(a, b):
+            return "a scene renders differently alone and among others, or from one time to the next"
+    return ""
+
+
+def frames_carry_their_truth(world: Any) -> str:
+    """Everything declared in `truth` is there, finite and of the frame's size."""
+    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    if not np.isfinite(frame.image).all():
+        return "the image has values that are NaN or infinite"
+    for name in world.truth:
+        if name not in frame.truth:
+            return f"`truth` declares {name!r}, but the frame does not have it"
+    for name in ("mask", "depth", "parts", "normal", "reflectance", "shading", "specular"):
+        layer = frame.truth.get(name)
+        if layer is not None and np.shape(layer)[:2] != frame.image.shape[:2]:
+            return f"truth {name!r} has shape {np.shape(layer)}, the image {frame.image.shape}"
+    return ""
+
+
+def image_is_reflectance_times_shading(world: Any) -> str:
+    """Staged worlds satisfy image = reflectance · shading + specular on the mask exactly."""
+    if hasattr(world, "scene") or not {"reflectance", "shading"} <= set(world.truth):
+        return ""
+    off = residual(world.render([scene_at(world, 0, 0)[1]])[0])
+    return f"image and R·S + C differ by {off:.2%} of the image" if off > 1e-5 else ""
+
+
+def do_refuses_what_it_does_not_know(world: Any) -> str:
+    """An unknown factor is an InputError or TypeError, not silently ignored."""
+    error = attempt(lambda: world.do(scene_at(world, 0, 0)[1], no_such_factor=1)).error
+    if error is None:
+        return "do(scene, no_such_factor=1) was accepted"
+    return (
+        ""
+        if isinstance(error, InputError | TypeError)
+        else f"do(scene, no_such_factor=1) raised {type(error).__name__}"
+    )
+
+
+def do_is_local(world: Any) -> str:
+    """`do` leaves its argument alone; a change of light leaves the reflectance of every pixel as it was."""
+    _, scene = scene_at(world, 0, 0)
+    before = canonical(scene.to_json())
+    if "light" not in world.factors or not isinstance(scene.params.get("light"), int):
+        return ""
+    other = world.do(scene, light=1)
+    if canonical(scene.to_json()) != before:
+        return "do changed the scene it was given instead of returning another"
+    changed = {k for k in scene.params if scene.params[k] != other.params.get(k)}
+    if changed != {"light"}:
+        return f"do(scene, light=1) changed {sorted(changed) or 'nothing'}"
+    old, new = world.render([scene, other])
+    kept = new.truth.get("reflectance")
+    if kept is not None and not np.array_equal(kept, old.truth["reflectance"]):
+        return "do(scene, light=1) changed the reflectance"
+    return "do(scene, light=1) left the image as it was" if np.array_equal(old.image, new.image) else ""
+
+
+def _same(a: Frame, b: Frame) -> bool:
+    arrays = [
+        (a.image, b.image),
+        *((a.truth[k], b.truth.get(k)) for k in a.truth if isinstance(a.truth[k], np.ndarray)),
+    ]
+    return a.truth.keys() == b.truth.keys() and all(np.array_equal(x, y) for x, y in arrays)
+
+
+CHECKS: tuple[Callable[[Any], str], ...] = (
+    declares_factors_and_truth,
+    scenes_are_json,
+    sampling_follows_the_generator,
+    rendering_is_pure,
+    frames_carry_their_truth,
+    image_is_reflectance_times_shading,
+    do_refuses_what_it_does_not_know,
+    do_is_local,
+)

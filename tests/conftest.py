@@ -1,0 +1,59 @@
+"""Fixtures: real data where it is present, a small stand-in in the same layout made on the spot, the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diorama.core.images import quantise, write_png
+from diorama.core.scene import rng
+from diorama.worlds.mondrian import Mondrian
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("DIORAMA_DATA", REPOSITORY.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def mit_root() -> Path:
+    root = DATA / "mit_intrinsic"
+    if not root.is_dir():
+        pytest.skip(f"the MIT Intrinsic Images are not in {root} (set DIORAMA_DATA)")
+    return root
+
+
+def write_object(folder: Path, seed: int, size: int = 48) -> None:
+    """One object in the layout of MIT Intrinsic Images, staged by the mondrian world."""
+    world = Mondrian(size=size, patches=5)
+    scene = world.sample(rng(seed, "fixture"))
+    frame, *lights = world.render([scene, *(world.do(scene, light=i) for i in range(1, 11))])
+    write_png(folder / "diffuse.png", quantise(frame.image, 16))
+    write_png(folder / "original.png", quantise(frame.image, 16))
+    write_png(folder / "specular.png", np.zeros_like(frame.image, np.uint16))
+    write_png(folder / "reflectance.png", quantise(frame.truth["reflectance"], 16))
+    write_png(folder / "shading.png", quantise(frame.truth["shading"][:, :, 0], 16))
+    write_png(folder / "mask.png", frame.mask.astype(np.uint16) * 65535)
+    for i, light in enumerate(lights, 1):
+        write_png(folder / f"light{i:02d}.png", quantise(light.image, 16))
+
+
+@pytest.fixture
+def mini_mit(tmp_path: Path) -> Path:
+    """Three staged objects under the names of real ones."""
+    root = tmp_path / "mit"
+    for seed, name in enumerate(("box", "deer", "cup1")):
+        write_object(root / name, seed)
+    return root
+
+
+@pytest.fixture
+def diorama(tmp_path: Path):
+    """Call the command line as a user would, in a folder of its own."""
+
+    def call(*words: str, cwd: Path = tmp_path, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "diorama", *map(str, words)]
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+
+    return call
