@@ -19,6 +19,7 @@ def check(stage: Stage, width: int, height: int, samples: int) -> None:
         raise ValueError("render: the stage is empty; give at least one instance")
     for instance in stage.instances:
         _check_names(stage, instance)
+    stage.camera.basis()
     _check_outside(stage)
 
 

@@ -55,7 +55,11 @@ def black_body(kelvin: float) -> NDArray[np.float64]:
     """
     nm = np.arange(380.0, 781.0, 5.0)
     power = nm**-5.0 / np.expm1(1.438777e7 / (nm * kelvin))
-    x = 1.056 * _lobe(nm, 599.8, 37.9, 31.0) + 0.362 * _lobe(nm, 442.0, 16.0, 26.7) - 0.065 * _lobe(nm, 501.1, 20.4, 26.2)
+    x = (
+        1.056 * _lobe(nm, 599.8, 37.9, 31.0)
+        + 0.362 * _lobe(nm, 442.0, 16.0, 26.7)
+        - 0.065 * _lobe(nm, 501.1, 20.4, 26.2)
+    )
     y = 0.821 * _lobe(nm, 568.8, 46.9, 40.5) + 0.286 * _lobe(nm, 530.9, 16.3, 31.1)
     z = 1.217 * _lobe(nm, 437.0, 11.8, 36.0) + 0.681 * _lobe(nm, 459.0, 26.0, 13.8)
     xyz = np.array([power @ x, power @ y, power @ z]) / (power @ y)

@@ -76,8 +76,8 @@ def _load(path: Path) -> trimesh.Scene:
     except ImportError as error:
         raise ValueError("reading meshes needs trimesh: pip install 'diorama[render]'") from error
     try:
-        options = {"split_object": True, "group_material": False} if path.suffix.lower() == ".obj" else {}
-        return trimesh.load_scene(path, process=False, **options)
+        # the option that keeps the objects of an OBJ apart has had two names
+        return trimesh.load_scene(path, process=False, group_material=False, split_object=True, split_objects=True)
     except Exception as error:  # trimesh lets every kind of parser error through
         raise ValueError(f"{path}: cannot be read as a mesh ({type(error).__name__}); export it again") from error
 

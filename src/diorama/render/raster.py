@@ -203,7 +203,9 @@ def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):  #
                     colour[y, x, s, 0] = colour[y, x, s, 1] = colour[y, x, s, 2] = 0
                     continue
                 sx, sy = x + offsets[s, 0], y + offsets[s, 1]
-                strength = _strength(points, normals, faces, matrix, f, sx, sy, depth[y, x, s], lens, steps, cutoff, light)
+                strength = _strength(
+                    points, normals, faces, matrix, f, sx, sy, depth[y, x, s], lens, steps, cutoff, light
+                )
                 for k in range(3):
                     colour[y, x, s, k] = _byte(shine[0, k] + shine[1, k] * strength, begins, codes)
 

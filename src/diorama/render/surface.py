@@ -64,7 +64,9 @@ def surfaces(stage: Stage) -> Surfaces:
     return Surfaces(
         np.concatenate([mesh.normals for mesh in meshes]),
         np.concatenate([mesh.uv for mesh in meshes]),
-        np.concatenate([mesh.faces + start for mesh, start in zip(meshes, vertex_start, strict=False)]).astype(np.int32),
+        np.concatenate([mesh.faces + start for mesh, start in zip(meshes, vertex_start, strict=False)]).astype(
+            np.int32
+        ),
         np.array([face_start[instance.mesh] for instance in stage.instances]),
         cofactors(linear) * np.sign(determinants(linear))[:, None, None],
         np.array([instance.colour for instance in stage.instances], float),
@@ -105,7 +107,9 @@ def lights(stage: Stage) -> Lights:
     sky = (np.zeros((0, 0, 3), np.float32), np.zeros(0), np.zeros((0, 0)))
     if stage.environment is not None:
         sky = _sky(stage.environment)
-    return Lights(np.array(rows, float).reshape(-1, 7, 3), np.array(areas), np.array(points, float).reshape(-1, 2, 3), *sky)
+    return Lights(
+        np.array(rows, float).reshape(-1, 7, 3), np.array(areas), np.array(points, float).reshape(-1, 2, 3), *sky
+    )
 
 
 @lru_cache(maxsize=4)
@@ -188,6 +192,10 @@ def _multiply_texture(place, texels, u, v, albedo):  # type: ignore[no-untyped-d
     fx, fy = x - x0, y - y0
     left, right, top, low = int(x0) % width, int(x0 + 1) % width, int(y0) % height, int(y0 + 1) % height
     for channel in range(3):
-        above = (1 - fx) * texels[start + top * width + left, channel] + fx * texels[start + top * width + right, channel]
-        below = (1 - fx) * texels[start + low * width + left, channel] + fx * texels[start + low * width + right, channel]
+        above = (1 - fx) * texels[start + top * width + left, channel] + fx * texels[
+            start + top * width + right, channel
+        ]
+        below = (1 - fx) * texels[start + low * width + left, channel] + fx * texels[
+            start + low * width + right, channel
+        ]
         albedo[channel] *= (1 - fy) * above + fy * below

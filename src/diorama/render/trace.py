@@ -162,9 +162,7 @@ class Library:
         return scene
 
     def _fill(self, geometry: int, kind: int, layout: int, values: NDArray[np.generic]) -> None:
-        room = self.call(
-            "rtcSetNewGeometryBuffer", geometry, kind, 0, layout, 12, len(values), result=ctypes.c_void_p
-        )
+        room = self.call("rtcSetNewGeometryBuffer", geometry, kind, 0, layout, 12, len(values), result=ctypes.c_void_p)
         ctypes.memmove(room, values.ctypes.data, values.nbytes)
 
     def _attach(self, scene: int, geometry: int, index: int) -> None:

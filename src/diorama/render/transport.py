@@ -322,7 +322,11 @@ def _scatter(packet, points, paths, last, start, noise):  # type: ignore[no-unty
 def _see_lamps(packet, k, lights, paths):  # type: ignore[no-untyped-def]
     """Add the lamps on reflected ray k, weighted against the light samples that could have found them."""
     words, density = packet.words, paths.density[k]
-    dx, dy, dz = np.float64(words[DIRECTION, k]), np.float64(words[DIRECTION + 1, k]), np.float64(words[DIRECTION + 2, k])
+    dx, dy, dz = (
+        np.float64(words[DIRECTION, k]),
+        np.float64(words[DIRECTION + 1, k]),
+        np.float64(words[DIRECTION + 2, k]),
+    )
     for lamp in range(len(lights.rects)):
         distance = _meet_rect(lights.rects[lamp], words[0, k], words[1, k], words[2, k], dx, dy, dz)
         if 0 < distance < words[T_FAR, k]:
