@@ -114,8 +114,8 @@ def test_do_on_the_background() -> None:
         ({"label": 50}, "class 0 to 49"),
         ({"camera": {"yaw": 1}}, "camera has no 'yaw'"),
         ({"camera": 3}, "distance, pitch, roll"),
-        ({"camera": {"distance": 0}}, "must be positive"),
-        ({"light": {"pitch": float("nan")}}, "finite number"),
+        ({"camera": {"distance": 0}}, "more than 0 and at most 2000"),
+        ({"light": {"pitch": float("nan")}}, "give a number"),
         ({"background_without": 99}, "allowed is object 0 to"),
         ({"background": 3}, "give a list"),
         ({"background": [99]}, "allowed is object 0 to"),
@@ -151,6 +151,25 @@ def test_the_camera_may_not_be_inside_anything() -> None:
         world.render([world.do(scene, background=[thing], camera=view)])
     with pytest.raises(InputError, match="not a bird scene"):
         world.render([Scene("birds", {"label": 1})])
+
+
+junk = st.none() | st.booleans() | st.integers(-3, 60) | st.floats() | st.text(max_size=4)
+values = junk | st.lists(junk, max_size=3) | st.dictionaries(st.sampled_from([*PARTS, "pitch", "shape"]), junk)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["label", "parts", "camera", "light", "background"]), values, st.booleans())
+def test_a_damaged_scene_is_an_input_error_or_renders(name: str, value: Any, nested: bool) -> None:
+    params = world.do(scene_of(1), background=[THING]).params
+    if nested and name != "label":
+        inner = params[name]
+        value = [inner[0] | {"scale": value}] if isinstance(inner, list) else inner | {next(iter(inner)): value}
+    try:
+        frames = Birds(size=8).render([Scene("birds", params | {name: value})])
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert np.isfinite(frames[0].image).all()
 
 
 # Rendering

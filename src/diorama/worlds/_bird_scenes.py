@@ -140,8 +140,10 @@ def _view(params: Params, name: str, value: Any, classes: Sequence[Mapping[str, 
         if key not in VIEW:
             raise InputError(f"{name} has no {key!r}; {did_you_mean(str(key), list(VIEW))}")
     new = {key: _number(f"{name} {key}", value[key]) for key in value}
-    if new.get("distance", 1.0) <= 0:
-        raise InputError(f"{name} distance={new['distance']!r}: it must be positive (published: 200 to 400)")
+    if not 0 < new.get("distance", 1.0) <= 2000:
+        raise InputError(
+            f"{name} distance={new['distance']!r}: give more than 0 and at most 2000 (published: 200 to 400)"
+        )
     return {name: params[name] | new}
 
 
@@ -181,9 +183,10 @@ def check_object(thing: Any) -> Params:
     for key, allowed in (("shape", SHAPES), ("color", COLOURS)):
         if thing[key] not in allowed:
             raise InputError(f"background {key}={thing[key]!r}: it is one of {', '.join(allowed)}")
+    for key in ("scale", "rotation"):
+        if not isinstance(thing[key], list | tuple) or len(thing[key]) != 3:
+            raise InputError(f"background {key}={str(thing[key])[:60]}: give a list of three numbers")
     triples = {key: [_number(f"background {key}", v) for v in thing[key]] for key in ("scale", "rotation")}
-    if any(len(t) != 3 for t in triples.values()):
-        raise InputError("background scale and rotation have three numbers each")
     if not all(0 < v <= 200 for v in triples["scale"]):
         raise InputError(f"background scale={triples['scale']!r}: each must be above 0 and at most 200")
     numbers = {key: _number(f"background {key}", thing[key]) for key in ("radius", "pitch", "roll")}
@@ -191,18 +194,24 @@ def check_object(thing: Any) -> Params:
 
 
 def check_params(params: Params, classes: int) -> None:
-    """Raise InputError unless the parameters describe a bird scene that a camera can look at."""
-    missing = [key for key in ("label", "parts", "camera", "light", "background") if key not in params]
-    if missing or set(params["parts"]) != set(PARTS):
-        raise InputError(f"not a bird scene: it lacks {', '.join(missing) or 'one of the parts ' + ', '.join(PARTS)}")
+    """Raise InputError unless the parameters describe a bird scene."""
+    kinds = {"label": int, "parts": dict, "camera": dict, "light": dict, "background": list}
+    for name, kind in kinds.items():
+        if not isinstance(params.get(name), kind):
+            raise InputError(f"not a bird scene: {name} is {str(params.get(name))[:60]!r}, not a {kind.__name__}")
+    for name, keys in (("parts", PARTS), ("camera", VIEW), ("light", VIEW)):
+        if set(params[name]) != set(keys):
+            raise InputError(f"not a bird scene: {name} has {', '.join(params[name])}; it needs {', '.join(keys)}")
     _whole("label", params["label"], classes, "class")
     for part, variant in params["parts"].items():
         _part(params, part, variant, ())
     for name in ("camera", "light"):
-        if set(params[name]) != set(VIEW):
-            raise InputError(f"{name}={params[name]!r}: a bird scene gives {', '.join(VIEW)}")
         _view(params, name, params[name], ())
-    _background(params, "background", params["background"], ())
+    if len(params["background"]) > MOST_OBJECTS or any(_is_whole(thing) for thing in params["background"]):
+        raise InputError(f"not a bird scene: background is a list of at most {MOST_OBJECTS} objects or None")
+    for thing in params["background"]:
+        if thing is not None:
+            check_object(thing)
 
 
 def flat_factors(params: Params) -> dict[str, Any]:
@@ -228,6 +237,10 @@ def _whole(name: str, value: Any, count: int, what: str) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InputError(f"{name}={value!r}: give a finite number")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.integer | np.floating)
+        or not abs(value) <= 1e6
+    ):
+        raise InputError(f"{name}={value!r}: give a number of at most a million")
     return int(value) if _is_whole(value) else float(value)
