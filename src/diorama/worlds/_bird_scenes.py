@@ -237,10 +237,7 @@ def _whole(name: str, value: Any, count: int, what: str) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not abs(value) <= 1e6
-    ):
+    plain = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not plain or not -1e6 <= value <= 1e6:
         raise InputError(f"{name}={value!r}: give a number of at most a million")
     return int(value) if _is_whole(value) else float(value)
