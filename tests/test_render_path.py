@@ -65,7 +65,7 @@ def test_a_lambert_sphere_under_a_point_light():
     light = np.array([3.0, -4.0, 5.0])
     picture = render(scene(ball(), lights=[PointLight(tuple(light), (9.0, 9.0, 9.0))]), 96, 96, 8, bounces=0)
     normal = picture["normal"]
-    position = normal + (0, 0, 1)
+    position = normal + np.array([0, 0, 1])
     towards = light - position
     distance = np.linalg.norm(towards, axis=-1)
     cosine = (normal * towards).sum(-1) / distance
@@ -213,7 +213,10 @@ def test_one_bounce_between_two_walls_by_quadrature():
     assert both - direct == pytest.approx(0.8 * (shading * factor).sum(), rel=1e-2)
 
 
-def busy_stage(lights=(LAMP, PointLight((2, -2, 3), (3, 2, 1)))) -> Stage:
+LAMPS = (LAMP, PointLight((2, -2, 3), (3, 2, 1)))
+
+
+def busy_stage(lights=LAMPS) -> Stage:
     r = np.random.default_rng(0)
     sky = Environment((r.random((16, 32, 3)) ** 4).astype(np.float32))
     texture = r.random((16, 16, 3)).astype(np.float32)
@@ -332,7 +335,7 @@ def test_a_room_with_inward_faces_may_hold_the_camera():
 
 
 @kernel
-def _two_rays(embree):  # type: ignore[no-untyped-def]
+def _two_rays(embree):
     packet = tracing.new_packet()
     packet.active[:] = 0
     tracing.set_ray(packet, 0, 0.2, 0.3, 0.0, 0.0, 0.0, 1.0, tracing.FAR)

@@ -151,7 +151,7 @@ def test_samples_average_bytes():
 def test_sample_offsets_start_at_the_centre_and_fill_every_row_and_column(n):
     offsets = sample_offsets(n)
     assert offsets[0].tolist() == [0.5, 0.5]
-    assert ((0 <= offsets) & (offsets < 1)).all()
+    assert ((offsets >= 0) & (offsets < 1)).all()
     assert len(np.unique(offsets[:, 0].round(9))) == n
 
 
@@ -262,7 +262,10 @@ def test_another_process_draws_the_same_bytes():
 
 
 def test_the_cold_compile_is_announced_once_and_a_warm_start_is_silent(tmp_path):
-    code = "from diorama.render.raster import resolve; import numpy as np; resolve(np.zeros((1,1,1,3),np.uint8),1,np.zeros((1,1,3),np.uint8))"
+    code = (
+        "from diorama.render.raster import resolve; import numpy as np;"
+        "resolve(np.zeros((1, 1, 1, 3), np.uint8), 1, np.zeros((1, 1, 3), np.uint8))"
+    )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     cold, warm = (
         subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stderr

@@ -59,7 +59,7 @@ def _check_outside(stage: Stage) -> None:
     local = np.einsum("nij,ni->nj", cofactors(linear), offset) / np.where(solid, det, 1)[:, None]
     bounds = np.array([stage.library[instance.mesh].bounds for instance in stage.instances])
     inside = solid & (local >= bounds[:, 0]).all(1) & (local <= bounds[:, 1]).all(1)
-    for k in np.flatnonzero(inside):
+    for k in np.flatnonzero(inside).tolist():
         instance = stage.instances[k]
         if winding(stage.library[instance.mesh], local[k]) > 0.75:
             raise ValueError(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 
-class MissingPackage(ImportError, ValueError):
+class MissingPackageError(ImportError, ValueError):
     """A package of the `render` extra is not installed."""
 
 
@@ -21,12 +21,12 @@ try:
     import numba
     from numba.core import event
 except ImportError as error:
-    raise MissingPackage(MISSING) from error
+    raise MissingPackageError(MISSING) from error
 
 kernel: Callable[..., Any] = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
 
 
-class _Announce(event.Listener):  # type: ignore[misc]
+class _Announce(event.Listener):
     """Says once per process that kernels are being compiled; loading them from the cache is silent."""
 
     said = False

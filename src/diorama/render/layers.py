@@ -6,6 +6,7 @@ front; there the first entry that is kept wins, sample by sample, and the bytes 
 the byte-exact re-render, anti-aliased or not, and costs only the pixels that change.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -76,7 +77,7 @@ def assemble(
 
 
 @kernel
-def _sort(where, depth, owner, slots):  # type: ignore[no-untyped-def]
+def _sort(where, depth, owner, slots):
     """Where every sample's list starts, and the entries in list order: by sample, then depth, then owner."""
     start = np.zeros(slots + 1, np.int32)
     for i in range(len(where)):
@@ -100,7 +101,7 @@ def _sort(where, depth, owner, slots):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _in_front(start, owner, layer_of, layers, planes):  # type: ignore[no-untyped-def]
+def _in_front(start, owner, layer_of, layers, planes):
     """Lists, one per layer, of the pixels that have the layer first in the list of one of their samples."""
     pixels = (len(start) - 1) // planes
     for counting in (True, False):
@@ -132,7 +133,7 @@ def _in_front(start, owner, layer_of, layers, planes):  # type: ignore[no-untype
 
 
 @kernel
-def _repaint(dropped, keep, lists, front, labels, background, out):  # type: ignore[no-untyped-def]
+def _repaint(dropped, keep, lists, front, labels, background, out):
     """Paint anew the pixels where a dropped layer was in front, with the first kept entry of every sample."""
     start, owner, depth, colour = lists
     begin, pixel_of = front

@@ -96,11 +96,13 @@ def _from_trimesh(geometry: trimesh.Trimesh, path: Path) -> Mesh:
     if faces.min() < 0 or faces.max() >= len(vertices):
         raise ValueError(f"{path}: a face names a vertex that is not there; export it again")
     uv = getattr(geometry.visual, "uv", None)
-    uv = np.zeros((len(vertices), 2)) if uv is None or len(uv) != len(vertices) else np.asarray(uv)
+    chart = np.zeros((len(vertices), 2), np.float32)
+    if uv is not None and len(uv) == len(vertices):
+        chart[:] = uv
     normals = np.asarray(geometry.vertex_normals, float)
     if normals.shape != vertices.shape or not np.isfinite(normals).all():
         normals = smooth_normals(vertices, faces)
-    return Mesh(vertices, _unit(normals), uv, faces)
+    return Mesh(vertices, _unit(normals), chart, faces)
 
 
 # Transforms
@@ -158,7 +160,7 @@ def flat(mesh: Mesh) -> Mesh:
     corners = mesh.vertices[mesh.faces]
     normals = _unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     uv = mesh.uv[mesh.faces].reshape(-1, 2)
-    return Mesh(corners.reshape(-1, 3), np.repeat(normals, 3, 0), uv, np.arange(len(uv)).reshape(-1, 3))
+    return Mesh(corners.reshape(-1, 3), np.repeat(normals, 3, 0), uv, np.arange(len(uv), dtype=np.int32).reshape(-1, 3))
 
 
 def smooth_normals(vertices: ArrayLike, faces: ArrayLike) -> Floats:

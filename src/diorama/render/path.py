@@ -79,7 +79,7 @@ def _ids(stage: Stage, front: NDArray[np.int32]) -> Picture:
 
 
 def _camera(stage: Stage, width: int, height: int) -> NDArray[np.float64]:
-    """Rows: eye, and right, down, forward such that the ray of image position (x, y) in 0..1 is x·right + y·down + forward."""
+    """Rows: eye; right, down, corner, so that x·right + y·down + corner looks at (x, y) in 0..1; forward."""
     right, up, forward = stage.camera.basis()
     tangent = np.tan(np.radians(stage.camera.fov_degrees) / 2)
     across, down = right * tangent * width / height, -up * tangent

@@ -5,6 +5,7 @@ sample (x, y) if e_i = (p_j × p_k)·(x, y, 1) have one sign; then 1/w = Σe_i/d
 coordinates (Olano & Greer 1997). No clipping is needed, and neighbours share their edge exactly.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -17,12 +18,12 @@ _SLACK = np.float32(1 / 512)  # pixels: the bounding box must not be tighter tha
 
 
 @kernel
-def paint(mesh, place, lens, clip, look, shine, offsets, owner, scratch, target):  # type: ignore[no-untyped-def]
+def paint(mesh, place, lens, clip, look, shine, offsets, owner, scratch, target):
     """Draw one instance into the target (depth, colour, owner) by depth; returns the touched window."""
     vertices, normals, faces = mesh
     view, normal_matrix, conformal, front = place
     points, hull, turned, face_of = scratch
-    depth, colour, owners = target
+    depth, _, owners = target
     project(vertices, normals, view, lens, points, hull)
     window = cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_of)
     if window[2] < 0:
@@ -36,7 +37,7 @@ def paint(mesh, place, lens, clip, look, shine, offsets, owner, scratch, target)
 
 
 @kernel
-def project(vertices, normals, view, lens, points, hull):  # type: ignore[no-untyped-def]
+def project(vertices, normals, view, lens, points, hull):
     """Every vertex in pixels (x·w, y·w, w, x, y), and the same on the outline hull.
 
     The hull is the vertex moved along its normal by t·w/‖P·n‖, which is three.js' clip-space outline:
@@ -60,7 +61,7 @@ def project(vertices, normals, view, lens, points, hull):  # type: ignore[no-unt
 
 
 @kernel
-def turn(normals, matrix, turned):  # type: ignore[no-untyped-def]
+def turn(normals, matrix, turned):
     """The unit normals in view space."""
     for i in range(len(normals)):
         x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
@@ -72,7 +73,7 @@ def turn(normals, matrix, turned):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _to_pixels(x, y, z, width, height, focal_x, focal_y, out, i):  # type: ignore[no-untyped-def]
+def _to_pixels(x, y, z, width, height, focal_x, focal_y, out, i):
     out[i, 0] = 0.5 * width * (focal_x * x + z)
     out[i, 1] = 0.5 * height * (z - focal_y * y)
     out[i, 2] = z
@@ -81,7 +82,7 @@ def _to_pixels(x, y, z, width, height, focal_x, focal_y, out, i):  # type: ignor
 
 
 @kernel
-def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_of):  # type: ignore[no-untyped-def]
+def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_of):
     """Write the front faces and the back faces of the hull by depth; returns the touched window (x0, y0, x1, y1).
 
     Planes 0..n−1 of the target are the colour samples at `offsets`; plane n is the pixel centre without the outline.
@@ -104,7 +105,7 @@ def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_
 
 
 @kernel(inline="always")
-def _bounds(p, a, b, c, near, width, height):  # type: ignore[no-untyped-def]
+def _bounds(p, a, b, c, near, width, height):
     """Left, right, upper and lower end of the triangle in the image; left > right if it is out of sight."""
     ahead = (p[a, 2] >= near) + (p[b, 2] >= near) + (p[c, 2] >= near)
     left, right, upper, lower = np.float32(0), np.float32(width), np.float32(0), np.float32(height)
@@ -119,7 +120,7 @@ def _bounds(p, a, b, c, near, width, height):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline="always")
-def _has_sample(box, offsets, planes):  # type: ignore[no-untyped-def]
+def _has_sample(box, offsets, planes):
     """Whether a sample lies in the bounding box; most triangles of a fine mesh lie between the samples."""
     left, right, upper, lower = box
     if left > right or upper > lower:
@@ -137,13 +138,13 @@ def _has_sample(box, offsets, planes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _det(p, a, b, c):  # type: ignore[no-untyped-def]
+def _det(p, a, b, c):
     x, y, z = _edge(p, b, c)
     return p[a, 0] * x + p[a, 1] * y + p[a, 2] * z
 
 
 @kernel
-def _edge(p, a, b):  # type: ignore[no-untyped-def]
+def _edge(p, a, b):
     """The edge function p_a × p_b; swapping a and b negates it exactly, so that neighbours leave no gap."""
     ax, ay, az = np.float64(p[a, 0]), np.float64(p[a, 1]), np.float64(p[a, 2])
     bx, by, bz = np.float64(p[b, 0]), np.float64(p[b, 1]), np.float64(p[b, 2])
@@ -151,7 +152,7 @@ def _edge(p, a, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill(p, a, b, c, box, offsets, planes, clip, owner, face, depth, owners, face_of, window):  # type: ignore[no-untyped-def]
+def _fill(p, a, b, c, box, offsets, planes, clip, owner, face, depth, owners, face_of, window):
     near, far = clip
     left, right, upper, lower = box
     x0, x1 = int(left), min(int(right), depth.shape[1] - 1)
@@ -185,7 +186,7 @@ def _fill(p, a, b, c, box, offsets, planes, clip, owner, face, depth, owners, fa
 
 
 @kernel
-def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):  # type: ignore[no-untyped-def]
+def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):
     """Colour the samples that `owner` covers: outline black, faces colour·(ambient + intensity·g·a) in sRGB bytes.
 
     g is the gradient at (N·L)/2 + 1/2 and a = clamp(1 − d/cutoff); `shine` holds colour·ambient, colour·intensity.
@@ -211,8 +212,8 @@ def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):  #
 
 
 @kernel
-def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, light):  # type: ignore[no-untyped-def]
-    width, height, focal_x, focal_y, z_row, thickness = lens
+def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, light):
+    width, height, focal_x, focal_y, _, _ = lens
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
     e0x, e0y, e0z = _edge(points, b, c)
     e1x, e1y, e1z = _edge(points, c, a)
@@ -235,7 +236,7 @@ def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, l
 
 
 @kernel
-def _byte(value, begins, codes):  # type: ignore[no-untyped-def]
+def _byte(value, begins, codes):
     value = min(max(value, 0.0), 1.0)
     code = codes[int(value * 4096)]
     while value >= begins[code + 1]:
@@ -244,7 +245,7 @@ def _byte(value, begins, codes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def resolve(colour, samples, image):  # type: ignore[no-untyped-def]
+def resolve(colour, samples, image):
     """The rounded mean of the sample bytes: integers, so that no order of summation matters."""
     for y in range(image.shape[0]):
         for x in range(image.shape[1]):
@@ -256,7 +257,7 @@ def resolve(colour, samples, image):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def collect(target, window):  # type: ignore[no-untyped-def]
+def collect(target, window):
     """The covered samples of one layer (where, depth, owner, colour), which are cleared for the next layer."""
     depth, colour, owner = target
     x0, y0, x1, y1 = window

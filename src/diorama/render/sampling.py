@@ -3,6 +3,7 @@
 Every random number is a function of (pixel, sample, purpose, seed), never of the order of work.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -16,7 +17,7 @@ _TWO_PI = 2 * math.pi
 
 
 @kernel
-def hashed(x):  # type: ignore[no-untyped-def]
+def hashed(x):
     """A 32-bit integer hash (Wellons 2018, `lowbias32`)."""
     x = _U(x)
     x = _U((x ^ (x >> _U(16))) * _U(0x7FEB352D))
@@ -25,7 +26,7 @@ def hashed(x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _reversed(x):  # type: ignore[no-untyped-def]
+def _reversed(x):
     x = _U((x >> _U(16)) | (x << _U(16)))
     x = _U(((x & _U(0xFF00FF00)) >> _U(8)) | ((x & _U(0x00FF00FF)) << _U(8)))
     x = _U(((x & _U(0xF0F0F0F0)) >> _U(4)) | ((x & _U(0x0F0F0F0F)) << _U(4)))
@@ -34,7 +35,7 @@ def _reversed(x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scrambled(x, seed):  # type: ignore[no-untyped-def]
+def _scrambled(x, seed):
     """Nested uniform (Owen) scrambling of all bits by the hash of Laine & Karras 2011, constants of Vegdahl 2021."""
     x = _U(_reversed(x) + seed)
     x = _U(x ^ _U(x * _U(0x6C50B47C)))
@@ -45,7 +46,7 @@ def _scrambled(x, seed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sobol(index, seed):  # type: ignore[no-untyped-def]
+def sobol(index, seed):
     """Point `index` of a two-dimensional Sobol sequence, shuffled and Owen-scrambled by `seed` (Burley 2020)."""
     i = _scrambled(_U(index), hashed(seed))
     x, y, column, bits = _reversed(i), _U(0), _U(0x80000000), i
@@ -60,7 +61,7 @@ def sobol(index, seed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def to_world(nx, ny, nz, x, y, z):  # type: ignore[no-untyped-def]
+def to_world(nx, ny, nz, x, y, z):
     """A vector given in a frame whose third axis is n (Duff et al. 2017)."""
     sign = math.copysign(1.0, nz)
     a = -1.0 / (sign + nz)
@@ -73,7 +74,7 @@ def to_world(nx, ny, nz, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def to_local(nx, ny, nz, x, y, z):  # type: ignore[no-untyped-def]
+def to_local(nx, ny, nz, x, y, z):
     """The inverse of `to_world`."""
     sign = math.copysign(1.0, nz)
     a = -1.0 / (sign + nz)
@@ -86,14 +87,14 @@ def to_local(nx, ny, nz, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cosine_direction(u1, u2):  # type: ignore[no-untyped-def]
+def cosine_direction(u1, u2):
     """A direction about +z with density cos θ/π."""
     r = math.sqrt(u1)
     return r * math.cos(_TWO_PI * u2), r * math.sin(_TWO_PI * u2), math.sqrt(max(0.0, 1 - u1))
 
 
 @kernel
-def ggx(vx, vy, vz, lx, ly, lz, alpha):  # type: ignore[no-untyped-def]
+def ggx(vx, vy, vz, lx, ly, lz, alpha):
     """GGX reflection of l to v about +z, F = 1: D·G₂·cos/(4 cos cos) and the density G₁·D/(4 v_z) of `ggx_direction`.
 
     Height-correlated Smith shadowing (Heitz 2014).
@@ -111,7 +112,7 @@ def ggx(vx, vy, vz, lx, ly, lz, alpha):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ggx_direction(vx, vy, vz, alpha, u1, u2):  # type: ignore[no-untyped-def]
+def ggx_direction(vx, vy, vz, alpha, u1, u2):
     """A reflected direction from the normals visible from v (Heitz 2018)."""
     x, y, z = alpha * vx, alpha * vy, vz
     scale = 1 / math.sqrt(x * x + y * y + z * z)
@@ -133,7 +134,7 @@ def ggx_direction(vx, vy, vz, alpha, u1, u2):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def environment_pixel(dx, dy, dz, height, width):  # type: ignore[no-untyped-def]
+def environment_pixel(dx, dy, dz, height, width):
     """Row and column of a direction in a lat-long map."""
     row = int(math.acos(min(1.0, max(-1.0, dz))) / math.pi * height)
     column = int((math.atan2(dy, dx) + math.pi) / _TWO_PI * width)
@@ -141,7 +142,7 @@ def environment_pixel(dx, dy, dz, height, width):  # type: ignore[no-untyped-def
 
 
 @kernel
-def environment_density(row, column, dz, rows, columns):  # type: ignore[no-untyped-def]
+def environment_density(row, column, dz, rows, columns):
     """Density per solid angle with which `environment_direction` draws from one pixel."""
     height, width = columns.shape
     p = rows[row] - (rows[row - 1] if row > 0 else 0.0)
@@ -150,7 +151,7 @@ def environment_density(row, column, dz, rows, columns):  # type: ignore[no-unty
 
 
 @kernel
-def environment_direction(u1, u2, rows, columns):  # type: ignore[no-untyped-def]
+def environment_direction(u1, u2, rows, columns):
     """A direction drawn in proportion to the brightness of the map, its pixel, and its density."""
     height, width = columns.shape
     row = min(np.searchsorted(rows, u1, "right"), height - 1)

@@ -1,5 +1,6 @@
 """What a ray finds: the tables of a stage for kernels, and the surface point at a hit."""
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -128,7 +129,7 @@ def _sky(environment: Environment) -> tuple[NDArray[np.float32], NDArray[np.floa
 
 
 @kernel
-def new_points():  # type: ignore[no-untyped-def]
+def new_points():
     """Room for the surface points of a packet."""
     return Points(
         np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 2))
@@ -136,7 +137,7 @@ def new_points():  # type: ignore[no-untyped-def]
 
 
 @kernel
-def arrive(packet, k, surfaces, points):  # type: ignore[no-untyped-def]
+def arrive(packet, k, surfaces, points):
     """Fill in surface point k from hit k of the packet; returns the instance."""
     words, codes = packet.words, packet.codes
     instance = np.int64(codes[INSTANCE, k])
@@ -163,7 +164,7 @@ def arrive(packet, k, surfaces, points):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _turned_normals(surfaces, instance, words, k, a, b, c, t, u, v, points):  # type: ignore[no-untyped-def]
+def _turned_normals(surfaces, instance, words, k, a, b, c, t, u, v, points):
     """The interpolated and the triangle's normal in world space, unit length, on the side the ray comes from."""
     matrix, normals = surfaces.normal_matrix[instance], surfaces.normals
     smooth, flat, towards = 0.0, 0.0, 0.0
@@ -184,7 +185,7 @@ def _turned_normals(surfaces, instance, words, k, a, b, c, t, u, v, points):  # 
 
 
 @kernel
-def _multiply_texture(place, texels, u, v, albedo):  # type: ignore[no-untyped-def]
+def _multiply_texture(place, texels, u, v, albedo):
     """albedo × the texture, bilinear, repeated; texel centres lie at (i + 1/2)/size."""
     start, height, width = place
     x, y = u * width - 0.5, v * height - 0.5

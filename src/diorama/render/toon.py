@@ -72,7 +72,7 @@ def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: T
     labels = _labels(stage)
     entries = []
     for layer in range(labels[0].max() + 1):
-        windows = np.array([draw(k, target) for k in np.flatnonzero(labels[0] == layer)])
+        windows = np.array([draw(k, target) for k in np.flatnonzero(labels[0] == layer).tolist()])
         entries.append(raster.collect(target, (*windows[:, :2].min(0), *windows[:, 2:].max(0))))
     where, depth, owner, colour = (np.concatenate(column) for column in zip(*entries, strict=True))
     background = np.array(look.background, np.uint8)

@@ -5,6 +5,7 @@ numbers are below. Kernels get Embree's functions as integer addresses, so that 
 A mesh is given to Embree once, known by its content; a scene of instances lives as long as its `with` block.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import ctypes
@@ -17,13 +18,13 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from diorama.render.check import transforms
-from diorama.render.jit import MISSING, MissingPackage, kernel
+from diorama.render.jit import MISSING, MissingPackageError, kernel
 from diorama.render.mesh import Mesh
 from diorama.render.stage import Stage
 
@@ -55,11 +56,11 @@ class Packet(NamedTuple):
 
 
 @intrinsic
-def _call(typing_context, function, valid, scene, rays, arguments):  # type: ignore[no-untyped-def]
+def _call(typing_context, function, valid, scene, rays, arguments):
     """Call the C function at an integer address with four pointers."""
     signature = types.void(types.intp, types.intp, types.intp, types.intp, types.intp)
 
-    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, values):
         pointer = ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer] * 4)
         target = builder.inttoptr(values[0], kind.as_pointer())
@@ -70,7 +71,7 @@ def _call(typing_context, function, valid, scene, rays, arguments):  # type: ign
 
 
 @kernel
-def new_packet():  # type: ignore[no-untyped-def]
+def new_packet():
     """An aligned packet; time, flags and ids zero, every mask open."""
     words = _aligned(ROWS * 8).reshape(ROWS, 8)
     words[:] = 0
@@ -80,14 +81,14 @@ def new_packet():  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _aligned(n):  # type: ignore[no-untyped-def]
+def _aligned(n):
     room = np.empty(n + 16, np.float32)
     skip = (-(room.ctypes.data // 4)) % 16
     return room[skip : skip + n]
 
 
 @kernel
-def set_ray(packet, k, px, py, pz, dx, dy, dz, reach):  # type: ignore[no-untyped-def]
+def set_ray(packet, k, px, py, pz, dx, dy, dz, reach):
     """Ray k of the packet, active."""
     words, codes = packet.words, packet.codes
     words[ORIGIN, k], words[ORIGIN + 1, k], words[ORIGIN + 2, k] = px, py, pz
@@ -98,14 +99,14 @@ def set_ray(packet, k, px, py, pz, dx, dy, dz, reach):  # type: ignore[no-untype
 
 
 @kernel
-def intersect(embree, packet, arguments):  # type: ignore[no-untyped-def]
+def intersect(embree, packet, arguments):
     """Find the nearest hit of every active ray; codes[GEOMETRY] stays NOTHING where there is none."""
     rays = np.intp(packet.words.ctypes.data)
     _call(embree.intersect, np.intp(packet.active.ctypes.data), embree.scene, rays, arguments)
 
 
 @kernel
-def occluded(embree, packet):  # type: ignore[no-untyped-def]
+def occluded(embree, packet):
     """Find whether anything lies on every active ray; words[T_FAR] becomes negative where it does."""
     rays = np.intp(packet.words.ctypes.data)
     _call(embree.occluded, np.intp(packet.active.ctypes.data), embree.scene, rays, embree.scattered)
@@ -210,11 +211,11 @@ def _find_library() -> str:
     try:
         import embreex.rtcore  # loads TBB, which the library needs
     except ImportError as error:
-        raise MissingPackage(MISSING) from error
+        raise MissingPackageError(MISSING) from error
     home = Path(embreex.__file__).parent
     found = sorted(home.parent.glob("embreex.libs/libembree4*")) + sorted(home.glob("**/*embree4*"))
     if not found:
-        raise MissingPackage("embreex has no Embree 4 library: pip install 'diorama[render]'")
+        raise MissingPackageError("embreex has no Embree 4 library: pip install 'diorama[render]'")
     return str(found[0])
 
 

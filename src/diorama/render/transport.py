@@ -4,6 +4,7 @@ Diffuse reflection gets its light from light samples alone; glossy reflection fr
 reflected rays, weighted by the balance heuristic (Veach 1997).
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -53,7 +54,7 @@ class Paths(NamedTuple):
 
 
 @kernel
-def _ray(camera, x, y):  # type: ignore[no-untyped-def]
+def _ray(camera, x, y):
     dx = x * camera[1, 0] + y * camera[2, 0] + camera[3, 0]
     dy = x * camera[1, 1] + y * camera[2, 1] + camera[3, 1]
     dz = x * camera[1, 2] + y * camera[2, 2] + camera[3, 2]
@@ -62,7 +63,7 @@ def _ray(camera, x, y):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def centres(embree, surfaces, camera, span, front, depth, normal):  # type: ignore[no-untyped-def]
+def centres(embree, surfaces, camera, span, front, depth, normal):
     """Instance, depth along the view axis and normal at the pixel centres of some rows, 8 pixels at a time."""
     packet, points = new_packet(), new_points()
     height, width = front.shape
@@ -86,7 +87,7 @@ def centres(embree, surfaces, camera, span, front, depth, normal):  # type: igno
 
 
 @kernel
-def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):  # type: ignore[no-untyped-def]
+def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
     """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of some rows."""
     samples, bounces, seed, seen = setting
     height, width = coverage.shape
@@ -116,7 +117,7 @@ def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):  
 
 
 @kernel
-def _aim(packet, camera, x, y, width, height, start, count, noise):  # type: ignore[no-untyped-def]
+def _aim(packet, camera, x, y, width, height, start, count, noise):
     """Rays from the eye through scattered places of one pixel."""
     for k in range(8):
         packet.active[k] = 0
@@ -127,7 +128,7 @@ def _aim(packet, camera, x, y, width, height, start, count, noise):  # type: ign
 
 
 @kernel
-def _first_hits(packet, surfaces, lights, seen, first, hit, total):  # type: ignore[no-untyped-def]
+def _first_hits(packet, surfaces, lights, seen, first, hit, total):
     """Fill in the first surface points, add their albedo and the sky; how many there are, and whether one is glossy."""
     found, glossy = 0, False
     for k in range(8):
@@ -147,7 +148,7 @@ def _first_hits(packet, surfaces, lights, seen, first, hit, total):  # type: ign
 
 
 @kernel
-def _begin(first, hit, lobe, points, paths):  # type: ignore[no-untyped-def]
+def _begin(first, hit, lobe, points, paths):
     """Start 8 paths at the first surfaces with one lobe only: white diffuse (0) or glossy (1)."""
     for k in range(8):
         paths.alive[k] = hit[k] and (lobe == 0 or first.specular[k, 0] > 0)
@@ -161,7 +162,7 @@ def _begin(first, hit, lobe, points, paths):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _gather(first, hit, paths, lobe, total):  # type: ignore[no-untyped-def]
+def _gather(first, hit, paths, lobe, total):
     for k in range(8):
         if hit[k]:
             for c in range(3):
@@ -173,7 +174,7 @@ def _gather(first, hit, paths, lobe, total):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise):  # type: ignore[no-untyped-def]
+def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise):
     """From surface to surface: gather the light of the lamps, choose a lobe, go on."""
     lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky) > 0 else 0)
     for bounce in range(bounces + 1):
@@ -196,7 +197,7 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, star
 
 
 @kernel
-def _glossy_share(points, k):  # type: ignore[no-untyped-def]
+def _glossy_share(points, k):
     """The probability of going on by the glossy lobe, in proportion to the reflectances."""
     brightest = max(points.albedo[k, 0], points.albedo[k, 1], points.albedo[k, 2])
     both = points.specular[k, 0] + brightest
@@ -204,7 +205,7 @@ def _glossy_share(points, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):  # type: ignore[no-untyped-def]
+def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
     """Rays to a place on one lamp, with the light each would bring in `paths.light`; whether there are any."""
     some = False
     for k in range(8):
@@ -236,7 +237,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):  # type: ig
 
 
 @kernel
-def _to_lamp(lights, lamp, px, py, pz, u, v, light):  # type: ignore[no-untyped-def]
+def _to_lamp(lights, lamp, px, py, pz, u, v, light):
     """Direction, distance and density per solid angle of a place on a lamp; `light` becomes radiance/density.
 
     Distance 0 means that the lamp does not shine this way.
@@ -272,7 +273,7 @@ def _to_lamp(lights, lamp, px, py, pz, u, v, light):  # type: ignore[no-untyped-
 
 
 @kernel
-def _collect(packet, paths):  # type: ignore[no-untyped-def]
+def _collect(packet, paths):
     for k in range(8):
         if packet.active[k] != 0 and packet.words[T_FAR, k] >= 0:
             for c in range(3):
@@ -280,7 +281,7 @@ def _collect(packet, paths):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scatter(packet, points, paths, last, start, noise):  # type: ignore[no-untyped-def]
+def _scatter(packet, points, paths, last, start, noise):
     """Choose a lobe and a direction for every path; after the last surface only glossy rays go on, to see the lamps."""
     some = False
     for k in range(8):
@@ -319,7 +320,7 @@ def _scatter(packet, points, paths, last, start, noise):  # type: ignore[no-unty
 
 
 @kernel
-def _see_lamps(packet, k, lights, paths):  # type: ignore[no-untyped-def]
+def _see_lamps(packet, k, lights, paths):
     """Add the lamps on reflected ray k, weighted against the light samples that could have found them."""
     words, density = packet.words, paths.density[k]
     dx, dy, dz = (
@@ -343,7 +344,7 @@ def _see_lamps(packet, k, lights, paths):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _meet_rect(rect, px, py, pz, dx, dy, dz):  # type: ignore[no-untyped-def]
+def _meet_rect(rect, px, py, pz, dx, dy, dz):
     """Distance along a ray to the shining side of a rectangle; −1 if it misses."""
     facing = rect[3, 0] * dx + rect[3, 1] * dy + rect[3, 2] * dz
     if facing >= 0:
