@@ -26,6 +26,7 @@ import numpy as np
 from diorama.render import Camera, Instance, Mesh, PointLight, RectLight, Stage, mesh, render, toon_image, toon_layers
 from diorama.render.mesh import rotation, scaling, translation
 
+Triple = tuple[float, float, float]
 PROCESSES, SECONDS, STAGES = 2, 4.0, 12
 YELLOW, GREY, WHITE, BLACK = (1.0, 1.0, 0.0), (2 / 3, 2 / 3, 2 / 3), (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 
@@ -45,7 +46,7 @@ def library() -> dict[str, Mesh]:
     }
 
 
-def on_sphere(r: float, p: float, q: float) -> tuple[float, float, float]:
+def on_sphere(r: float, p: float, q: float) -> Triple:
     return (r * math.sin(p) * math.cos(q), -r * math.sin(q), r * math.cos(p) * math.cos(q))
 
 
@@ -54,8 +55,8 @@ def bird_stage(seed: int, things: int = 34) -> Stage:
     random = np.random.default_rng(seed)
     parts: list[Instance] = []
 
-    def add(name: str, at: tuple[float, float, float], size: object, colour: tuple, layer: str, part: int) -> None:
-        matrix = translation(at) @ scaling(size)  # type: ignore[arg-type]
+    def add(name: str, at: Triple, size: float | Triple, colour: Triple, layer: str, part: int) -> None:
+        matrix = translation(at) @ scaling(size)
         parts.append(Instance(name, matrix, colour, object=0, part=part, layer=layer))
 
     add("fine", (0, 4, 0), (27, 26, 50), GREY, "body", 0)
@@ -69,7 +70,7 @@ def bird_stage(seed: int, things: int = 34) -> Stage:
     for k in (-1, 0, 1):
         add("small", (k * 10, 8, -60), (6, 6, 20), (0.0, 0.0, 1.0), "tail", 5)
     for k in range(things):
-        place = translation(on_sphere(random.integers(100, 201), *random.uniform(0, 2 * math.pi, 2)))
+        place = translation(on_sphere(float(random.integers(100, 201)), *random.uniform(0, 2 * math.pi, 2)))
         matrix = place @ rotation(random.normal(size=3), random.uniform(0, 6)) @ scaling(random.uniform(4, 14, 3))
         name = str(random.choice(["small", "box", "cone", "capsule", "tube"]))
         parts.append(Instance(name, matrix, tuple(random.random(3)), object=1 + k, part=10 + k, layer=f"thing{k}"))
@@ -152,7 +153,8 @@ def peer_image(stage: Stage, size: int) -> dict[str, np.ndarray]:
         (1 - u - v) * whole.normals[corners[:, 0]] + u * whole.normals[corners[:, 1]] + v * whole.normals[corners[:, 2]]
     )
     position = eye + hits["tfar"][found, None] * rays[found]
-    towards = np.array(stage.lights[0].position) - position
+    (lamp,) = (light for light in stage.lights if isinstance(light, PointLight))
+    towards = np.array(lamp.position) - position
     distance = np.linalg.norm(towards, axis=1)
     cosine = (normal * towards).sum(1) / distance / np.linalg.norm(normal, axis=1)
     step = np.array([0.0, 0.2, 0.4])[np.clip(((cosine / 2 + 0.5) * 3).astype(int), 0, 2)]

@@ -19,11 +19,33 @@ MISSING = "rendering needs numba and embreex: pip install 'diorama[render]'"
 
 try:
     import numba
-    from numba.core import event
+    from numba.core import event, types
+    from numba.extending import intrinsic
 except ImportError as error:
     raise MissingPackageError(MISSING) from error
 
 kernel: Callable[..., Any] = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
+
+
+@intrinsic
+def pointer_to_float32(typing_context: Any, address: Any) -> Any:
+    """An integer address as a pointer that `numba.carray` takes."""
+    return _pointer_cast(types.float32)
+
+
+@intrinsic
+def pointer_to_int32(typing_context: Any, address: Any) -> Any:
+    """An integer address as a pointer that `numba.carray` takes."""
+    return _pointer_cast(types.int32)
+
+
+def _pointer_cast(kind: Any) -> tuple[Any, Callable[..., Any]]:
+    signature = types.CPointer(kind)(types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
+
+    return signature, generate
 
 
 class _Announce(event.Listener):
