@@ -1,0 +1,86 @@
+"""Physically shaded images, path traced, split exactly into albedo·shading + specular.
+
+Surfaces reflect f = albedo/π + F0·GGX(alpha), two-sided, F0 without Fresnel growth (so nothing gains energy while
+albedo + F0 ≤ 1). At the first surface the two lobes are followed apart: light leaving by the diffuse lobe makes the
+shading, light leaving by the glossy lobe the specular layer. At later surfaces both lobes count.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diorama.render.check import check
+from diorama.render.stage import Stage
+
+if TYPE_CHECKING:
+    from diorama.render.layers import Picture
+
+_ROWS = 8  # image rows per task; any number gives the same image
+
+
+def render(
+    stage: Stage, width: int, height: int, samples: int = 16, bounces: int = 3, seed: int = 0, threads: int = 1
+) -> Picture:
+    """All layers of one image, linear light, float32 (h, w, 3) unless said otherwise.
+
+    `image` = `albedo`·`shading` + `specular` to the last bit of float32. With anti-aliasing, `albedo` is the mean
+    reflectance of the samples, which no light changes, and `shading` = mean diffuse radiance/`albedo` (the plain
+    mean shading where the albedo is 0). `specular` is all that is not diffuse: highlights, reflections and, where
+    `Environment.seen`, the sky. `coverage` (h, w) is the share of samples that hit something. From the pixel centre,
+    never averaged: `object`, `part` int32 (−1 = nothing), `depth` (h, w) along the view axis (inf = nothing), `normal`
+    in world space, towards the viewer (0 = nothing). `bounces` 0 is direct light only.
+    """
+    from diorama.render import transport
+    from diorama.render.surface import lights, surfaces
+    from diorama.render.trace import Scene
+
+    check(stage, width, height, samples)
+    if bounces < 0 or threads < 1:
+        raise ValueError("render: bounces must be ≥ 0 and threads ≥ 1")
+    camera, lamps, tables = _camera(stage, width, height), lights(stage), surfaces(stage)
+    seen = stage.environment is not None and stage.environment.seen
+    rows = [(y, min(y + _ROWS, height)) for y in range(0, height, _ROWS)]
+    sums = np.zeros((4, height, width, 3), np.float32)
+    coverage, front = np.zeros((height, width), np.float32), np.full((height, width), -1, np.int32)
+    depth, normal = np.full((height, width), np.inf, np.float32), np.zeros((height, width, 3), np.float32)
+    with Scene(stage) as embree:
+
+        def work(span: tuple[int, int]) -> None:
+            transport.centres(embree, tables, camera, span, front, depth, normal)
+            transport.radiance(
+                embree, tables, lamps, camera, span, (samples, bounces, seed & 0xFFFFFFFF, seen), sums, coverage
+            )
+
+        if threads == 1:
+            for span in rows:
+                work(span)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(work, rows))
+    geometry = {**_ids(stage, front), "depth": depth, "normal": normal, "coverage": coverage}
+    return {**_split(*sums), **geometry}
+
+
+def _split(
+    albedo: NDArray[np.float32], diffuse: NDArray[np.float32], plain: NDArray[np.float32], specular: NDArray[np.float32]
+) -> Picture:
+    shading = np.where(albedo > 0, diffuse / np.where(albedo > 0, albedo, 1), plain)
+    return {"image": albedo * shading + specular, "albedo": albedo, "shading": shading, "specular": specular}
+
+
+def _ids(stage: Stage, front: NDArray[np.int32]) -> Picture:
+    objects = np.array([*(instance.object for instance in stage.instances), -1], np.int32)
+    parts = np.array([*(instance.part for instance in stage.instances), -1], np.int32)
+    return {"object": objects[front], "part": parts[front]}
+
+
+def _camera(stage: Stage, width: int, height: int) -> NDArray[np.float64]:
+    """Rows: eye; right, down, corner, so that x·right + y·down + corner looks at (x, y) in 0..1; forward."""
+    right, up, forward = stage.camera.basis()
+    tangent = np.tan(np.radians(stage.camera.fov_degrees) / 2)
+    across, down = right * tangent * width / height, -up * tangent
+    return np.stack([np.asarray(stage.camera.eye, float), 2 * across, 2 * down, forward - across - down, forward])

@@ -1,0 +1,165 @@
+"""Kernels that draw samples: scrambled Sobol points, hemispheres, GGX lobes, environment maps.
+
+Every random number is a function of (pixel, sample, purpose, seed), never of the order of work.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from diorama.render.jit import kernel
+
+_U = np.uint32
+_TWO_PI = 2 * math.pi
+
+
+@kernel
+def hashed(x):
+    """A 32-bit integer hash (Wellons 2018, `lowbias32`)."""
+    x = _U(x)
+    x = _U((x ^ (x >> _U(16))) * _U(0x7FEB352D))
+    x = _U((x ^ (x >> _U(15))) * _U(0x846CA68B))
+    return _U(x ^ (x >> _U(16)))
+
+
+@kernel
+def _reversed(x):
+    x = _U((x >> _U(16)) | (x << _U(16)))
+    x = _U(((x & _U(0xFF00FF00)) >> _U(8)) | ((x & _U(0x00FF00FF)) << _U(8)))
+    x = _U(((x & _U(0xF0F0F0F0)) >> _U(4)) | ((x & _U(0x0F0F0F0F)) << _U(4)))
+    x = _U(((x & _U(0xCCCCCCCC)) >> _U(2)) | ((x & _U(0x33333333)) << _U(2)))
+    return _U(((x & _U(0xAAAAAAAA)) >> _U(1)) | ((x & _U(0x55555555)) << _U(1)))
+
+
+@kernel
+def _scrambled(x, seed):
+    """Nested uniform (Owen) scrambling of all bits by the hash of Laine & Karras 2011, constants of Vegdahl 2021."""
+    x = _U(_reversed(x) + seed)
+    x = _U(x ^ _U(x * _U(0x6C50B47C)))
+    x = _U(x ^ _U(x * _U(0xB82F1E52)))
+    x = _U(x ^ _U(x * _U(0xC7AFE638)))
+    x = _U(x ^ _U(x * _U(0x8D22F6E6)))
+    return _reversed(x)
+
+
+@kernel
+def sobol(index, seed):
+    """Point `index` of a two-dimensional Sobol sequence, shuffled and Owen-scrambled by `seed` (Burley 2020)."""
+    i = _scrambled(_U(index), hashed(seed))
+    x, y, column, bits = _reversed(i), _U(0), _U(0x80000000), i
+    while bits:
+        if bits & _U(1):
+            y = _U(y ^ column)
+        bits >>= _U(1)
+        column = _U(column ^ (column >> _U(1)))
+    x = _scrambled(x, hashed(seed ^ _U(0x9E3779B9)))
+    y = _scrambled(y, hashed(seed ^ _U(0x7F4A7C15)))
+    return (x >> _U(8)) * (1 / 16777216), (y >> _U(8)) * (1 / 16777216)
+
+
+@kernel
+def to_world(nx, ny, nz, x, y, z):
+    """A vector given in a frame whose third axis is n (Duff et al. 2017)."""
+    sign = math.copysign(1.0, nz)
+    a = -1.0 / (sign + nz)
+    b = nx * ny * a
+    return (
+        x * (1 + sign * nx * nx * a) + y * b + z * nx,
+        x * sign * b + y * (sign + ny * ny * a) + z * ny,
+        -x * sign * nx - y * ny + z * nz,
+    )
+
+
+@kernel
+def to_local(nx, ny, nz, x, y, z):
+    """The inverse of `to_world`."""
+    sign = math.copysign(1.0, nz)
+    a = -1.0 / (sign + nz)
+    b = nx * ny * a
+    return (
+        x * (1 + sign * nx * nx * a) + y * sign * b - z * sign * nx,
+        x * b + y * (sign + ny * ny * a) - z * ny,
+        x * nx + y * ny + z * nz,
+    )
+
+
+@kernel
+def cosine_direction(u1, u2):
+    """A direction about +z with density cos θ/π."""
+    r = math.sqrt(u1)
+    return r * math.cos(_TWO_PI * u2), r * math.sin(_TWO_PI * u2), math.sqrt(max(0.0, 1 - u1))
+
+
+@kernel
+def ggx(vx, vy, vz, lx, ly, lz, alpha):
+    """GGX reflection of l to v about +z, F = 1: D·G₂·cos/(4 cos cos) and the density G₁·D/(4 v_z) of `ggx_direction`.
+
+    Height-correlated Smith shadowing (Heitz 2014).
+    """
+    if vz <= 0 or lz <= 0:
+        return 0.0, 0.0
+    hx, hy, hz = vx + lx, vy + ly, vz + lz
+    cosine = hz / math.sqrt(hx * hx + hy * hy + hz * hz)
+    a2 = alpha * alpha
+    d = cosine * cosine * (a2 - 1) + 1
+    distribution = a2 / (math.pi * d * d)
+    root_v, root_l = math.sqrt(a2 + (1 - a2) * vz * vz), math.sqrt(a2 + (1 - a2) * lz * lz)
+    value = distribution * 0.5 * lz / (lz * root_v + vz * root_l)
+    return value, distribution * 0.5 / (vz + root_v)
+
+
+@kernel
+def ggx_direction(vx, vy, vz, alpha, u1, u2):
+    """A reflected direction from the normals visible from v (Heitz 2018)."""
+    x, y, z = alpha * vx, alpha * vy, vz
+    scale = 1 / math.sqrt(x * x + y * y + z * z)
+    x, y, z = x * scale, y * scale, z * scale
+    flat = x * x + y * y
+    ax, ay = (-y / math.sqrt(flat), x / math.sqrt(flat)) if flat > 0 else (1.0, 0.0)
+    bx, by, bz = -z * ay, z * ax, x * ay - y * ax
+    r = math.sqrt(u1)
+    t1, t2 = r * math.cos(_TWO_PI * u2), r * math.sin(_TWO_PI * u2)
+    half = 0.5 * (1 + z)
+    t2 = (1 - half) * math.sqrt(1 - t1 * t1) + half * t2
+    t3 = math.sqrt(max(0.0, 1 - t1 * t1 - t2 * t2))
+    hx, hy = alpha * (t1 * ax + t2 * bx + t3 * x), alpha * (t1 * ay + t2 * by + t3 * y)
+    hz = max(1e-9, t2 * bz + t3 * z)
+    scale = 1 / math.sqrt(hx * hx + hy * hy + hz * hz)
+    hx, hy, hz = hx * scale, hy * scale, hz * scale
+    vh = 2 * (vx * hx + vy * hy + vz * hz)
+    return vh * hx - vx, vh * hy - vy, vh * hz - vz
+
+
+@kernel
+def environment_pixel(dx, dy, dz, height, width):
+    """Row and column of a direction in a lat-long map."""
+    row = int(math.acos(min(1.0, max(-1.0, dz))) / math.pi * height)
+    column = int((math.atan2(dy, dx) + math.pi) / _TWO_PI * width)
+    return min(row, height - 1), min(column, width - 1)
+
+
+@kernel
+def environment_density(row, column, dz, rows, columns):
+    """Density per solid angle with which `environment_direction` draws from one pixel."""
+    height, width = columns.shape
+    p = rows[row] - (rows[row - 1] if row > 0 else 0.0)
+    p *= columns[row, column] - (columns[row, column - 1] if column > 0 else 0.0)
+    return p * width * height / (2 * math.pi * math.pi * math.sqrt(max(1e-12, 1 - dz * dz)))
+
+
+@kernel
+def environment_direction(u1, u2, rows, columns):
+    """A direction drawn in proportion to the brightness of the map, its pixel, and its density."""
+    height, width = columns.shape
+    row = min(np.searchsorted(rows, u1, "right"), height - 1)
+    low = rows[row - 1] if row > 0 else 0.0
+    v = (u1 - low) / max(rows[row] - low, 1e-300)
+    column = min(np.searchsorted(columns[row], u2, "right"), width - 1)
+    low = columns[row, column - 1] if column > 0 else 0.0
+    u = (u2 - low) / max(columns[row, column] - low, 1e-300)
+    theta, phi = (row + v) / height * math.pi, (column + u) / width * _TWO_PI - math.pi
+    dx, dy, dz = math.sin(theta) * math.cos(phi), math.sin(theta) * math.sin(phi), math.cos(theta)
+    return dx, dy, dz, row, column, environment_density(row, column, dz, rows, columns)

@@ -1,0 +1,357 @@
+"""The light transport kernels: packets of 8 paths through a pixel, light sampled at every surface.
+
+Diffuse reflection gets its light from light samples alone; glossy reflection from light samples and from its own
+reflected rays, weighted by the balance heuristic (Veach 1997).
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diorama.render.jit import kernel
+from diorama.render.sampling import (
+    cosine_direction,
+    environment_density,
+    environment_direction,
+    environment_pixel,
+    ggx,
+    ggx_direction,
+    hashed,
+    sobol,
+    to_local,
+    to_world,
+)
+from diorama.render.surface import arrive, new_points
+from diorama.render.trace import (
+    DIRECTION,
+    FAR,
+    GEOMETRY,
+    NOTHING,
+    T_FAR,
+    intersect,
+    new_packet,
+    occluded,
+    set_ray,
+)
+
+_U = np.uint32
+_INVERSE_PI = 1 / math.pi
+
+
+class Paths(NamedTuple):
+    """The state of 8 paths."""
+
+    alive: NDArray[np.bool_]
+    throughput: NDArray[np.float64]  # (8, 3)
+    gathered: NDArray[np.float64]  # (8, 3)
+    light: NDArray[np.float64]  # (8, 3), of the light sample under way
+    density: NDArray[np.float64]  # of the reflected ray under way; 0 = a diffuse ray, which sees no lamps
+
+
+@kernel
+def _ray(camera, x, y):
+    dx = x * camera[1, 0] + y * camera[2, 0] + camera[3, 0]
+    dy = x * camera[1, 1] + y * camera[2, 1] + camera[3, 1]
+    dz = x * camera[1, 2] + y * camera[2, 2] + camera[3, 2]
+    scale = 1 / math.sqrt(dx * dx + dy * dy + dz * dz)
+    return dx * scale, dy * scale, dz * scale
+
+
+@kernel
+def centres(embree, surfaces, camera, span, front, depth, normal):
+    """Instance, depth along the view axis and normal at the pixel centres of some rows, 8 pixels at a time."""
+    packet, points = new_packet(), new_points()
+    height, width = front.shape
+    for y in range(span[0], span[1]):
+        for x0 in range(0, width, 8):
+            for k in range(8):
+                packet.active[k] = 0
+                if x0 + k < width:
+                    dx, dy, dz = _ray(camera, (x0 + k + 0.5) / width, (y + 0.5) / height)
+                    set_ray(packet, k, camera[0, 0], camera[0, 1], camera[0, 2], dx, dy, dz, FAR)
+            intersect(embree, packet, embree.coherent)
+            for k in range(min(8, width - x0)):
+                if packet.codes[GEOMETRY, k] == NOTHING:
+                    continue
+                front[y, x0 + k] = arrive(packet, k, surfaces, points)
+                cosine = 0.0
+                for axis in range(3):
+                    cosine -= points.viewer[k, axis] * camera[4, axis]
+                    normal[y, x0 + k, axis] = points.normal[k, axis]
+                depth[y, x0 + k] = packet.words[T_FAR, k] * cosine
+
+
+@kernel
+def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
+    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of some rows."""
+    samples, bounces, seed, seen = setting
+    height, width = coverage.shape
+    packet, points, first = new_packet(), new_points(), new_points()
+    paths = Paths(np.zeros(8, np.bool_), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros(8))
+    total, hit = np.zeros((4, 3)), np.zeros(8, np.bool_)
+    for y in range(span[0], span[1]):
+        for x in range(width):
+            noise = hashed(_U(y * width + x) ^ hashed(_U(seed)))
+            total[:] = 0
+            hits = 0
+            for start in range(0, samples, 8):
+                _aim(packet, camera, x, y, width, height, start, min(8, samples - start), noise)
+                intersect(embree, packet, embree.coherent)
+                found, glossy = _first_hits(packet, surfaces, lights, seen, first, hit, total)
+                hits += found
+                for lobe in range(2):
+                    if found == 0 or (lobe == 1 and not glossy):
+                        break
+                    _begin(first, hit, lobe, points, paths)
+                    _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise)
+                    _gather(first, hit, paths, lobe, total)
+            coverage[y, x] = hits / samples
+            for layer in range(4):
+                for c in range(3):
+                    sums[layer, y, x, c] = total[layer, c] / (max(hits, 1) if layer == 2 else samples)
+
+
+@kernel
+def _aim(packet, camera, x, y, width, height, start, count, noise):
+    """Rays from the eye through scattered places of one pixel."""
+    for k in range(8):
+        packet.active[k] = 0
+        if k < count:
+            u, v = sobol(start + k, noise)
+            dx, dy, dz = _ray(camera, (x + u) / width, (y + v) / height)
+            set_ray(packet, k, camera[0, 0], camera[0, 1], camera[0, 2], dx, dy, dz, FAR)
+
+
+@kernel
+def _first_hits(packet, surfaces, lights, seen, first, hit, total):
+    """Fill in the first surface points, add their albedo and the sky; how many there are, and whether one is glossy."""
+    found, glossy = 0, False
+    for k in range(8):
+        hit[k] = packet.active[k] != 0 and packet.codes[GEOMETRY, k] != NOTHING
+        if hit[k]:
+            arrive(packet, k, surfaces, first)
+            found += 1
+            glossy |= first.specular[k, 0] > 0
+            for c in range(3):
+                total[0, c] += first.albedo[k, c]
+        elif packet.active[k] != 0 and seen:
+            dx, dy, dz = packet.words[DIRECTION, k], packet.words[DIRECTION + 1, k], packet.words[DIRECTION + 2, k]
+            row, column = environment_pixel(dx, dy, dz, lights.sky.shape[0], lights.sky.shape[1])
+            for c in range(3):
+                total[3, c] += lights.sky[row, column, c]
+    return found, glossy
+
+
+@kernel
+def _begin(first, hit, lobe, points, paths):
+    """Start 8 paths at the first surfaces with one lobe only: white diffuse (0) or glossy (1)."""
+    for k in range(8):
+        paths.alive[k] = hit[k] and (lobe == 0 or first.specular[k, 0] > 0)
+        points.specular[k, 0] = first.specular[k, 0] if lobe == 1 else 0.0
+        points.specular[k, 1] = first.specular[k, 1]
+        for c in range(3):
+            paths.throughput[k, c], paths.gathered[k, c] = 1.0, 0.0
+            points.position[k, c], points.viewer[k, c] = first.position[k, c], first.viewer[k, c]
+            points.normal[k, c], points.flat[k, c] = first.normal[k, c], first.flat[k, c]
+            points.albedo[k, c] = 1.0 - lobe
+
+
+@kernel
+def _gather(first, hit, paths, lobe, total):
+    for k in range(8):
+        if hit[k]:
+            for c in range(3):
+                if lobe == 0:
+                    total[1, c] += first.albedo[k, c] * paths.gathered[k, c]
+                    total[2, c] += paths.gathered[k, c]
+                else:
+                    total[3, c] += paths.gathered[k, c]
+
+
+@kernel
+def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise):
+    """From surface to surface: gather the light of the lamps, choose a lobe, go on."""
+    lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky) > 0 else 0)
+    for bounce in range(bounces + 1):
+        purpose = hashed(_U(2 * bounce + lobe + 1))
+        for lamp in range(lamps):
+            if _aim_at_lamp(packet, lights, points, paths, lamp, start, noise ^ hashed(purpose + _U(lamp + 2))):
+                occluded(embree, packet)
+                _collect(packet, paths)
+        if not _scatter(packet, points, paths, bounce == bounces, start, noise ^ purpose):
+            break
+        intersect(embree, packet, embree.scattered)
+        for k in range(8):
+            if packet.active[k] == 0:
+                continue
+            if paths.density[k] > 0:
+                _see_lamps(packet, k, lights, paths)
+            paths.alive[k] = packet.codes[GEOMETRY, k] != NOTHING
+            if paths.alive[k]:
+                arrive(packet, k, surfaces, points)
+
+
+@kernel
+def _glossy_share(points, k):
+    """The probability of going on by the glossy lobe, in proportion to the reflectances."""
+    brightest = max(points.albedo[k, 0], points.albedo[k, 1], points.albedo[k, 2])
+    both = points.specular[k, 0] + brightest
+    return points.specular[k, 0] / both if both > 0 else 0.0
+
+
+@kernel
+def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
+    """Rays to a place on one lamp, with the light each would bring in `paths.light`; whether there are any."""
+    some = False
+    for k in range(8):
+        packet.active[k] = 0
+        if not paths.alive[k]:
+            continue
+        u, v = sobol(start + k, noise)
+        px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
+        lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, u, v, paths.light[k])
+        nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
+        cosine = nx * lx + ny * ly + nz * lz
+        if reach <= 0 or cosine <= 0:
+            continue
+        if points.flat[k, 0] * lx + points.flat[k, 1] * ly + points.flat[k, 2] * lz <= 0:
+            continue
+        glossy = 0.0
+        if points.specular[k, 0] > 0:
+            vx, vy, vz = to_local(nx, ny, nz, points.viewer[k, 0], points.viewer[k, 1], points.viewer[k, 2])
+            wx, wy, wz = to_local(nx, ny, nz, lx, ly, lz)
+            value, reflected = ggx(vx, vy, vz, wx, wy, wz, points.specular[k, 1])
+            reflected *= _glossy_share(points, k)
+            # density 0 marks a point light, which no reflected ray can find
+            glossy = points.specular[k, 0] * value * (density / (density + reflected) if density > 0 else 1.0)
+        for c in range(3):
+            paths.light[k, c] *= paths.throughput[k, c] * (points.albedo[k, c] * cosine * _INVERSE_PI + glossy)
+        set_ray(packet, k, px, py, pz, lx, ly, lz, reach)
+        some = True
+    return some
+
+
+@kernel
+def _to_lamp(lights, lamp, px, py, pz, u, v, light):
+    """Direction, distance and density per solid angle of a place on a lamp; `light` becomes radiance/density.
+
+    Distance 0 means that the lamp does not shine this way.
+    """
+    if lamp < len(lights.rects):
+        rect = lights.rects[lamp]
+        lx = rect[0, 0] + u * rect[1, 0] + v * rect[2, 0] - px
+        ly = rect[0, 1] + u * rect[1, 1] + v * rect[2, 1] - py
+        lz = rect[0, 2] + u * rect[1, 2] + v * rect[2, 2] - pz
+        square = lx * lx + ly * ly + lz * lz
+        reach = math.sqrt(square)
+        lx, ly, lz = lx / reach, ly / reach, lz / reach
+        cosine = -(rect[3, 0] * lx + rect[3, 1] * ly + rect[3, 2] * lz)
+        if cosine <= 0:
+            return lx, ly, lz, 0.0, 0.0
+        density = square / (cosine * lights.areas[lamp])
+        for c in range(3):
+            light[c] = rect[6, c] / density
+        return lx, ly, lz, reach * 0.9999, density
+    lamp -= len(lights.rects)
+    if lamp < len(lights.points):
+        point = lights.points[lamp]
+        lx, ly, lz = point[0, 0] - px, point[0, 1] - py, point[0, 2] - pz
+        square = lx * lx + ly * ly + lz * lz
+        reach = math.sqrt(square)
+        for c in range(3):
+            light[c] = point[1, c] / square
+        return lx / reach, ly / reach, lz / reach, reach * 0.9999, 0.0
+    lx, ly, lz, row, column, density = environment_direction(u, v, lights.sky_rows, lights.sky_columns)
+    for c in range(3):
+        light[c] = lights.sky[row, column, c] / density
+    return lx, ly, lz, np.float64(FAR), density
+
+
+@kernel
+def _collect(packet, paths):
+    for k in range(8):
+        if packet.active[k] != 0 and packet.words[T_FAR, k] >= 0:
+            for c in range(3):
+                paths.gathered[k, c] += paths.light[k, c]
+
+
+@kernel
+def _scatter(packet, points, paths, last, start, noise):
+    """Choose a lobe and a direction for every path; after the last surface only glossy rays go on, to see the lamps."""
+    some = False
+    for k in range(8):
+        packet.active[k] = 0
+        if not paths.alive[k]:
+            continue
+        paths.alive[k] = False
+        u, v = sobol(start + k, noise)
+        choice, _ = sobol(start + k, noise ^ _U(0x68BC21EB))
+        share = _glossy_share(points, k)
+        nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
+        paths.density[k] = 0.0
+        if choice < share:
+            vx, vy, vz = to_local(nx, ny, nz, points.viewer[k, 0], points.viewer[k, 1], points.viewer[k, 2])
+            if vz <= 0:
+                continue
+            x, y, z = ggx_direction(vx, vy, vz, points.specular[k, 1], u, v)
+            value, density = ggx(vx, vy, vz, x, y, z, points.specular[k, 1])
+            if density <= 0:
+                continue
+            paths.density[k] = share * density
+            for c in range(3):
+                paths.throughput[k, c] *= points.specular[k, 0] * value / paths.density[k]
+        elif last:
+            continue
+        else:
+            x, y, z = cosine_direction(u, v)
+            for c in range(3):
+                paths.throughput[k, c] *= points.albedo[k, c] / (1 - share)
+        dx, dy, dz = to_world(nx, ny, nz, x, y, z)
+        if points.flat[k, 0] * dx + points.flat[k, 1] * dy + points.flat[k, 2] * dz <= 0:
+            continue
+        set_ray(packet, k, points.position[k, 0], points.position[k, 1], points.position[k, 2], dx, dy, dz, FAR)
+        some = True
+    return some
+
+
+@kernel
+def _see_lamps(packet, k, lights, paths):
+    """Add the lamps on reflected ray k, weighted against the light samples that could have found them."""
+    words, density = packet.words, paths.density[k]
+    dx, dy, dz = (
+        np.float64(words[DIRECTION, k]),
+        np.float64(words[DIRECTION + 1, k]),
+        np.float64(words[DIRECTION + 2, k]),
+    )
+    for lamp in range(len(lights.rects)):
+        distance = _meet_rect(lights.rects[lamp], words[0, k], words[1, k], words[2, k], dx, dy, dz)
+        if 0 < distance < words[T_FAR, k]:
+            rect = lights.rects[lamp]
+            cosine = -(rect[3, 0] * dx + rect[3, 1] * dy + rect[3, 2] * dz)
+            other = distance * distance / (cosine * lights.areas[lamp])
+            for c in range(3):
+                paths.gathered[k, c] += paths.throughput[k, c] * rect[6, c] * density / (density + other)
+    if len(lights.sky) > 0 and packet.codes[GEOMETRY, k] == NOTHING:
+        row, column = environment_pixel(dx, dy, dz, lights.sky.shape[0], lights.sky.shape[1])
+        other = environment_density(row, column, dz, lights.sky_rows, lights.sky_columns)
+        for c in range(3):
+            paths.gathered[k, c] += paths.throughput[k, c] * lights.sky[row, column, c] * density / (density + other)
+
+
+@kernel
+def _meet_rect(rect, px, py, pz, dx, dy, dz):
+    """Distance along a ray to the shining side of a rectangle; −1 if it misses."""
+    facing = rect[3, 0] * dx + rect[3, 1] * dy + rect[3, 2] * dz
+    if facing >= 0:
+        return -1.0
+    ox, oy, oz = rect[0, 0] - px, rect[0, 1] - py, rect[0, 2] - pz
+    distance = (ox * rect[3, 0] + oy * rect[3, 1] + oz * rect[3, 2]) / facing
+    x, y, z = distance * dx - ox, distance * dy - oy, distance * dz - oz
+    u = x * rect[4, 0] + y * rect[4, 1] + z * rect[4, 2]
+    v = x * rect[5, 0] + y * rect[5, 1] + z * rect[5, 2]
+    return distance if 0 <= u <= 1 and 0 <= v <= 1 else -1.0
