@@ -1,23 +1,35 @@
-"""The bench: what a protocol may ask for while it scores a case. Everything asked twice is computed once."""
+"""The bench: what a protocol may ask for while it scores a case. Everything asked twice is computed once.
 
-from collections.abc import Callable, Sequence
+Passes through a model are made in chunks of a fixed size, padded by repeating the last image: kernels give other last
+bits at other batch sizes, so a result must not depend on how many images happened to be asked for together.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from diorama.core.answers import Answer, Layers, check_answer
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Case, World
-from diorama.core.errors import AnswerError
+from diorama.core.errors import AnswerError, InputError
+from diorama.core.explaining import explain
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
+
+#: Images per pass through a model.
+CHUNK = 8
 
 
 @dataclass(slots=True)
 class Memo:
-    """What has been rendered and answered in one unit of work, shared by all its cells."""
+    """What has been rendered, passed through the model and answered in one unit of work, shared by all its cells."""
 
     frames: dict[tuple[str, str], Frame] = field(default_factory=dict)
-    answers: dict[tuple[str, str, str, str], list[Answer]] = field(default_factory=dict)
+    logits: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], list[Answer]] = field(default_factory=dict)
+    prepared: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,7 @@ class Bench:
     """One case of one cell, at one point of the method's grid."""
 
     world: Component
+    model: Component | None
     asked: Asked
     protocol: Any
     case: Case
@@ -60,18 +73,34 @@ class Bench:
         changes = getattr(self.asked.object, "views", ())
         return self.frames([scene, *(world.do(scene, **change) for change in changes)])
 
+    def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
+        """The model's logits (scenes, classes), float64."""
+        if self.model is None:
+            raise InputError("this cell has no model to ask for logits")
+        model, made = self.model, self.memo.logits
+        keys = [(self.world.digest, model.digest, scene.key) for scene in scenes]
+        missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in made}
+        for chunk, images in _chunks(list(missing), self.frames(list(missing.values()))):
+            found = np.asarray(model.object.logits(images), np.float64)
+            if not np.isfinite(found).all():
+                raise AnswerError(f"{model.name} gave logits that are NaN or infinite")
+            made.update(zip(chunk, found, strict=False))
+        return np.array([made[key] for key in keys])
+
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
         """What the method says about a scene, at this point of its grid; checked."""
-        key = (self.world.digest, self.asked.digest, scene.key, f"{self.case.key}:{target}")
-        if key not in self.memo.answers:
-            answers = self._ask(scene, target)
-            if len(answers) != len(self.asked.points):
-                raise AnswerError(f"sweep gave {len(answers)} answers for a grid of {len(self.asked.points)} points")
-            size = self.frame(scene).image.shape[:2]
-            for answer in answers:
-                check_answer(answer, size)
-            self.memo.answers[key] = answers
-        return self.memo.answers[key][self.point]
+        self.ask([(scene, target)])
+        return self.memo.answers[self._answer_key(scene, target)][self.point]
+
+    def ask(self, questions: Sequence[tuple[Scene, int | None]]) -> None:
+        """Have the method answer about several (scene, target) at once; explanations go through the model together."""
+        known = self.memo.answers
+        missing = {key: q for q in questions if (key := self._answer_key(*q)) not in known}
+        if missing and self.protocol.track == "explain" and not _answers_itself(self.asked.object):
+            self._explain(missing)
+            return
+        for key, (scene, target) in missing.items():
+            self._keep(key, scene, self._one(scene, target))
 
     def layers(self, scene: Scene) -> Layers:
         """The method's decomposition of a scene."""
@@ -80,13 +109,47 @@ class Bench:
             raise AnswerError(f"the method returned {type(answer).__name__}, expected Layers")
         return answer
 
-    def _ask(self, scene: Scene, target: int | None) -> list[Answer]:
+    def _answer_key(self, scene: Scene, target: int | None) -> tuple[str, ...]:
+        case = self.case.key if hasattr(self.asked.object, "load") else ""
+        model = self.model.digest if self.model else ""
+        return (self.world.digest, model, self.asked.digest, scene.key, str(target), case)
+
+    def _keep(self, key: tuple[str, ...], scene: Scene, answers: list[Answer]) -> None:
+        if len(answers) != len(self.asked.points):
+            raise AnswerError(f"sweep gave {len(answers)} answers for a grid of {len(self.asked.points)} points")
+        size = self.frame(scene).image.shape[:2]
+        for answer in answers:
+            check_answer(answer, size)
+        self.memo.answers[key] = answers
+
+    def _one(self, scene: Scene, target: int | None) -> list[Answer]:
         method = self.asked.object
         if hasattr(method, "answers"):  # a control
             return method.answers(self, scene, target)
         if hasattr(method, "load"):  # saved predictions
             return [method.load(self.case.key, self.frame(scene), target)]
-        return _ASK[self.protocol.track](self, scene)
+        return _decompose(self, scene)
+
+    def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
+        assert self.model is not None
+        methods = [self.asked.object] if self.asked.points == ({},) else [*map(self.asked.at_point, self.asked.points)]
+        frames = self.frames([scene for scene, _ in missing.values()])
+        for chunk, images in _chunks(list(missing), frames):
+            targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
+            found = [explain(method, self.model.object, images, targets) for method in methods]
+            for i, key in enumerate(chunk):
+                self._keep(key, missing[key][0], [answers[i] for answers in found])
+
+
+def _answers_itself(method: Any) -> bool:
+    return hasattr(method, "answers") or hasattr(method, "load")
+
+
+def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], np.ndarray]]:
+    """The keys in chunks with their images (CHUNK, h, w, 3) as a screen shows them, the last chunk padded."""
+    for start in range(0, len(keys), CHUNK):
+        images = [frame.srgb() for frame in frames[start : start + CHUNK]]
+        yield keys[start : start + CHUNK], np.stack(images + [images[-1]] * (CHUNK - len(images)))
 
 
 def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
@@ -100,6 +163,3 @@ def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
 
 def _call(method: Any, frames: list[Frame]) -> Answer:
     return method.decompose(frames) if hasattr(method, "decompose") else method(frames)
-
-
-_ASK: dict[str, Callable[[Bench, Scene], list[Answer]]] = {"decompose": _decompose}

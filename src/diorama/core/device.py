@@ -27,7 +27,8 @@ def current() -> str:
         return "cpu"
     import torch
 
-    return torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+    found = torch.accelerator.current_accelerator(check_available=True)
+    return found.type if found else "cpu"
 
 
 def _check(device: str, kind: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -47,10 +46,5 @@ def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
 def _examples(cell: Cell, training: list[int]) -> Iterator[list[Frame]]:
     """The frames (with the views the method declares) of the training cases, one case at a time."""
     for i in training:
-        bench = Bench(cell.world, cell.asked, cell.protocol.object, cell.cases[i], Memo())
+        bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cell.cases[i], Memo())
         yield bench.views(Scene.from_json(cell.cases[i].payload["scene"]))
-
-
-def parameters(fit: Fit) -> dict[str, Any]:
-    """A fit in short, for manifests: the shape of every array."""
-    return {name: list(array.shape) for name, array in fit.items()}

@@ -51,7 +51,7 @@ def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
 
 def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
     case = cell.cases[index]
-    bench = Bench(cell.world, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
+    bench = Bench(cell.world, cell.model, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     path = _path(run, cell, index, point)
     path.parent.mkdir(parents=True, exist_ok=True)

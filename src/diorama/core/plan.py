@@ -19,7 +19,7 @@ from diorama.core.scene import digest
 
 #: Cases of a staged world where the plan does not say how many.
 DEFAULT_CASES = 32
-_VERBS = {"explain": "explain", "decompose": "decompose", "concept": "concept", "represent": "encode"}
+_VERBS = {"explain": ("explain", "attribute"), "decompose": ("decompose",), "represent": ("encode",)}
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,6 @@ class Plan:
         for name in ("worlds", "protocols"):
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
-        if not self.methods and not self.controls:
-            raise InputError("the plan names no method: give one with -m, or --controls for the controls alone")
 
     def to_toml(self) -> str:
         """The plan as TOML."""
@@ -93,6 +91,8 @@ class Cell:
     @cached_property
     def asked(self) -> Asked:
         """The method as the bench sees it."""
+        if self.method is None and not self.control:  # a protocol that judges the model itself
+            return Asked(None, "", ({},), lambda point: None)
         if self.method is None:
             control = Oracle(self.protocol.object) if self.control == "oracle" else Dosed(self.protocol.object)
             points = tuple(getattr(control, "grid", ({},)))
@@ -134,7 +134,7 @@ class Cell:
     @property
     def labels(self) -> dict[str, str | None]:
         """How the cell is shown."""
-        method = self.method.label if self.method else self.control
+        method = self.method.label if self.method else self.control or None
         model = self.model.label if self.model else None
         return {"world": self.world.label, "model": model, "method": method, "protocol": self.protocol.label}
 
@@ -187,12 +187,13 @@ def expand(plan: Plan) -> Expansion:
     """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
     parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
     methods = [build("method", _in_track(text, parts["protocol"])) for text in plan.methods]
+    _check_needs(parts["protocol"], parts["model"], plan)
     cells: dict[str, Cell] = {}
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         count = _count(plan, world)
         for protocol in parts["protocol"]:
-            models = parts["model"] if getattr(protocol.object, "model", False) else [None]
+            models = parts["model"] if needs_model(protocol) else [None]
             for model in models:
                 for method, control in _asked(methods, protocol, plan.controls):
                     cell = Cell(world, model, method, protocol, plan.seed, count, control)
@@ -207,6 +208,29 @@ def expand(plan: Plan) -> Expansion:
     return Expansion(list(cells.values()), skipped)
 
 
+def needs_model(protocol: Component) -> bool:
+    """Whether a protocol judges what is said about a model."""
+    return bool(getattr(protocol.object, "model", False))
+
+
+def needs_method(protocol: Component) -> bool:
+    """Whether a protocol judges a method; one that does not judges the model itself."""
+    return bool(protocol.object.track)
+
+
+def _check_needs(protocols: list[Component], models: list[Component], plan: Plan) -> None:
+    """Every protocol gets what it needs from the plan, and nothing is given that no protocol takes."""
+    for protocol in protocols:
+        if needs_model(protocol) and not models:
+            raise InputError(f"{protocol.name} needs a model: give one with -M (diorama ls models)")
+        if needs_method(protocol) and not (plan.methods or plan.controls):
+            raise InputError(f"{protocol.name} needs a method: give one with -m, or --controls for the controls alone")
+    if models and not any(map(needs_model, protocols)):
+        raise InputError(
+            f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need no model"
+        )
+
+
 def _count(plan: Plan, world: Component) -> int:
     recorded = len(world.object) if hasattr(world.object, "__len__") else None
     if recorded is None:
@@ -215,6 +239,9 @@ def _count(plan: Plan, world: Component) -> int:
 
 
 def _asked(methods: list[Component], protocol: Component, controls: bool) -> Iterator[tuple[Component | None, str]]:
+    if not needs_method(protocol):
+        yield None, ""
+        return
     for method in methods:
         yield method, ""
     if controls:
@@ -240,6 +267,9 @@ def refusal(cell: Cell) -> str:
     lacking = [t for t in protocol.needs if t not in world.truth]
     if lacking:
         return f"{cell.protocol.name} needs the truth {', '.join(lacking)}, which {cell.world.name} does not have"
+    size, wanted = getattr(world, "size", None), getattr(cell.model.object, "size", None) if cell.model else None
+    if cell.model and wanted and size and size != wanted:
+        return f"{cell.model.name} takes {wanted}×{wanted} images: write {cell.world.name}(size={wanted})"
     if cell.method is None:
         return ""
     track = _track(cell.method)
@@ -256,4 +286,4 @@ def _track(method: Component) -> str:
     folder = method.name.rpartition("/")[0]
     if folder in TRACKS:
         return folder
-    return next((track for track, verb in _VERBS.items() if hasattr(method.object, verb)), "")
+    return next((track for track, verbs in _VERBS.items() if any(hasattr(method.object, v) for v in verbs)), "")

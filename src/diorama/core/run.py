@@ -149,10 +149,25 @@ def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, to
         for unit in mine:
             memo = Memo()
             for cell, index in _missing(unit, todo):
+                _prepare(run, cell, unit, memo)
                 rows = score_case(run, cell, index, memo)
                 _keep(run, cell, f"{shard}-of-{shards}", rows)
                 done += 1
                 progress(done, total)
+
+
+def _prepare(run: Run, cell: Cell, unit: Unit, memo: Memo) -> None:
+    """Let the protocol ask for what all cases of the unit need, so that it passes through the model together.
+
+    All cases take part, also those that are known, so that a resumed run makes the same passes. What fails here is
+    asked for again, and reported, case by case.
+    """
+    prepare = getattr(cell.protocol.object, "prepare", None)
+    if prepare is None or cell.key in memo.prepared or cell.fitted:
+        return
+    memo.prepared.add(cell.key)
+    cases = [cell.cases[i] for i in unit.indices if i < cell.count]
+    attempt(lambda: prepare(Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cases[0], memo), cases))
 
 
 def _missing(unit: Unit, todo: dict[str, set[str]]) -> Iterator[tuple[Cell, int]]:
@@ -196,7 +211,7 @@ def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
     for point in range(len(asked.points)):
-        for score in protocol.score(Bench(cell.world, asked, protocol, case, memo, point), case):
+        for score in protocol.score(Bench(cell.world, cell.model, asked, protocol, case, memo, point), case):
             found.setdefault(score.metric, []).append(score)
     return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
 

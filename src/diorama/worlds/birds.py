@@ -43,7 +43,7 @@ class Birds:
     `objects` bounds the number of background objects (drawn from U{0..objects}).
     """
 
-    size: int = 256
+    size: int = 128
     antialias: bool = True
     parts: str | None = None
     split: Split = "test"

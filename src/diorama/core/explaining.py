@@ -1,0 +1,45 @@
+"""Explainers of every kind, asked in one way: our own, captum and zennit objects, factories of them, plain functions."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, Heatmap
+from diorama.core.errors import AnswerError
+
+
+def explain(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
+    """What a method says about images (n, h, w, 3) for one target class each.
+
+    Accepted: `method.explain(model, images, targets)`; an object with captum's `attribute(x, target=)`; a function of one
+    argument that makes such an object from the model's torch module; a function `(module, x, target) -> map`.
+    """
+    if hasattr(method, "explain"):
+        return list(method.explain(model, images, targets))
+    if inspect.isfunction(method) and len(inspect.signature(method).parameters) == 1:
+        method = method(model.module)
+    x, target = tensors(model, images, targets)
+    x.requires_grad_(True)
+    if hasattr(method, "attribute"):
+        return heatmaps(method.attribute(x, target=target))
+    if callable(method):
+        return heatmaps(method(model.module, x, target))
+    raise AnswerError(f"{type(method).__name__} cannot explain: it has neither explain nor attribute")
+
+
+def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, Any]:
+    """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device."""
+    import torch
+
+    device = next(model.module.parameters()).device
+    x = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2))).to(device)
+    return x, torch.from_numpy(np.asarray(targets, np.int64)).to(device)
+
+
+def heatmaps(attribution: Any) -> list[Answer]:
+    """Attributions (n, c, h, w) or (n, h, w) as signed heat maps."""
+    array = attribution.detach().cpu().numpy() if hasattr(attribution, "detach") else np.asarray(attribution)
+    if array.ndim == 4:
+        array = array.transpose(0, 2, 3, 1)
+    return [Heatmap(np.ascontiguousarray(one), signed=True) for one in array]

@@ -1,0 +1,1 @@
+"""Attribution methods: which pixels a model's output for a class rests on."""

@@ -1,0 +1,26 @@
+"""Chance: a heat map of Gaussian noise, blind to the model and the image's content."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, Heatmap
+from diorama.core.scene import rng
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Standard normal noise, a function of the seed, the pixels and the target."""
+
+    seed: int = 0
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Heat maps (h, w)."""
+        return [Heatmap(self._noise(x, int(t)), signed=True) for x, t in zip(images, targets, strict=True)]
+
+    def _noise(self, image: np.ndarray, target: int) -> np.ndarray:
+        pixels = hashlib.blake2b(np.ascontiguousarray(image).tobytes(), digest_size=16).hexdigest()
+        return rng(self.seed, "explain/random", pixels, target).standard_normal(image.shape[:2], np.float32)
