@@ -109,7 +109,7 @@ def test_gates(diorama):
         (["run", *SMALL, "-m", "./none.py:X"], ["there is no file ./none.py"]),
         (["run", *SMALL, "-m", "no.such.module:X"], ["cannot import no.such.module"]),
         (["run", *SMALL, "-m", "diorama.methods.decompose.weiss:Wise"], ["has no 'Wise'", "did you mean 'Weiss'"]),
-        (["run", *SMALL], ["names no method"]),
+        (["run", *SMALL], ["lmse needs a method"]),
         (["run", "-m", "weiss", "-p", "lmse"], ["names no world"]),
         (["run", *SMALL[:-1], "0", "-m", "weiss"], ["at least one case"]),
         (["run", *SMALL[:-1], "many", "-m", "weiss"], ["'many' is not a valid integer"]),
