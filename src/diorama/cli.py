@@ -111,10 +111,16 @@ def render(world: str, count: int, out: Path, changes: tuple[str, ...], seed: in
         raise InputError(f"unknown layout {layout!r}; {did_you_mean(layout, list(LAYOUTS))}")
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
-    parsed = spec.parse(f"do({', '.join(changes)})").params
-    with _bar("rendering") as progress:
-        sheet = LAYOUTS[layout](build("world", world), count, seed, parsed, out, progress)
-    print(sheet)
+    parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
+    try:
+        with _bar("rendering") as progress:
+            print(LAYOUTS[layout](build("world", world), count, seed, parsed, out, progress))
+    except OSError as error:
+        raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
+
+
+def _none(value: Any) -> Any:
+    return None if value == "none" else value
 
 
 _run_options = [
@@ -222,6 +228,19 @@ def _announce(made: Any) -> None:
             _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
     for pair in made.expansion.skipped:
         _tell(f"  skipped {pair['method']} × {pair['protocol']} × {pair['world']}: {pair['reason']}")
+
+
+@cli.command()
+@click.argument("recipe")
+@click.option(
+    "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
+)
+def train(recipe: str, out: Path | None) -> None:
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn; goes on where an earlier call was stopped."""
+    from diorama.models._recipes import train as train_recipe
+
+    with _bar(f"training {recipe}") as progress:
+        print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress))
 
 
 @cli.command()

@@ -1,6 +1,7 @@
-"""Layouts: how rendered scenes are written to disk. `flat` is one image per case with a manifest and the truth."""
+"""Layouts: how rendered scenes are written to disk: `flat`, the FunnyBirds data set, figures of papers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,52 +12,87 @@ from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
+from diorama.core.pictures import coloured_parts
 from diorama.core.rows import write_json
+from diorama.core.scene import rng
 
 Progress = Callable[[int, int], None]
 _LAYERS = ("reflectance", "shading", "specular")
 
 
 def write_flat(world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress) -> Path:
-    """Write `images/<case>.png` (16-bit, in the frame's own encoding), `truth/<case>/…`, manifest and contact sheet.
+    """Write `images/<case>.png` (linear: 16-bit, sRGB: 8-bit), `truth/<case>/…`, manifest and contact sheets.
 
     Returns the contact sheet. The case names are those that `predictions(folder=…)` looks for.
     """
     if hasattr(world.object, "__len__"):
         count = min(count, len(world.object))
-    entries, thumbnails = [], []
+    entries, frames = [], []
     for i in range(count):
         name, scene = scene_at(world.object, seed, i)
         scene = world.object.do(scene, **changes) if changes else scene
         frame = world.object.render([scene])[0]
-        _write(out, name, frame)
+        _write_frame(out, name, frame)
         image = {"image": f"images/{name}.png", "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
         entries.append({"case": name, **image, "target": frame.truth.get("label"), "scene": scene.to_json()})
-        thumbnails.append(frame.srgb())
+        frames.append(frame)
         progress(i + 1, count)
-    manifest = {"world": world.label, "seed": seed, "do": changes, "cases": entries}
-    try:
-        write_json(out / "manifest.json", manifest)
-    except OSError as error:
-        raise InputError(f"cannot write to {out}: {error.strerror}") from error
-    write_png(out / "contact.png", contact_sheet(thumbnails))
+    write_json(out / "manifest.json", {"world": world.label, "seed": seed, "do": changes, "cases": entries})
+    if "parts" in frames[0].truth:
+        sheet = contact_sheet([coloured_parts(frame.truth["parts"]) for frame in frames])
+        write_png(out / "contact_parts.png", sheet)
+    write_png(out / "contact.png", contact_sheet([frame.srgb() for frame in frames]))
     return out / "contact.png"
 
 
-def _write(out: Path, name: str, frame: Frame) -> None:
-    try:
-        write_png(out / "images" / f"{name}.png", quantise(frame.image, 16))
-        for layer in _LAYERS:
-            if layer in frame.truth:
-                values = frame.truth[layer]
-                write_png(
-                    out / "truth" / name / f"{layer}.png",
-                    quantise(values[:, :, 0] if values.shape[2] == 1 else values, 16),
-                )
-        if "mask" in frame.truth:
-            write_png(out / "truth" / name / "mask.png", frame.mask.astype(np.uint8) * 255)
-    except OSError as error:
-        raise InputError(f"cannot write to {out}: {error.strerror}; choose another -o") from error
+def _write_frame(out: Path, name: str, frame: Frame) -> None:
+    write_png(out / "images" / f"{name}.png", quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
+    truth = out / "truth" / name
+    for layer in _LAYERS:
+        if layer in frame.truth:
+            values = frame.truth[layer]
+            write_png(truth / f"{layer}.png", quantise(values[:, :, 0] if values.shape[2] == 1 else values, 16))
+    if "mask" in frame.truth:
+        write_png(truth / "mask.png", frame.mask.astype(np.uint8) * 255)
+    if "parts" in frame.truth:
+        write_png(truth / "parts.png", np.asarray(frame.truth["parts"], np.uint8))
+
+
+def write_funnybirds(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Write the official on-disk data set of FunnyBirds: `count` birds in each split, with every intervention."""
+    from diorama.worlds._funnybirds_layout import write_funnybirds as write
+
+    _birds_only(world, "funnybirds", changes)
+    splits = []
+    for split in ("train", "test"):
+        staged = replace(world.object, split=split)
+        splits.append([staged.sample(rng(seed, split, i)) for i in range(count)])
+    write(out, world.object, *splits)
+    progress(count, count)
+    return out
+
+
+def write_figures(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Figures 6 (part gallery) and 8 (samples) of the FunnyBirds paper."""
+    from diorama.worlds._bird_figures import part_gallery, sample_sheet
+
+    _birds_only(world, "figures", changes)
+    write_png(out / "figure6_parts.png", part_gallery(world.object))
+    progress(1, 2)
+    write_png(out / "figure8_samples.png", sample_sheet(world.object, -(-count // 8), min(count, 8), seed))
+    progress(2, 2)
+    return out
+
+
+def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
+    if world.name != "birds" or changes:
+        raise InputError(
+            f"layout {layout!r} is for whole birds: write diorama render birds --layout {layout}, without --do"
+        )
 
 
 def contact_sheet(images: list[np.ndarray], side: int = 160, gap: int = 4) -> np.ndarray:
@@ -73,4 +109,4 @@ def contact_sheet(images: list[np.ndarray], side: int = 160, gap: int = 4) -> np
     return sheet
 
 
-LAYOUTS = {"flat": write_flat}
+LAYOUTS = {"flat": write_flat, "funnybirds": write_funnybirds, "figures": write_figures}

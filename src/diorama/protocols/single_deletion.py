@@ -11,9 +11,9 @@ from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.errors import Undefined
+from diorama.core.pictures import coloured_parts, diverging
 from diorama.core.scene import Scene, rng
 from diorama.protocols._parts import dilated_masks, dilation_at, heatmap_with, part_importance
-from diorama.protocols._pictures import diverging, outlined
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SingleDeletion:
         scene = Scene.from_json(case.payload["scene"])
         frame, answer = bench.frame(scene), bench.answer(scene, _label(bench, scene))
         drops, importance = _drops(bench, scene), part_importance(answer, self._masks(bench, scene))
-        panels = [Panel("image", frame.srgb()), Panel("parts", outlined(frame.truth["parts"]))]
+        panels = [Panel("image", frame.srgb()), Panel("parts", coloured_parts(frame.truth["parts"]))]
         if isinstance(answer, Heatmap):
             panels.append(Panel("heat map", diverging(answer.values, frame.srgb())))
         for said, values in (("by the answer", importance), ("in truth", drops)):

@@ -9,7 +9,7 @@ from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find,
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
-from diorama.testing import methods, protocols, worlds
+from diorama.testing import decomposers, explainers, models, protocols, worlds
 
 Say = Callable[[str], None]
 
@@ -49,8 +49,28 @@ def check_component(component: Component, say: Say = print) -> bool:
 def _checks(component: Component) -> list[partial[str]]:
     if component.kind == "world":
         return [partial(check, component.object) for check in worlds.CHECKS]
-    chosen = protocols.CHECKS if component.kind == "protocol" else methods.checks(component)
-    return [partial(check, component) for check in chosen]
+    if component.kind == "method" and hasattr(component.object, "load"):
+        return [partial(decomposers.missing_files_are_named, component)]
+    return [partial(check, component) for check in _CHECKS[component.kind, _track(component)]]
+
+
+def _track(component: Component) -> str:
+    if component.kind != "method":
+        return ""
+    explains = component.name.startswith("explain/") or any(
+        hasattr(component.object, v) for v in ("explain", "attribute")
+    )
+    if inspect.isfunction(component.object):
+        explains = next(iter(inspect.signature(component.object).parameters), "") in ("module", "model")
+    return "explain" if explains else "decompose"
+
+
+_CHECKS: dict[tuple[Kind, str], tuple[Callable[[Component], str], ...]] = {
+    ("protocol", ""): protocols.CHECKS,
+    ("model", ""): models.CHECKS,
+    ("method", "decompose"): decomposers.CHECKS,
+    ("method", "explain"): explainers.CHECKS,
+}
 
 
 def _name(check: partial[str]) -> str:

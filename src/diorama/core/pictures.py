@@ -29,7 +29,7 @@ def diverging(heat: np.ndarray, image: np.ndarray) -> np.ndarray:
     return ground * (1 - np.abs(strength)) + colour * np.abs(strength)
 
 
-def outlined(parts: np.ndarray) -> np.ndarray:
+def coloured_parts(parts: np.ndarray) -> np.ndarray:
     """A part map in colours; ids from ten on (background objects) share pale ones."""
     parts = np.asarray(parts).astype(int)
     shown = _COLOURS[np.where(parts < 10, parts, 0)]

@@ -1,4 +1,4 @@
-"""Contract checks for methods. Each takes the component and returns a problem in one line, or an empty string."""
+"""Contract checks for decomposition methods. Each takes the component and returns a problem in one line, or nothing."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -101,8 +101,9 @@ def missing_files_are_named(component: Component) -> str:
     )
 
 
-def checks(component: Component) -> tuple[Callable[[Component], str], ...]:
-    """The checks that apply to a method."""
-    if hasattr(component.object, "load"):
-        return (missing_files_are_named,)
-    return (answers_properly, answers_the_same_twice, leaves_frames_alone, grid_is_consistent)
+CHECKS: tuple[Callable[[Component], str], ...] = (
+    answers_properly,
+    answers_the_same_twice,
+    leaves_frames_alone,
+    grid_is_consistent,
+)

@@ -1,0 +1,76 @@
+"""Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, check_answer
+from diorama.core.catalogue import Component, build
+from diorama.core.contracts import scene_at
+from diorama.core.explaining import explain
+from diorama.core.guard import attempt
+
+_MODEL, _WORLD = "birds_cnn", "birds"
+
+
+@lru_cache(maxsize=1)
+def _images() -> np.ndarray:
+    world = build("world", _WORLD).object
+    return np.stack([frame.image for frame in world.render([scene_at(world, 0, i)[1] for i in range(4)])])
+
+
+@lru_cache(maxsize=1)
+def _model() -> Any:
+    return build("model", _MODEL).object
+
+
+def _answers(component: Component, order: list[int]) -> list[Answer]:
+    return explain(component.object, _model(), _images()[order].copy(), np.array(order))
+
+
+def answers_properly(component: Component) -> str:
+    """One finite answer per image, of the image's size."""
+    answers = _answers(component, [0, 1, 2, 3])
+    if len(answers) != 4:
+        return f"{len(answers)} answers for 4 images"
+    problems = [attempt(lambda a=a: check_answer(a, _images().shape[1:3])).error for a in answers]  # type: ignore[misc]
+    return next((str(problem) for problem in problems if problem), "")
+
+
+def answers_the_same_twice(component: Component) -> str:
+    """The answer is a function of model, image and target, whatever stands beside it in the batch."""
+    first, second = _answers(component, [0, 1, 2, 3]), _answers(component, [3, 2, 1, 0])[::-1]
+    for a, b in zip(first, second, strict=True):
+        if not all(np.allclose(getattr(a, f), getattr(b, f), atol=1e-5, rtol=1e-4) for f in a.__slots__):
+            return "the same image and target gave two different answers: make randomness a function of (seed, image)"
+    return ""
+
+
+def leaves_the_model_alone(component: Component) -> str:
+    """Weights, mode and hooks of the model are as before."""
+    module = _model().module
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    _answers(component, [0, 1, 2, 3])
+    if any(not bool((tensor == before[name]).all()) for name, tensor in module.state_dict().items()):
+        return "the method changed the model's weights or statistics"
+    if module.training:
+        return "the method left the model in training mode"
+    hooked = any(m._forward_hooks or m._backward_hooks or m._forward_pre_hooks for m in module.modules())
+    return "the method left hooks on the model" if hooked else ""
+
+
+def leaves_images_alone(component: Component) -> str:
+    """The images given are not written to."""
+    images = _images().copy()
+    explain(component.object, _model(), images, np.arange(4))
+    return "" if np.array_equal(images, _images()) else "the method wrote to its images"
+
+
+CHECKS: tuple[Callable[[Component], str], ...] = (
+    answers_properly,
+    answers_the_same_twice,
+    leaves_the_model_alone,
+    leaves_images_alone,
+)
