@@ -16,6 +16,7 @@ import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.locks import locked
+from diorama.models._inference import content_digest
 from diorama.models._staged import Order, Progress, Staged, staged
 from diorama.models._train import Schedule, State, accuracy, fit
 from diorama.worlds.birds import Birds
@@ -93,6 +94,7 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
         "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
         "parameters": sum(p.numel() for p in state.mean.parameters()),
         "bytes": path.stat().st_size,
+        "digest": content_digest(path),
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
     }
     write_json(path.with_suffix(".json"), card)

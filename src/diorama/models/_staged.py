@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def _make(order: Order, folder: Path) -> None:
     path.write_text(wanted)  # last: its presence says that the arrays are there
 
 
-def _open(folder: Path, name: str, mode: str = "r") -> np.ndarray:
+def _open(folder: Path, name: str, mode: Literal["r", "r+"] = "r") -> np.memmap:
     return np.lib.format.open_memmap(folder / f"{name}.npy", mode)
 
 
