@@ -1,0 +1,1 @@
+"""Models: one file each; `zoo` holds the bundled checkpoints with their cards."""

@@ -1,0 +1,238 @@
+"""The training loop: one for all recipes, resumable to the bit.
+
+Everything random is a function of (seed, epoch); the learning rate is a function of the step; the state after an epoch
+(weights, averaged weights, moments of AdamW, history) is one file, replaced atomically. So a training that was killed and
+started again ends with the same weights as one that was not, on the same machine with the same number of threads.
+
+Weights and batch-norm statistics are averaged exponentially over the steps, and the average is what is judged and kept:
+at the peak of the learning rate the running statistics lag behind the weights and a plain evaluation reads chance.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diorama.core.scene import rng
+from diorama.models._staged import Progress, Staged
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+History = list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How to train: one entry of `sizes` per epoch is the side to which the images are reduced in it.
+
+    Early epochs on small images cost a fraction and teach most of what there is to learn (Touvron et al. 2019 and others).
+    `shift` is the largest random shift in pixels of the full image, `flip` mirrors every second image; AdamW with a
+    one-cycle learning rate up to `rate` and weight decay `decay`; `average` is the decay of the averaged weights.
+    """
+
+    sizes: tuple[int, ...]
+    batch: int = 64
+    rate: float = 4e-3
+    decay: float = 0.05
+    average: float = 0.998
+    shift: int = 6
+    flip: bool = True
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class State:
+    """All that an interrupted training needs."""
+
+    net: nn.Module
+    mean: nn.Module
+    optimizer: torch.optim.Optimizer
+    history: History
+
+    @property
+    def epoch(self) -> int:
+        """The next epoch to train."""
+        return len(self.history)
+
+
+def fit(
+    net: nn.Module, loss: Loss, data: Staged, validation: Staged, how: Schedule, folder: Path, progress: Progress
+) -> State:
+    """Train until every epoch of the schedule is done; continues from the state in `folder` if there is one."""
+    state = resume(net, how, folder)
+    total = len(how.sizes) * steps_per_epoch(data, how)
+    while state.epoch < len(how.sizes):
+        start, epoch, losses = time.monotonic(), state.epoch, []
+        state.net.train()
+        for i, (images, targets) in enumerate(batches(data, how, epoch)):
+            step = epoch * steps_per_epoch(data, how) + i
+            losses.append(_step(state, loss, images, targets, one_cycle(step, total, how)))
+            seconds = time.monotonic() - start
+            progress(
+                step + 1, total, f"epoch {epoch + 1}: loss {losses[-1]:.3f}, {(i + 1) * how.batch / seconds:.0f}/s"
+            )
+        state.history.append(
+            {
+                "size": how.sizes[epoch],
+                "loss": float(np.mean(losses)),
+                "accuracy": accuracy(state.mean, validation),
+                "seconds": round(time.monotonic() - start, 1),
+            }
+        )
+        save(state, folder)
+    return state
+
+
+def _step(state: State, loss: Loss, images: Tensor, targets: Tensor, rate: float) -> float:
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+    state.optimizer.zero_grad()
+    value = loss(state.net(images), targets)
+    value.backward()
+    state.optimizer.step()
+    average_into(state.mean, state.net, state.optimizer.param_groups[0]["average"])
+    return float(value.detach())
+
+
+def one_cycle(step: int, total: int, how: Schedule) -> float:
+    """The learning rate of a step: up in a line over the first quarter, down to zero along a cosine.
+
+    >>> how = Schedule(sizes=(8,), rate=1.0)
+    >>> [round(one_cycle(i, 8, how), 3) for i in (0, 1, 2, 4, 7)]
+    [0.5, 1.0, 0.933, 0.5, 0.0]
+    """
+    warm = max(1, total // 4)
+    if step < warm:
+        return how.rate * (step + 1) / warm
+    return how.rate * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))
+
+
+def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
+    """mean ← decay·mean + (1 − decay)·net, for weights and batch-norm statistics alike."""
+    with torch.no_grad():
+        for old, new in zip(mean.state_dict().values(), net.state_dict().values(), strict=True):
+            if old.is_floating_point():
+                old.lerp_(new, 1 - decay)
+            else:
+                old.copy_(new)
+
+
+def steps_per_epoch(data: Staged, how: Schedule) -> int:
+    """Whole batches only: the rest of a shuffled epoch is left out."""
+    return max(1, len(data) // how.batch)
+
+
+def batches(data: Staged, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """The batches of an epoch, shuffled, shifted and mirrored as (seed, epoch) say."""
+    generator = rng(how.seed, "epoch", epoch)
+    order = generator.permutation(len(data))
+    for i in range(steps_per_epoch(data, how)):
+        index = np.sort(order[i * how.batch : (i + 1) * how.batch])
+        moved = shifted(data.images[index], generator.integers(0, 2 * how.shift + 1, (len(index), 2)), how.shift)
+        if how.flip:
+            mirror = generator.random(len(index)) < 0.5
+            moved[mirror] = moved[mirror, :, ::-1]
+        yield reduced(to_tensor(moved), how.sizes[epoch]), torch.from_numpy(data.targets[index])
+
+
+def shifted(images: np.ndarray, offsets: np.ndarray, shift: int) -> np.ndarray:
+    """Images moved by `shift` − offset pixels down and right; edges repeat.
+
+    >>> shifted(np.arange(3).reshape(1, 1, 3, 1), np.array([[1, 0]]), 1)[0, 0, :, 0].tolist()
+    [0, 0, 1]
+    """
+    _, h, w, _ = images.shape
+    padded = np.pad(images, ((0, 0), (shift, shift), (shift, shift), (0, 0)), mode="edge")
+    return np.stack([p[y : y + h, x : x + w] for p, (y, x) in zip(padded, offsets, strict=True)])
+
+
+def to_tensor(images: np.ndarray) -> Tensor:
+    """uint8 (n, h, w, 3) → float32 (n, 3, h, w) in [0, 1], channels last in memory: 1.2 to 1.5 times faster on CPUs."""
+    return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 255
+
+
+def reduced(images: Tensor, size: int) -> Tensor:
+    """Images of a smaller side, by area."""
+    if images.shape[-1] == size:
+        return images
+    return nn.functional.interpolate(images, (size, size), mode="area").contiguous(memory_format=torch.channels_last)
+
+
+def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
+    """The share of birds whose own class has the largest logit."""
+    net.eval()
+    right = 0
+    with torch.inference_mode():
+        for i in range(0, len(data), batch):
+            predicted = net(to_tensor(data.images[i : i + batch])).argmax(1).numpy()
+            right += int((predicted == data.labels[i : i + batch]).sum())
+    return right / len(data)
+
+
+def fresh(net: nn.Module, how: Schedule) -> State:
+    """The state before the first step."""
+    for weight in net.parameters():
+        weight.data = _channels_last(weight.data)
+    plain = [p for p in net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
+    heavy = [p for p in net.parameters() if p.ndim >= 2]
+    groups: list[dict[str, Any]] = [
+        {"params": heavy, "weight_decay": how.decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    for group in groups:
+        group["average"] = how.average
+    mean = copy.deepcopy(net).requires_grad_(False)
+    return State(net, mean, torch.optim.AdamW(groups, lr=how.rate), [])
+
+
+def save(state: State, folder: Path) -> None:
+    """Write the state: the new file replaces the old one when it is complete."""
+    from safetensors.torch import save_file
+
+    tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
+    tensors |= {f"mean.{k}": v for k, v in state.mean.state_dict().items()}
+    for i, slot in state.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{i}.{k}": v for k, v in slot.items()}
+    part = folder / "state.part"
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({k: v.contiguous() for k, v in tensors.items()}, part, {"history": json.dumps(state.history)})
+    part.replace(folder / "state.safetensors")
+
+
+def resume(net: nn.Module, how: Schedule, folder: Path) -> State:
+    """The state in `folder`, or the fresh one."""
+    from safetensors import safe_open
+
+    state = fresh(net, how)
+    path = folder / "state.safetensors"
+    if not path.exists():
+        return state
+    with safe_open(path, "pt") as file:
+        state.history += json.loads(file.metadata()["history"])
+        tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - not a dict
+    state.net.load_state_dict(_under(tensors, "net."))
+    state.mean.load_state_dict(_under(tensors, "mean."))
+    slots: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in _under(tensors, "optimizer.").items():
+        i, _, key = name.partition(".")
+        slots.setdefault(int(i), {})[key] = _channels_last(tensor)
+    state.optimizer.load_state_dict({"state": slots, "param_groups": state.optimizer.state_dict()["param_groups"]})
+    return state
+
+
+def _channels_last(tensor: Tensor) -> Tensor:
+    """The faster memory layout; moments lie as their weights do, so that a resumed step rounds as any other."""
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.ndim == 4 else tensor
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

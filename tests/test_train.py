@@ -1,0 +1,180 @@
+"""Training: the loss against its paper, and that an interrupted training ends where an uninterrupted one does."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs torch")
+pytest.importorskip("numba", reason="birds are rendered with numba")
+
+from diorama.core.errors import InputError  # noqa: E402
+from diorama.core.scene import rng  # noqa: E402
+from diorama.models._leak import chance_interval  # noqa: E402
+from diorama.models._losses import multi_target_loss  # noqa: E402
+from diorama.models._recipes import RECIPES, train, train_recipe  # noqa: E402
+from diorama.models._staged import BLOCK, Order, staged, targets_of  # noqa: E402
+from diorama.models._train import batches, reduced, shifted  # noqa: E402
+from diorama.worlds._bird_classes import PARTS  # noqa: E402
+from diorama.worlds.birds import Birds  # noqa: E402
+
+
+def silent(done, total, message):
+    pass
+
+
+def tiny(**schedule):
+    recipe = RECIPES["birds_cnn"]
+    changed = {"sizes": (16, 32, 32), "batch": 16, **schedule}
+    return replace(recipe, size=32, birds=64, validation=16, test=24, schedule=replace(recipe.schedule, **changed))
+
+
+def slow_loss(logits, birds, classes):
+    """The paper in words: for every image, the mean over its compatible classes of −log p; then the mean over images."""
+    per_image = []
+    for scores, bird in zip(logits.tolist(), birds, strict=True):
+        total = sum(math.exp(score) for score in scores)
+        candidates = [
+            i for i, known in enumerate(classes) if all(bird[p] is None or bird[p] == known[p] for p in PARTS)
+        ]
+        per_image.append(sum(-math.log(math.exp(scores[i]) / total) for i in candidates) / len(candidates))
+    return sum(per_image) / len(per_image)
+
+
+def aliased_loss(logits, birds, classes):
+    """The defect of the first released script: one candidate list for the whole batch, divided by the batch size."""
+    candidates, total = list(range(len(classes))), torch.zeros(())
+    for scores, bird in zip(logits, birds, strict=True):
+        for part in PARTS:
+            if bird[part] is not None:
+                candidates = [i for i in candidates if classes[i][part] == bird[part]]
+        for i in candidates:
+            total = total - scores.log_softmax(0)[i]
+    return float(total / len(birds))
+
+
+@pytest.fixture(scope="module")
+def birds():
+    world = Birds(split="train")
+    return world, [world.sample(rng(3, "loss", i)) for i in range(24)]
+
+
+def test_the_loss_is_the_papers(birds):
+    world, scenes = birds
+    logits = torch.randn(24, 50, generator=torch.Generator().manual_seed(0))
+    targets = torch.from_numpy(np.stack([targets_of(world, scene) for scene in scenes]))
+    parts = [scene.params["parts"] for scene in scenes]
+    assert targets.sum(1).max() > 1, "some birds lack parts"
+    ours = float(multi_target_loss(logits, targets))
+    assert ours == pytest.approx(slow_loss(logits, parts, world.classes), abs=1e-5)
+    assert ours != pytest.approx(aliased_loss(logits, parts, world.classes), abs=0.1)
+
+
+def test_one_birds_targets_do_not_depend_on_its_neighbours(birds):
+    """With the aliased list, the loss of a bird changed with the birds before it in the batch."""
+    world, scenes = birds
+    logits = torch.randn(24, 50, generator=torch.Generator().manual_seed(1))
+    targets = torch.from_numpy(np.stack([targets_of(world, scene) for scene in scenes]))
+    alone = [float(multi_target_loss(logits[i : i + 1], targets[i : i + 1])) for i in range(24)]
+    assert float(multi_target_loss(logits, targets)) == pytest.approx(np.mean(alone), abs=1e-5)
+    assert float(multi_target_loss(logits.flip(0), targets.flip(0))) == pytest.approx(np.mean(alone), abs=1e-5)
+
+
+def test_the_loss_is_lowest_where_the_compatible_classes_share_the_mass():
+    targets = torch.zeros(1, 50, dtype=torch.bool)
+    targets[0, [2, 5, 11]] = True
+    ideal = torch.where(targets, 0.0, -50.0)
+    assert float(multi_target_loss(ideal, targets)) == pytest.approx(math.log(3), abs=1e-5)
+    assert float(multi_target_loss(ideal + 3 * torch.eye(50)[2], targets)) > math.log(3)
+
+
+def test_half_of_the_training_birds_lack_parts_and_their_own_class_is_always_a_target(tmp_path):
+    data = staged(Order(Birds(16, split="train"), 0, "train", 60), tmp_path, silent)
+    assert data.targets[np.arange(60), data.labels].all()
+    assert 0.15 < (data.targets.sum(1) > 1).mean() < 0.5
+
+
+def test_an_interrupted_rendering_is_continued(tmp_path):
+    order = Order(Birds(16), 0, "train", BLOCK + 20)
+    whole = staged(order, tmp_path / "whole", silent)
+
+    def stop(done, total, message):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        staged(order, tmp_path / "cut", stop, processes=1)
+    assert np.load(tmp_path / "cut" / "done.npy").tolist() == [True, False]
+    again = staged(order, tmp_path / "cut", silent, processes=1)
+    assert np.array_equal(whole.images, again.images) and np.array_equal(whole.targets, again.targets)
+    with pytest.raises(InputError, match="another recipe"):
+        staged(replace(order, seed=1), tmp_path / "cut", silent)
+
+
+def test_bird_i_does_not_depend_on_how_many_are_asked(tmp_path):
+    few = staged(Order(Birds(16), 0, "train", 5), tmp_path / "few", silent)
+    more = staged(Order(Birds(16), 0, "train", 9), tmp_path / "more", silent)
+    assert np.array_equal(few.images, more.images[:5])
+
+
+def test_bare_birds_have_no_part(tmp_path):
+    order = Order(Birds(16), 0, "bare", 3, bare=True)
+    assert all(set(order.scene(i).params["parts"].values()) == {None} for i in range(3))
+    assert staged(order, tmp_path, silent).targets.all()
+
+
+def test_a_resumed_training_ends_with_the_same_weights(tmp_path):
+    recipe, seen = tiny(), []
+    path = train_recipe(recipe, tmp_path / "whole", lambda *event: seen.append(event))
+
+    def stop(done, total, message):
+        if done == 7 and message.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_recipe(recipe, tmp_path / "cut", stop)
+    resumed = train_recipe(recipe, tmp_path / "cut", silent)
+    assert resumed.read_bytes() == path.read_bytes()
+    states = [torch_state(folder) for folder in (tmp_path / "whole", tmp_path / "cut")]
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(states[0][k], states[1][k]) for k in states[0])
+    trained = [event for event in seen if event[2].startswith("epoch")]
+    assert trained[-1][0] == trained[-1][1] == 12
+    card = json.loads(path.with_suffix(".json").read_text())
+    assert card["accuracy"]["birds"] == 24 and len(card["history"]) == 3
+
+
+def torch_state(folder):
+    from safetensors.torch import load_file
+
+    return load_file(folder / "state.safetensors")
+
+
+def test_the_order_of_the_data_is_a_function_of_seed_and_epoch(tmp_path):
+    recipe = tiny()
+    data = staged(recipe.orders()["train"], tmp_path, silent)
+
+    def first(epoch, seed=0):
+        return next(batches(data, replace(recipe.schedule, seed=seed), epoch))[0]
+
+    assert torch.equal(first(1), first(1))
+    assert not torch.equal(first(1), first(2)) and not torch.equal(first(1), first(1, seed=1))
+
+
+def test_shifts_and_reductions():
+    images = rng(0, "shift").integers(0, 255, (2, 8, 8, 3), dtype=np.uint8)
+    assert np.array_equal(shifted(images, np.full((2, 2), 3), 3), images)
+    moved = shifted(images, np.array([[3, 1], [3, 3]]), 3)
+    assert np.array_equal(moved[0, :, 2:], images[0, :, :-2]) and np.array_equal(moved[1], images[1])
+    assert reduced(torch.ones(1, 3, 8, 8), 4).shape == (1, 3, 4, 4)
+
+
+def test_unknown_recipes_get_a_hint(tmp_path):
+    with pytest.raises(InputError, match="did you mean 'birds_cnn'"):
+        train("birds_cn", tmp_path, silent)
+
+
+def test_chance_is_inside_its_interval():
+    low, high = chance_interval(5000, 50)
+    assert low < 0.02 < high
