@@ -240,7 +240,7 @@ def train(recipe: str, out: Path | None) -> None:
     from diorama.models._recipes import train as train_recipe
 
     with _bar(f"training {recipe}") as progress:
-        print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress))
+        print(train_recipe(recipe, out or Path(f"train-{recipe}"), lambda done, total, what: progress(done, total)))
 
 
 @cli.command()
@@ -313,24 +313,11 @@ def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    left = rich.TextColumn("left"), rich.TimeRemainingColumn()
+    columns = rich.TextColumn(what), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(), *left
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)

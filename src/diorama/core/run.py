@@ -191,7 +191,7 @@ def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
     seconds = round(time.perf_counter() - start, 4)
     if outcome.error is None:
         scores: dict[str, Score] = outcome.value
-        note = "; ".join(outcome.notes)
+        note = "; ".join([*_standing_notes(cell), *outcome.notes])
         return [
             Row(cell.key, case.key, m, scores[m].value, "ok", note, scores[m].at, seconds)
             for m in cell.protocol.object.metrics
@@ -199,6 +199,12 @@ def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
     status, reason = _failure(run, cell, case, outcome)
     metrics = cell.protocol.object.metrics
     return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in metrics]
+
+
+def _standing_notes(cell: Cell) -> list[str]:
+    """What components want said beside every value: the `note` of a world, model or method."""
+    parts = (cell.world, cell.model, cell.method)
+    return [note for part in parts if part and (note := getattr(part.object, "note", ""))]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:

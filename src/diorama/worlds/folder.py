@@ -7,7 +7,6 @@ A removed part is not gone: what stands in its place is guessed. The operator is
 """
 
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,6 @@ import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
-from diorama.core.guard import Note
 from diorama.core.images import read_png
 from diorama.core.scene import Scene
 
@@ -68,6 +66,11 @@ class Folder:
     def part_ids(self) -> dict[str, tuple[int, ...]]:
         """The id of each part in the part map."""
         return {name: (i,) for i, name in enumerate(self.part_names, 1)}
+
+    @property
+    def note(self) -> str:
+        """What every score on this world should be read with."""
+        return f"parts are removed by {self.removal}"
 
     @property
     def factors(self) -> dict[str, str]:
@@ -126,7 +129,6 @@ class Folder:
         for part, (i,) in self.part_ids.items():
             parts[self._mask(name, part, image.shape[:2])] = i
         if without:
-            warnings.warn(f"parts are removed by {self.removal}", Note, stacklevel=2)
             gone = np.isin(parts, [self.part_ids[part][0] for part in without])
             image = _REMOVE[self.removal](image, gone)
             parts = np.where(gone, 0, parts).astype(np.uint8)
