@@ -226,8 +226,13 @@ def _announce(made: Any) -> None:
     for cell in made.cells:
         if missing[cell.key]:
             _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
-    for pair in made.expansion.skipped:
-        _tell(f"  skipped {pair['method']} × {pair['protocol']} × {pair['world']}: {pair['reason']}")
+    skipped = [
+        f"{pair['method']} × {pair['protocol']} × {pair['world']}: {pair['reason']}" for pair in made.expansion.skipped
+    ]
+    for line in skipped[:6]:
+        _tell(f"  skipped {line}")
+    if len(skipped) > 6:
+        _tell(f"  … and {len(skipped) - 6} more pairs; the report lists them with their reasons")
 
 
 @cli.command()
@@ -298,12 +303,14 @@ def check(components: tuple[str, ...]) -> int:
 @cli.command()
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
 def demo(out: Path) -> int:
-    """The whole thing, small: staged scenes, all methods, controls, report."""
+    """The whole thing, small: explanations of a bird classifier and decompositions of paintings, with controls."""
     from diorama.core.plan import Plan
     from diorama.core.run import create
 
-    methods = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
-    plan = Plan(["mondrian"], methods, ["lmse"], cases=24, controls=True)
+    explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
+    decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
+    protocols = ["single_deletion", "accuracy", "lmse"]
+    plan = Plan(["birds", "mondrian"], explainers + decomposers, protocols, ["birds_cnn"], cases=24, controls=True)
     return _run(create(out, plan), 1, [], False)
 
 

@@ -95,8 +95,10 @@ def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
         )
 
 
-def contact_sheet(images: list[np.ndarray], side: int = 160, gap: int = 4) -> np.ndarray:
-    """Pictures (h, w, 3) in [0, 1] on a grid of cells of `side` pixels, white between them, as uint8."""
+def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> np.ndarray:
+    """Pictures (h, w, 3) in [0, 1] on a grid as uint8; none larger than `limit`, small ones enlarged."""
+    largest = max(max(image.shape[:2]) for image in images)
+    side = limit if largest > limit else largest * (limit // largest)
     columns = int(np.ceil(np.sqrt(len(images))))
     rows = -(-len(images) // columns)
     sheet = np.full((rows * (side + gap) + gap, columns * (side + gap) + gap, 3), 255, np.uint8)

@@ -29,7 +29,7 @@ class Memo:
     frames: dict[tuple[str, str], Frame] = field(default_factory=dict)
     logits: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
     answers: dict[tuple[str, ...], list[Answer]] = field(default_factory=dict)
-    prepared: set[str] = field(default_factory=set)
+    prepared: dict[str, float] = field(default_factory=dict)  # by cell key: what preparing took, in seconds per case
 
 
 @dataclass(frozen=True, slots=True)

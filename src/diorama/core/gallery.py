@@ -1,6 +1,7 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,32 @@ WORST, SIDE = 6, 144
 
 def illustrate(run: Run, worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
-    wanted: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
+    alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
     for cell in run.cells:
         if cell.control == "dose" or not hasattr(cell.protocol.object, "pictures"):
             continue
-        for index, point in _worst(run, cell, worst):
-            if not _path(run, cell, index, point).with_suffix(".json").exists():
-                wanted.setdefault((cell.world.digest, index), []).append((cell, point))
-    for (_, index), cells in sorted(wanted.items()):  # case by case, so that frames and factorisations are shared
+        found = [
+            (i, p) for i, p in _worst(run, cell, worst) if not _path(run, cell, i, p).with_suffix(".json").exists()
+        ]
+        if cell.model:
+            _draw_together(run, cell, found)
+        else:
+            for index, point in found:
+                alone.setdefault((cell.world.digest, index), []).append((cell, point))
+    for (_, index), cells in sorted(alone.items()):  # case by case, so that frames and factorisations are shared
         memo = Memo()
         for cell, point in cells:
-            attempt(lambda c=cell, p=point: _draw(run, c, index, p, memo))  # type: ignore[misc]  # noqa: B023
+            attempt(partial(_draw, run, cell, index, point, memo))
+
+
+def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]]) -> None:
+    """The pictures of a cell with a model, whose passes are made together."""
+    memo, protocol = Memo(), cell.protocol.object
+    cases = [cell.cases[index] for index, _ in found]
+    if cases and hasattr(protocol, "prepare") and not cell.fitted:
+        attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
+    for index, point in found:
+        attempt(partial(_draw, run, cell, index, point, memo))
 
 
 def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:

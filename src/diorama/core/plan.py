@@ -156,6 +156,7 @@ class Cell:
             "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
             "key": self.key,
             "control": self.control,
+            "track": protocol.track,
             "metrics": list(protocol.metrics),
             "direction": protocol.direction,
             "range": list(protocol.range),

@@ -165,9 +165,9 @@ def _prepare(run: Run, cell: Cell, unit: Unit, memo: Memo) -> None:
     prepare = getattr(cell.protocol.object, "prepare", None)
     if prepare is None or cell.key in memo.prepared or cell.fitted:
         return
-    memo.prepared.add(cell.key)
-    cases = [cell.cases[i] for i in unit.indices if i < cell.count]
+    start, cases = time.perf_counter(), [cell.cases[i] for i in unit.indices if i < cell.count]
     attempt(lambda: prepare(Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cases[0], memo), cases))
+    memo.prepared[cell.key] = (time.perf_counter() - start) / len(cases)
 
 
 def _missing(unit: Unit, todo: dict[str, set[str]]) -> Iterator[tuple[Cell, int]]:
@@ -188,7 +188,7 @@ def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
     """The rows of one case: its scores at every point of the method's grid, or why there are none."""
     start, case = time.perf_counter(), cell.cases[index]
     outcome = attempt(lambda: _scores(cell, case, asked_for(run, cell, index), memo))
-    seconds = round(time.perf_counter() - start, 4)
+    seconds = round(time.perf_counter() - start + memo.prepared.get(cell.key, 0.0), 4)
     if outcome.error is None:
         scores: dict[str, Score] = outcome.value
         note = "; ".join([*_standing_notes(cell), *outcome.notes])

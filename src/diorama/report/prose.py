@@ -20,6 +20,8 @@ def summary(section: Section) -> str:
 def _what(section: Section) -> str:
     where = f"{label(section.world)} with {label(section.model)}" if section.model else label(section.world)
     who = count(len(section.methods), "method") if section.methods else "the controls alone"
+    if section.some.manifest.get("track", "some") == "":
+        who = "the model itself"
     verb = "was" if len(section.methods) == 1 else "were"
     cases = max((line.cell.cases for line in section.lines), default=section.some.cases)
     better = f"{section.direction} is better"
@@ -34,7 +36,8 @@ def _best(section: Section) -> str:
     best = ranked[0]
     lo, hi = best.primary["lo"], best.primary["hi"]
     sure = f" (95 % interval {section.show(lo)} to {section.show(hi)})" if lo is not None else ""
-    said = f"Best is {best.name} with a mean {section.metric} of {section.show(best.mean)}{sure}"
+    who = f"Best is {best.name} with a mean" if best.name else "The mean"
+    said = f"{who} {section.metric} {'of' if best.name else 'is'} {section.show(best.mean)}{sure}"
     return f"{said}{_lead(section)}." if len(ranked) > 1 else f"{said}."
 
 
@@ -53,6 +56,8 @@ def _lead(section: Section) -> str:
 
 def _audit(section: Section) -> str:
     found = verdicts(section)
+    if not found:
+        return ""
     failed = [v for v in found if v.holds == "fails"]
     if failed:
         return f"Of {count(len(found), 'control')}, {len(failed)} failed: " + " ".join(v.text for v in failed)
