@@ -66,7 +66,8 @@ class Panel:
 
 @runtime_checkable
 class ScoringProtocol(Protocol):
-    """Judges answers against truth. Optional: `doses` with `dosed`, `objective`, `pictures`, `published`, `prepare`."""
+    """Judges answers against truth. Optional: `doses` with `dosed`, `prepare`, `pictures`, `settings`,
+    `objective`, `published`, `fold`."""
 
     cite: tuple[str, ...]
     version: int

@@ -151,6 +151,7 @@ class Cell:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
         published = getattr(protocol, "published", {})
+        settings = getattr(protocol, "settings", None)
         return {
             **self.labels,
             "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
@@ -165,6 +166,7 @@ class Cell:
             "published": published.get((self.world.name, self.method.name))
             if self.method and not self.control
             else None,
+            "settings": settings(self.world.object) if settings else {},
             "at": self.at,
             "points": list(self.asked.points),
             "dose_name": getattr(protocol, "dose_name", ""),

@@ -21,9 +21,9 @@ from diorama.metrics.lmse import lmse
 class Lmse:
     """½·LMSE(shading) + ½·LMSE(reflectance), both gray (channel means), windows of 20 pixels every 10, masked.
 
-    encoding: linear · scale: one per window · mask: the world's · mean: arithmetic over cases · tuning: for each case
-    the grid point with the smallest sum over the other cases. Also scored: `reconstruction`, min over k of
-    ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of the world's own truth.
+    A parameter is chosen for each case as the grid point with the smallest sum over the other cases. Also scored:
+    `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of the world's
+    own truth.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
@@ -51,6 +51,17 @@ class Lmse:
     }
 
     preset: Literal["grosse"] = "grosse"
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        return {
+            "encoding": "linear, gray",
+            "scale": "one per window",
+            "window": "20 pixels every 10",
+            "mask": "the world's" if "mask" in world.truth else "none",
+            "mean": "arithmetic over cases",
+            "tuning": "leave one out",
+        }
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One scene of the world."""

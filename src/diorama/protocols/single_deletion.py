@@ -38,6 +38,12 @@ class SingleDeletion:
 
     dilation: int = 5
 
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        size = getattr(world, "size", None)
+        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
+        return {"target": "true class", "part masks dilated by": f"{here}{self.dilation} pixels at 256"}
+
     def case(self, world: World, seed: int, index: int) -> Case:
         """One scene of the world."""
         name, scene = scene_at(world, seed, index)

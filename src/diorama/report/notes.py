@@ -58,9 +58,11 @@ def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
 
 
 def world_notes(section: Section) -> list[str]:
-    """What the metrics of the world's own truth say, once per section: they are the same in every cell."""
+    """How the protocol measured, and what the metrics of the world's own truth say: the same in every cell."""
     names = [m for m in section.some.manifest["metrics"] if m.startswith(OF_THE_WORLD)]
-    return [text for m in names if (text := _world_note(section, m))]
+    settings = section.some.manifest.get("settings", {})
+    how = " · ".join(f"{name}: {value}" for name, value in settings.items())
+    return [*([f"Measured with {how}."] if how else []), *(text for m in names if (text := _world_note(section, m)))]
 
 
 def _world_note(section: Section, metric: str) -> str:
