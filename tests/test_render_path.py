@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -364,6 +365,28 @@ def test_a_mesh_is_uploaded_once_by_content():
     copy = mesh.Mesh(LIBRARY["ball"].vertices, LIBRARY["ball"].normals, LIBRARY["ball"].uv, LIBRARY["ball"].faces)
     library = tracing.library()
     assert library.mesh_scene(copy) == library.mesh_scene(LIBRARY["ball"])
+
+
+@pytest.mark.parametrize(("package", "call"), [("numba", "toon_image"), ("numba", "render"), ("embreex", "render")])
+def test_a_missing_package_is_named_with_its_cure(package, call):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; sys.path.insert(0, sys.argv[1]);"
+        "from diorama.render import Camera, Instance, Stage, mesh, render, toon_image;"
+        "stage = Stage({'ball': mesh.sphere()}, [Instance('ball')], Camera((0, -5, 0)));"
+        f"{call}(stage, 8, 8)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, os.path.dirname(__file__)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].endswith("pip install 'diorama[render]'")
+
+
+def test_scenes_built_in_several_threads_at_once():
+    alone = render(busy_stage(), 16, 16, 8)["image"]
+    with ThreadPoolExecutor(4) as pool:
+        for picture in pool.map(lambda _: render(busy_stage(), 16, 16, 8), range(12)):
+            np.testing.assert_array_equal(picture["image"], alone)
 
 
 def resident_megabytes() -> float:
