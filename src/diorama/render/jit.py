@@ -28,7 +28,7 @@ except ImportError as error:
 kernel: Callable[..., Any] = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
 # arrays travel between kernels as nine words each, so that small functions cost more to call than to run
 inlined: Callable[..., Any] = partial(kernel, forceinline=True)
-carray = numba.carray
+carray: Callable[..., Any] = numba.carray  # type: ignore[attr-defined]
 
 
 @intrinsic
