@@ -130,15 +130,20 @@ def peer(first: int, size: int, samples: int) -> Callable[[], object]:
 
 
 def peer_image(stage: Stage, size: int) -> dict[str, np.ndarray]:
-    """The same layers with embreex's Python interface: one merged mesh, one ray per pixel, shaded in numpy."""
+    """The same layers, without the outline, by embreex's Python interface: one mesh, one ray per pixel, numpy."""
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
 
-    moved = [mesh.transform(stage.library[i.mesh], i.transform) for i in stage.instances]
-    whole = mesh.merge(moved)
-    owner = np.repeat(np.arange(len(moved)), [len(m.faces) for m in moved])
+    # plain float32 arrays: going through Mesh, which copies and checks, would slow the peer down
+    solids = [stage.library[i.mesh] for i in stage.instances]
+    matrices = [np.asarray(i.transform, np.float32) for i in stage.instances]
+    vertices = np.concatenate([s.vertices @ m[:3, :3].T + m[:3, 3] for s, m in zip(solids, matrices, strict=True)])
+    starts = np.cumsum([0, *(len(s.vertices) for s in solids[:-1])])
+    faces = np.concatenate([s.faces + np.int32(start) for s, start in zip(solids, starts, strict=True)])
+    normals = np.concatenate([s.normals for s in solids])
+    owner = np.repeat(np.arange(len(solids)), [len(s.faces) for s in solids])
     scene = EmbreeScene()
-    TriangleMesh(scene, whole.vertices, whole.faces)
+    TriangleMesh(scene, vertices, faces)
     right, up, forward = stage.camera.basis()
     y, x = (np.mgrid[:size, :size].reshape(2, -1) + 0.5) / size * 2 - 1
     tangent = math.tan(math.radians(stage.camera.fov_degrees) / 2)
@@ -147,11 +152,11 @@ def peer_image(stage: Stage, size: int) -> dict[str, np.ndarray]:
     hits = scene.run(np.tile(eye, (size * size, 1)), rays.astype(np.float32), output=True)
     face = hits["primID"]
     found = face >= 0
-    corners = whole.faces[face[found]]
+    corners = faces[face[found]]
     u, v = hits["u"][found, None], hits["v"][found, None]
-    normal = (
-        (1 - u - v) * whole.normals[corners[:, 0]] + u * whole.normals[corners[:, 1]] + v * whole.normals[corners[:, 2]]
-    )
+    smooth = (1 - u - v) * normals[corners[:, 0]] + u * normals[corners[:, 1]] + v * normals[corners[:, 2]]
+    turns = np.linalg.inv(np.array(matrices)[:, :3, :3])[owner[face[found]]]
+    normal = np.einsum("nji,nj->ni", turns, smooth)
     position = eye + hits["tfar"][found, None] * rays[found]
     (lamp,) = (light for light in stage.lights if isinstance(light, PointLight))
     towards = np.array(lamp.position) - position

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from diorama.render.jit import kernel, pointer_to_float32, pointer_to_int32
+from diorama.render.jit import carray, inlined, kernel, pointer_to_float32, pointer_to_int32
 
 _ONE = np.float32(1)
 _SLACK = np.float32(1 / 512)  # pixels: the bounding box must not be tighter than the exact edges
@@ -49,9 +48,9 @@ def _paint_one(k, cast, lens, thickness, clip, look, offsets, scratch, target):
     points, hull, turned, face_of = scratch
     depth, _, owners = target
     n, m = cast.meshes[k, 3], cast.meshes[k, 4]
-    vertices = numba.carray(pointer_to_float32(cast.meshes[k, 0]), (n, 3))
-    normals = numba.carray(pointer_to_float32(cast.meshes[k, 1]), (n, 3))
-    faces = numba.carray(pointer_to_int32(cast.meshes[k, 2]), (m, 3))
+    vertices = carray(pointer_to_float32(cast.meshes[k, 0]), (n, 3))
+    normals = carray(pointer_to_float32(cast.meshes[k, 1]), (n, 3))
+    faces = carray(pointer_to_int32(cast.meshes[k, 2]), (m, 3))
     matrix, shine = cast.normal_matrices[k], cast.shines[k]
     project(vertices, normals, cast.matrices[k], cast.clip_metrics[k], thickness, points, hull)
     window = cover(points, hull, faces, cast.fronts[k], offsets, clip, k, depth, owners, face_of)
@@ -127,7 +126,7 @@ def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_
     return window
 
 
-@kernel(inline="always")
+@inlined
 def _bounds(p, a, b, c, near, width, height):
     """Left, right, upper, lower end and nearest depth of the triangle; left > right if it is out of sight."""
     ahead = (p[a, 2] >= near) + (p[b, 2] >= near) + (p[c, 2] >= near)
@@ -144,7 +143,7 @@ def _bounds(p, a, b, c, near, width, height):
     return left, right, upper, lower, nearest
 
 
-@kernel
+@inlined
 def _may_show(box, offsets, planes, depth):
     """Whether a sample lies in the bounding box and behind its nearest depth; false for most of a fine mesh."""
     left, right, upper, lower, nearest = box
@@ -163,13 +162,13 @@ def _may_show(box, offsets, planes, depth):
     return False
 
 
-@kernel
+@inlined
 def _det(p, a, b, c):
     x, y, z = _edge(p, b, c)
     return p[a, 0] * x + p[a, 1] * y + p[a, 2] * z
 
 
-@kernel
+@inlined
 def _edge(p, a, b):
     """The edge function p_a × p_b; swapping a and b negates it exactly, so that neighbours leave no gap."""
     ax, ay, az = np.float64(p[a, 0]), np.float64(p[a, 1]), np.float64(p[a, 2])
@@ -177,7 +176,7 @@ def _edge(p, a, b):
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@kernel
+@inlined
 def _fill(p, a, b, c, box, offsets, planes, clip, owner, face, depth, owners, face_of, window):
     near, far = clip
     left, right, upper, lower, _ = box
@@ -237,7 +236,7 @@ def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):
                     colour[y, x, s, k] = _byte(shine[0, k] + shine[1, k] * strength, begins, codes)
 
 
-@kernel
+@inlined
 def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, light):
     width, height, focal_x, focal_y = lens
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -261,7 +260,7 @@ def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, l
     return steps[step] * min(max(1 - distance / cutoff, 0.0), 1.0)
 
 
-@kernel
+@inlined
 def _byte(value, begins, codes):
     value = min(max(value, 0.0), 1.0)
     code = codes[int(value * 4096)]
