@@ -32,10 +32,11 @@ def main(name: str, measure: Callable[[], dict[str, float]], libraries: tuple[st
         width = max(map(len, figures))
         print("\n".join(f"{key:{width}}  {value:g}" for key, value in figures.items()))
     if options.save:
-        _save(name, figures, libraries)
+        save(name, figures, libraries)
 
 
-def _save(name: str, figures: dict[str, float], libraries: tuple[str, ...]) -> None:
+def save(name: str, figures: dict[str, float], libraries: tuple[str, ...]) -> None:
+    """Write the committed table of a benchmark."""
     used = ", ".join(f"{library} {version(library)}" for library in libraries)
     machine = f"{platform.machine()}, Python {platform.python_version()}, {used}"
     rows = "\n".join(f"| {key} | {value:g} |" for key, value in figures.items())

@@ -20,11 +20,16 @@ from collections.abc import Callable
 from functools import cache
 from itertools import cycle
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._print import save
 from diorama.render import Camera, Instance, Mesh, PointLight, RectLight, Stage, mesh, render, toon_image, toon_layers
 from diorama.render.mesh import rotation, scaling, translation
+from diorama.worlds.birds import Birds
 
 Triple = tuple[float, float, float]
 PROCESSES, SECONDS, STAGES = 2, 4.0, 12
@@ -98,6 +103,13 @@ def table_stage() -> Stage:
 def birds(first: int, size: int, samples: int) -> Callable[[], object]:
     stages = cycle([bird_stage(first + k) for k in range(STAGES)])
     return lambda: toon_image(next(stages), size, size, samples)
+
+
+def worlds(first: int, size: int, samples: int) -> Callable[[], object]:
+    """Frames of the `birds` world as a user gets them: own meshes, image, part map, depth, boxes."""
+    world = Birds(size, antialias=samples > 1)
+    scenes = cycle([world.sample(np.random.default_rng(first + k)) for k in range(100)])
+    return lambda: world.render([next(scenes)])
 
 
 def layer_sets(first: int, size: int, samples: int) -> Callable[[], object]:
@@ -174,7 +186,7 @@ def peer_image(stage: Stage, size: int) -> dict[str, np.ndarray]:
     return {"image": image.reshape(size, size, 3), "object": ids[0], "part": ids[1], "depth": hits["tfar"]}
 
 
-JOBS = {job.__name__: job for job in (birds, layer_sets, composites, tables, peer)}
+JOBS = {job.__name__: job for job in (birds, worlds, layer_sets, composites, tables, peer)}
 
 
 def _measure(job: str, first: int, size: int, samples: int, ready: object, rates: object) -> None:
@@ -229,6 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures alone")
     parser.add_argument("--frames", type=int, default=20000, help="frames of the memory test")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/render.md")
     options = parser.parse_args()
     stages = [bird_stage(k) for k in range(STAGES)]
     triangles = [sum(len(s.library[i.mesh].faces) for i in s.instances) for s in stages]
@@ -239,6 +252,7 @@ def main() -> None:
         print(f"{name} {value:.4g}", file=sys.stderr)
 
     plan = [("birds", size, samples) for size in (128, 256) for samples in (1, 5)]
+    plan += [("worlds", size, samples) for size in (128, 256) for samples in (1, 5)]
     plan += [("layer_sets", 128, 1), ("layer_sets", 128, 5), ("composites", 128, 1), ("composites", 128, 5)]
     plan += [("tables", 256, 32), ("peer", 128, 1), ("peer", 256, 1)]
     for job, size, samples in plan:
@@ -251,6 +265,8 @@ def main() -> None:
     if options.frames:
         note(f"memory_growth_mb_{options.frames}_frames", memory_growth(options.frames))
     print(json.dumps(figures, indent=None if options.json else 1))
+    if options.save:
+        save("render", figures, ("numpy", "numba", "embreex"))
 
 
 if __name__ == "__main__":

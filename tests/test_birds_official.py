@@ -24,7 +24,7 @@ def test_the_one_genuine_image_is_reproduced() -> None:
     """Train sample 25732 of seed 0 against its published image (measured: mean 0.67, 98.8 % of pixels within 24)."""
     genuine = read_image(FOLDER / "genuine_train_025732.png").astype(int)
     scene = Scene("birds", published_sample("train", 25732))
-    image = image_bytes(Birds(parts=str(FOLDER)).render([scene])[0])
+    image = image_bytes(Birds(size=256, parts=str(FOLDER)).render([scene])[0])
     error = np.abs(image - genuine)
     assert error.mean() <= 1.0
     assert (error.max(2) <= 24).mean() >= 0.98
