@@ -12,6 +12,7 @@ MIT data no score differs.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from math import gcd
 
 import numpy as np
@@ -78,3 +79,65 @@ def si_mse(truth: np.ndarray, estimate: np.ndarray) -> float:
     alpha = (c @ e) / ee if ee > 0 else 0.0
     difference = c - alpha * e
     return float(difference @ difference / cc) if cc > 0 else float("nan")
+
+
+def lmse_barron(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20) -> float:
+    """LMSE as in Barron & Malik's released `MIT_mse` (Barron & Malik 2015): the same formula, other windows.
+
+    Four tilings of k×k windows, zero-padded so that the remainder counts, shifted by 0 or k/2 − 1 (index 9 for k = 20:
+    a one-based half) in each direction; with α = 0 where the estimate is zero. Papers report geometric means of it.
+
+    >>> x = np.arange(1.0, 626.0).reshape(25, 25)
+    >>> lmse_barron(x, 2 * x, np.ones((25, 25), bool))
+    0.0
+    """
+    c, e = (np.where(mask, x, 0.0).astype(np.float64, copy=False) for x in (truth, estimate))
+    offsets = (0, max(k // 2 - 1, 0))
+    tilings = [(_padded(c[y:, x:], k), _padded(e[y:, x:], k)) for y in offsets for x in offsets]
+    sums = [_tile_errors(a, b, k) for a, b in tilings]
+    energy = sum(s[1] for s in sums)
+    return float(sum(s[0] for s in sums) / energy) if energy > 0 else float("nan")
+
+
+def _padded(x: np.ndarray, k: int) -> np.ndarray:
+    return np.pad(x, ((0, -x.shape[0] % k), (0, -x.shape[1] % k)))
+
+
+def _tile_errors(c: np.ndarray, e: np.ndarray, k: int) -> tuple[float, float]:
+    """The summed error and the energy of a tiling."""
+    windows = Windows(c.shape[0], c.shape[1], k, k)
+    cc, ce, ee = windows.sums(c, c), windows.sums(c, e), windows.sums(e, e)
+    alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
+    return float(np.maximum(cc - alpha * ce, 0).sum()), float(cc.sum())
+
+
+def lmse_fan(truth: np.ndarray, estimate: np.ndarray, k: int | None = None) -> float:
+    """LMSE as in the MPI protocol (Narihira et al. 2015; Fan et al. 2018): the mean over windows of their si-MSE.
+
+    Windows of 10 % of the longest side (or k), every half window, cut off at the right and bottom border; in each the
+    mean of (c − min(α·e, 1))². Nothing divides by the truth's energy and there is no mask, so that the value follows the
+    truth's scale and the share of background; a window without any estimate has α = 0 (the released code has NaN there).
+
+    >>> x = np.linspace(0.1, 1, 400).reshape(20, 20)
+    >>> round(lmse_fan(x, 5 * x), 12)
+    0.0
+    """
+    h, w = truth.shape
+    k = k or max(_half_up(0.1 * max(h, w)), 1)
+    step = max(_half_up(k / 2), 1)
+    corners = product(range(0, max(h - step, 1), step), range(0, max(w - step, 1), step))
+    return float(
+        np.mean([_clipped_si_mse(truth[y : y + k, x : x + k], estimate[y : y + k, x : x + k]) for y, x in corners])
+    )
+
+
+def _clipped_si_mse(truth: np.ndarray, estimate: np.ndarray) -> float:
+    c, e = truth.astype(np.float64).ravel(), estimate.astype(np.float64).ravel()
+    ee = e @ e
+    difference = c - np.minimum(e * ((c @ e) / ee if ee > 0 else 0.0), 1)
+    return float(difference @ difference / len(c))
+
+
+def _half_up(x: float) -> int:
+    """Round as MATLAB does: Python's round(2.5) is 2."""
+    return int(x + 0.5)

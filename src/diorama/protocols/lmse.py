@@ -2,47 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar, Literal
-
-import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
-from diorama.core.controls import DOSES
-from diorama.core.errors import Undefined
-from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual
+from diorama.core.contracts import Case, Score, World
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame, channel_mean, residual
 from diorama.core.scene import Scene
-from diorama.metrics.lmse import lmse
+from diorama.metrics.lmse import lmse, lmse_barron, lmse_fan
+from diorama.protocols._layers import LayersProtocol, gray_pairs, mask_of, true_gray
 
 
 @dataclass(frozen=True, slots=True)
-class Lmse:
-    """½·LMSE(shading) + ½·LMSE(reflectance), both gray (channel means), windows of 20 pixels every 10, masked.
+class Lmse(LayersProtocol):
+    """½·LMSE(shading) + ½·LMSE(reflectance), both gray (channel means), by one of three rules that share the name.
 
-    A parameter is chosen for each case as the grid point with the smallest sum over the other cases. Also scored:
-    `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of the world's
-    own truth.
+    `grosse` (2009): windows of k = 20 pixels every 10, masked, errors over energy. `barron` (2015): the same on zero-padded
+    tilings, the half offset at index 9; papers give geometric means, so `ln_lmse` is scored too. `fan` (2018; also
+    Narihira 2015 and MPI Sintel): windows of 10 % of the longest side, the mean of their squared errors, neither mask nor
+    energy. On one set of answers the three differ eightfold. A parameter is chosen for each case as the grid point with
+    the smallest sum over the other cases. Also scored: `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer,
+    and `truth_residual`, the same of the world's own truth.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
-    metrics: ClassVar[tuple[str, ...]] = (
-        "lmse",
-        "lmse_reflectance",
-        "lmse_shading",
-        "reconstruction",
-        "truth_residual",
-    )
-    doses: ClassVar[tuple[float, ...]] = DOSES
-    dose_name: ClassVar[str] = "share of the true shading leaked into the true reflectance"
+    name: ClassVar[str] = "lmse"
+    undefined: ClassVar[str] = "the image is smaller than one window, or the truth is zero in all of them"
     #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects); the 2009 paper prints no numbers.
-    published: ClassVar[dict[tuple[str, str], float]] = {
+    gehler2011: ClassVar[dict[tuple[str, str], float]] = {
         ("mit_intrinsic", "decompose/baseline"): 0.0726,
         ("mit_intrinsic", "decompose/retinex_gray"): 0.0407,
         ("mit_intrinsic", "decompose/retinex_color"): 0.0295,
@@ -50,97 +37,79 @@ class Lmse:
         ("mit_intrinsic", "decompose/weiss_retinex"): 0.0164,
     }
 
-    preset: Literal["grosse"] = "grosse"
+    preset: Literal["grosse", "grosse2009", "barron", "barron2015", "fan", "fan2018"] = "grosse"
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and (self.k < 2 or (self.k % 2 and self.rule != "fan")):
+            raise InputError(f"lmse: k={self.k} is not a window; give an even number of pixels, or leave it out")
+
+    @property
+    def rule(self) -> str:
+        """The preset without its year."""
+        return self.preset.rstrip("0123456789")
+
+    @property
+    def cite(self) -> tuple[str, ...]:
+        """The paper of the rule."""
+        return {"grosse": ("grosse2009",), "barron": ("barron2015",), "fan": ("fan2018", "narihira2015")}[self.rule]
+
+    @property
+    def published(self) -> dict[tuple[str, str], float]:
+        """Known means under exactly this protocol."""
+        return self.gehler2011 if self.rule == "grosse" and self.k in (None, 20) else {}
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The score first."""
+        logarithm = () if self.rule == "grosse" else ("ln_lmse",)
+        return ("lmse", "lmse_reflectance", "lmse_shading", *logarithm, "reconstruction", "truth_residual")
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
+        k = self.k or 20
+        window = {
+            "grosse": f"{k} pixels every {k // 2}, energy-normalised",
+            "barron": f"{k} pixels, four zero-padded tilings offset by {k // 2 - 1}, energy-normalised",
+            "fan": f"{self.k or '10 % of the longest side'} every half window, mean of squared errors clipped at 1",
+        }
+        mask = {"fan": f"{mask_of(world)}, set to zero outside and counted" if "mask" in world.truth else "none"}
+        geometric = "arithmetic over cases; papers give the geometric one, exp of the mean of ln_lmse"
         return {
             "encoding": "linear, gray",
             "scale": "one per window",
-            "window": "20 pixels every 10",
-            "mask": "the world's" if "mask" in world.truth else "none",
-            "mean": "arithmetic over cases",
+            "window": window[self.rule],
+            "mask": mask.get(self.rule, mask_of(world)),
+            "mean": "arithmetic over cases" if self.rule == "grosse" else geometric,
             "tuning": "leave one out",
         }
 
-    def case(self, world: World, seed: int, index: int) -> Case:
-        """One scene of the world."""
-        name, scene = scene_at(world, seed, index)
-        return Case(name, {"scene": scene.to_json()})
+    def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
+        """LMSE of reflectance and of shading, gray."""
+        if self.rule == "fan":
+            reflectance, shading = (lmse_fan(*pair, self.k) for pair in gray_pairs(frame, layers))
+            return reflectance, shading
+        k, (true_reflectance, true_shading) = self.k or 20, true_gray(frame)
+        pairs = ((true_reflectance, layers.reflectance), (true_shading, layers.shading))
+        if self.rule == "barron":
+            reflectance, shading = (lmse_barron(c, channel_mean(e), frame.mask, k) for c, e in pairs)
+        else:
+            reflectance, shading = (lmse(c, channel_mean(e), frame.mask, k, k // 2) for c, e in pairs)
+        return reflectance, shading
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
-        """Eq. 9 of the paper for one object."""
+        """Eq. 9 of the paper for one object, or its relatives."""
+        yield from LayersProtocol.score(self, bench, case)
         scene = Scene.from_json(case.payload["scene"])
-        frame, layers = bench.frame(scene), bench.layers(scene)
-        reflectance, shading = _two(frame, layers)
-        if np.isnan(reflectance + shading):
-            raise Undefined("the image is smaller than one window, or the truth is zero in all of them")
-        yield Score("lmse", (reflectance + shading) / 2)
-        yield Score("lmse_reflectance", reflectance)
-        yield Score("lmse_shading", shading)
-        yield Score("reconstruction", residual(_explained(frame, layers)))
+        frame = bench.frame(scene)
+        yield Score("reconstruction", residual(explained(frame, bench.layers(scene))))
         if bench.point == 0:
             yield Score("truth_residual", residual(frame))
 
-    def objective(self, layers: Layers, frame: Frame) -> float:
-        """The score of one answer, for methods that are fitted."""
-        return sum(_two(frame, layers)) / 2
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
-        """The world's truth."""
-        truth = bench.frame(scene).truth
-        return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
-
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
-        """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
-        true = self.oracle(bench, scene, target)
-        leak = np.maximum(true.shading.mean(axis=2, keepdims=True), 1e-6) ** np.float32(dose)
-        return Layers(true.reflectance * leak, true.shading / leak)
-
-    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """The frame, the true layers, the answered layers, and where they differ."""
-        scene = Scene.from_json(case.payload["scene"])
-        frame, layers = bench.frame(scene), bench.layers(scene)
-        panels = [Panel("image", frame.srgb())]
-        for name in ("reflectance", "shading"):
-            truth, answer = channel_mean(frame.truth[name]), channel_mean(getattr(layers, name))
-            truth, answer = _aligned(truth, answer, frame.mask)
-            error = np.abs(truth - answer)[:, :, None] * np.array([1.0, 0.45, 0.1])
-            panels += [
-                Panel(f"true {name}", _shown(truth)),
-                Panel(name, _shown(answer)),
-                Panel("error", np.clip(error * 3, 0, 1)),
-            ]
-        return panels
-
-
-@lru_cache(maxsize=4)
-def _true_gray(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-    return channel_mean(frame.truth["reflectance"]), channel_mean(frame.truth["shading"])
-
-
-def _two(frame: Frame, layers: Layers) -> tuple[float, float]:
-    """LMSE of reflectance and of shading, gray."""
-    reflectance, shading = _true_gray(frame)
-    return (
-        lmse(reflectance, channel_mean(layers.reflectance), frame.mask),
-        lmse(shading, channel_mean(layers.shading), frame.mask),
-    )
-
-
-def _explained(frame: Frame, layers: Layers) -> Frame:
+def explained(frame: Frame, layers: Layers) -> Frame:
+    """The frame with the answer in the place of its truth, so that `residual` says how well the answer explains it."""
     truth = {"mask": frame.mask, "reflectance": layers.reflectance, "shading": layers.shading}
     if layers.specular is not None:
         truth["specular"] = layers.specular
     return Frame(frame.scene, frame.image, frame.encoding, truth)
-
-
-def _aligned(truth: np.ndarray, answer: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both layers on the truth's scale: its 99th percentile becomes 1, the answer follows by least squares."""
-    scale = (truth * answer)[mask].sum() / max((answer * answer)[mask].sum(), 1e-12)
-    top = max(np.quantile(truth[mask], 0.99), 1e-12)
-    return np.where(mask, truth / top, 0), np.where(mask, answer * scale / top, 0)
-
-
-def _shown(layer: np.ndarray) -> np.ndarray:
-    return linear_to_srgb(np.repeat(layer[:, :, None], 3, axis=2))

@@ -1,6 +1,7 @@
 """Saved predictions: reflectance and shading that were computed elsewhere, read from a folder by case."""
 
 import hashlib
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -9,7 +10,8 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
-from diorama.core.frame import Frame, channel_mean, srgb_to_linear
+from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
+from diorama.core.guard import Note
 from diorama.core.images import read_png
 
 _ENDINGS = (".npy", ".png", ".exr")
@@ -21,6 +23,10 @@ class Predictions:
 
     `diorama render WORLD --layout flat` writes the images to predict from, with the names of the cases. `encoding` says
     how the files are encoded; scores need linear light. With `divide=True` a missing layer is the image over the other.
+    A protocol that asks for further lights of a case finds light 3 as `<case>/light03.npz` or `<case>/light03/…`.
+
+    Where R·S explains the image clearly better in the other encoding (or 8-bit files are read as linear), every row says
+    so: a mix-up of sRGB and linear light is the commonest reason why published numbers cannot be reproduced.
     """
 
     located: ClassVar[tuple[str, ...]] = ("folder",)
@@ -42,6 +48,9 @@ class Predictions:
 
     def load(self, case: str, frame: Frame, target: int | None) -> Layers:
         """The saved layers of a case."""
+        light = frame.scene.params.get("light")
+        if isinstance(light, int) and light and not case.endswith(f"_light{light - 1}"):  # a further view of the case
+            case = f"{case}/light{light:02d}"
         found = {name: self._layer(case, name) for name in ("reflectance", "shading")}
         missing = [name for name, layer in found.items() if layer is None]
         if missing and (len(missing) == 2 or not self.divide):
@@ -51,7 +60,10 @@ class Predictions:
         if missing:
             (known,) = (layer for layer in found.values() if layer is not None)
             found[missing[0]] = _divide(frame, known)
-        return Layers(found["reflectance"], found["shading"])  # type: ignore[arg-type]
+        layers = Layers(found["reflectance"], found["shading"])  # type: ignore[arg-type]
+        if not missing:
+            _warn_of_encoding(frame, layers, self.encoding)
+        return layers
 
     def _layer(self, case: str, name: str) -> np.ndarray | None:
         base = Path(self.folder).expanduser()
@@ -71,6 +83,29 @@ class Predictions:
         if array.dtype.kind != "f":
             raise InputError(f"{path} holds {array.dtype}, expected floating point or unsigned integers")
         return srgb_to_linear(array) if self.encoding == "srgb" else array
+
+
+def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
+    """Note a likely mix-up: with the other encoding the product explains the image clearly better."""
+    if layers.reflectance.shape[:2] != frame.mask.shape or layers.shading.shape[:2] != frame.mask.shape:
+        return  # the check of the answer says so
+    other, recode = ("linear", linear_to_srgb) if encoding == "srgb" else ("srgb", srgb_to_linear)
+    if encoding == "linear" and max(layers.reflectance.max(), layers.shading.max()) > 1.5:
+        return  # values far above 1 are no screen values
+    here, there = (
+        _unexplained(frame, layers),
+        _unexplained(frame, Layers(*map(recode, (layers.reflectance, layers.shading)))),
+    )
+    if here > 0.1 and there < 0.5 * here:
+        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {here:.0%}, read as {other} by {there:.0%}"
+        warnings.warn(f"{text}; try encoding={other}", Note, stacklevel=3)
+
+
+def _unexplained(frame: Frame, layers: Layers) -> float:
+    truth = {"mask": frame.mask, "reflectance": layers.reflectance, "shading": layers.shading}
+    if not all(np.isfinite(layer).all() for layer in (layers.reflectance, layers.shading)):
+        return 0.0  # the check of the answer says so
+    return residual(Frame(frame.scene, frame.image, frame.encoding, truth))
 
 
 def _open_npz(path: Path) -> np.lib.npyio.NpzFile:

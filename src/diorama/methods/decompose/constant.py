@@ -1,0 +1,29 @@
+"""Constant: one layer is constant, the other one is the image: the answers that fool a metric must be beaten."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """`layer="reflectance"`: R = 1 and S = I; `layer="shading"`: S = 1 and R = I; in colour, on the mask.
+
+    Constant reflectance scores the share of inequalities in WHDR, a perfect invariance and a perfect reconstruction.
+    `baseline` is the gray version that the MIT protocol tunes.
+    """
+
+    cite: ClassVar[tuple[str, ...]] = ("bell2014",)
+
+    layer: Literal["reflectance", "shading"] = "reflectance"
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The image in one layer."""
+        image, mask = frames[0].linear(), frames[0].mask[:, :, None]
+        whole, ones = np.where(mask, image, np.float32(0)), mask.astype(np.float32)
+        return Layers(ones, whole) if self.layer == "reflectance" else Layers(whole, ones)

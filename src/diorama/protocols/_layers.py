@@ -1,0 +1,139 @@
+"""What protocols that judge reflectance and shading share: cases, the true answer, a leak of growing dose, pictures."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.bench import Bench
+from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.controls import DOSES
+from diorama.core.errors import Undefined
+from diorama.core.frame import Frame, channel_mean, linear_to_srgb
+from diorama.core.scene import Scene
+
+#: ln of a score of 0 would be infinite: scores are raised to this before the logarithm.
+LN_FLOOR = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class LayersProtocol:
+    """One number for reflectance, one for shading, and their mean, which ranks; a subclass says how to get the two."""
+
+    version: ClassVar[int] = 1
+    direction: ClassVar[Literal["lower", "higher"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    track: ClassVar[str] = "decompose"
+    needs: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
+    doses: ClassVar[tuple[float, ...]] = DOSES
+    dose_name: ClassVar[str] = "share of the true shading leaked into the true reflectance"
+    name: ClassVar[str] = ""
+    undefined: ClassVar[str] = "the truth is zero everywhere on the mask"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The mean of both layers first."""
+        return (self.name, f"{self.name}_reflectance", f"{self.name}_shading")
+
+    def case(self, world: World, seed: int, index: int) -> Case:
+        """One scene of the world."""
+        name, scene = scene_at(world, seed, index)
+        return Case(name, {"scene": scene.to_json()})
+
+    def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
+        """The score of reflectance and of shading; NaN where there is none."""
+        raise NotImplementedError
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """The two layers of one scene."""
+        scene = Scene.from_json(case.payload["scene"])
+        reflectance, shading = self.both(bench.frame(scene), bench.layers(scene))
+        if np.isnan(reflectance + shading):
+            raise Undefined(self.undefined)
+        mean = (reflectance + shading) / 2
+        yield Score(self.name, mean)
+        yield Score(f"{self.name}_reflectance", reflectance)
+        yield Score(f"{self.name}_shading", shading)
+        if f"ln_{self.name}" in self.metrics:
+            yield Score(f"ln_{self.name}", float(np.log(max(mean, LN_FLOOR))))
+
+    def objective(self, layers: Layers, frame: Frame) -> float:
+        """The score of one answer, for methods that are fitted; lower is better."""
+        return sum(self.both(frame, layers)) / 2 * (1 if self.direction == "lower" else -1)
+
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
+        """The world's truth."""
+        truth = bench.frame(scene).truth
+        return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
+
+    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
+        """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
+        true = self.oracle(bench, scene, target)
+        leak = np.maximum(true.shading.mean(axis=2, keepdims=True), 1e-6) ** np.float32(dose)
+        return Layers(true.reflectance * leak, true.shading / leak)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """The frame, the true layers, the answered layers, and where they differ."""
+        scene = Scene.from_json(case.payload["scene"])
+        return comparison(bench.frame(scene), bench.layers(scene))
+
+
+@lru_cache(maxsize=4)
+def true_gray(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    """The true reflectance and shading of a frame as channel means, (h, w)."""
+    return channel_mean(frame.truth["reflectance"]), channel_mean(frame.truth["shading"])
+
+
+def gray_pairs(frame: Frame, layers: Layers) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(truth, estimate) of reflectance and of shading as channel means (h, w), zero off the mask."""
+    estimates = channel_mean(layers.reflectance), channel_mean(layers.shading)
+    masked = [np.where(frame.mask, x, 0.0) for x in (*true_gray(frame), *estimates)]
+    return [(masked[0], masked[2]), (masked[1], masked[3])]
+
+
+def colour_pairs(frame: Frame, layers: Layers) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(truth, estimate) of both layers (h, w, 1 or 3), zero off the mask; gray where either side is gray."""
+    pairs = []
+    for name in ("reflectance", "shading"):
+        both = [np.where(frame.mask[:, :, None], x, 0.0) for x in (frame.truth[name], getattr(layers, name))]
+        if both[0].shape != both[1].shape:
+            both = [channel_mean(x)[:, :, None] for x in both]
+        pairs.append((both[0], both[1]))
+    return pairs
+
+
+def mask_of(world: World) -> str:
+    """What `settings` says about the mask."""
+    return "the world's" if "mask" in world.truth else "none"
+
+
+def comparison(frame: Frame, layers: Layers) -> list[Panel]:
+    """The image, then truth, answer and error of each layer that has a truth; the answers alone where there is none."""
+    panels = [Panel("image", frame.srgb())]
+    for name in ("reflectance", "shading"):
+        answer = channel_mean(getattr(layers, name))
+        if frame.truth.get(name) is None:
+            panels.append(Panel(name, _shown(_aligned(answer, answer, frame.mask)[1])))
+            continue
+        truth, answer = _aligned(channel_mean(frame.truth[name]), answer, frame.mask)
+        error = np.abs(truth - answer)[:, :, None] * np.array([1.0, 0.45, 0.1])
+        panels += [
+            Panel(f"true {name}", _shown(truth)),
+            Panel(name, _shown(answer)),
+            Panel("error", np.clip(error * 3, 0, 1)),
+        ]
+    return panels
+
+
+def _aligned(truth: np.ndarray, answer: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both layers on the truth's scale: its 99th percentile becomes 1, the answer follows by least squares."""
+    scale = (truth * answer)[mask].sum() / max((answer * answer)[mask].sum(), 1e-12)
+    top = max(np.quantile(truth[mask], 0.99), 1e-12)
+    return np.where(mask, truth / top, 0), np.where(mask, answer * scale / top, 0)
+
+
+def _shown(layer: np.ndarray) -> np.ndarray:
+    return linear_to_srgb(np.repeat(layer[:, :, None], 3, axis=2))

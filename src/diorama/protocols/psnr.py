@@ -1,0 +1,51 @@
+"""PSNR: peak signal-to-noise ratio of each layer in decibel (Marigold-IID's protocol, aligned or not)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from diorama.core.answers import Layers
+from diorama.core.contracts import World
+from diorama.core.frame import Frame
+from diorama.metrics.errors import PSNR_CAP, psnr
+from diorama.protocols._layers import LayersProtocol, colour_pairs, mask_of
+from diorama.protocols._marigold import shown_pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Psnr(LayersProtocol):
+    """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
+
+    `marigold`: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. `aligned`: the same with
+    reflectance aligned by least squares first, which relative methods need. `rgbx`: linear, nothing aligned.
+    """
+
+    direction: ClassVar[Literal["lower", "higher"]] = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, PSNR_CAP)
+    name: ClassVar[str] = "psnr"
+
+    preset: Literal["aligned", "marigold", "rgbx"] = "aligned"
+
+    @property
+    def cite(self) -> tuple[str, ...]:
+        """The paper of the preset."""
+        return ("zeng2024",) if self.preset == "rgbx" else ("ke2025",)
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        raw = self.preset == "rgbx"
+        scale = {"rgbx": "none", "marigold": "reflectance none, shading least squares"}
+        return {
+            "encoding": "linear" if raw else "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
+            "scale": scale.get(self.preset, "least squares, one per layer"),
+            "window": "the whole image",
+            "mask": mask_of(world),
+            "mean": f"arithmetic over cases of decibels, at most {PSNR_CAP:g}",
+            "tuning": "leave one out",
+        }
+
+    def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
+        """PSNR of reflectance and of shading."""
+        aligned = self.preset == "aligned"
+        pairs = colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
+        reflectance, shading = (psnr(c, e, frame.mask) for c, e in pairs)
+        return reflectance, shading

@@ -1,0 +1,102 @@
+"""SAW AP: precision of smooth shading on annotated photos, by Kovacs et al. 2017 or by Li & Snavely 2018."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.bench import Bench
+from diorama.core.contracts import Case, Score, World, scene_at
+from diorama.core.errors import Excluded, InputError, Undefined
+from diorama.core.frame import Frame, channel_mean
+from diorama.core.scene import Scene
+from diorama.metrics.saw import average_precision, curve_area, kovacs_confusion, li_confusion
+
+
+@dataclass(frozen=True, slots=True)
+class SawAp:
+    """Area under the precision–recall curve of "smooth", from a confusion summed over *all* photos: one case, run with -n 1.
+
+    `li` (2018) is what is called SAW AP: log shading, smooth pixels on the unfiltered gradient; `mode=1` is the weighted
+    "challenge". `kovacs` (2017) draws only a curve, on linear shading scaled to a maximum of 1, whose area is given here.
+    The two cannot be compared, so that there is no default. `gamma=True` takes shading to the power of 1/2.2 first, as
+    CGIntrinsics does. Labels are the world's `factors["saw"]`.
+    """
+
+    version: ClassVar[int] = 1
+    direction: ClassVar[Literal["lower", "higher"]] = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    track: ClassVar[str] = "decompose"
+    needs: ClassVar[tuple[str, ...]] = ("factors",)
+    metrics: ClassVar[tuple[str, ...]] = ("saw_ap", "photos")
+
+    preset: Literal["li", "li2018", "kovacs", "kovacs2017"]
+    mode: Literal[0, 1] = 0
+    gamma: bool = False
+
+    def __post_init__(self) -> None:
+        if self._kovacs and self.mode:
+            raise InputError("saw_ap: mode=1 belongs to preset=li")
+
+    @property
+    def _kovacs(self) -> bool:
+        return self.preset.startswith("kovacs")
+
+    @property
+    def cite(self) -> tuple[str, ...]:
+        """The annotations, and the paper of the definition."""
+        return ("kovacs2017",) if self._kovacs else ("li2018", "kovacs2017")
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        encoding = "linear, maximum 1" if self._kovacs else "natural log, at least 1e-4"
+        return {
+            "encoding": ("shading^(1/2.2), then " if self.gamma else "") + encoding,
+            "scale": "maximum of each photo" if self._kovacs else "none: gradients of logs",
+            "window": "Sobel, 10×10 maximum " + ("everywhere" if self._kovacs else "except at smooth labels"),
+            "mask": "annotated pixels",
+            "weights": f"classes 1, 1, 2; mode {self.mode}",
+            "mean": "none: one confusion over all photos",
+        }
+
+    def case(self, world: World, seed: int, index: int) -> Case:
+        """All photos of a recorded world; further indices hold nothing."""
+        size: Any = getattr(world, "__len__", lambda: 0)
+        count = size() if index == 0 else 0
+        scenes = [scene_at(world, seed, i)[1].to_json() for i in range(count)]
+        return Case("all" if index == 0 else f"none-{index:05d}", {"scenes": scenes})
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """The area under the curve of all photos."""
+        if not case.payload["scenes"]:
+            raise Excluded("all photos are one case: run with -n 1")
+        scenes = [Scene.from_json(s) for s in case.payload["scenes"]]
+        labelled = [s for s in scenes if (_labels(bench.frame(s)) < 3).any()]
+        confusion: Any = sum(self._confusion(bench.frame(s), bench.layers(s)) for s in labelled)
+        value = (curve_area if self._kovacs else average_precision)(confusion) if labelled else float("nan")
+        if np.isnan(value):
+            raise Undefined("the photos need labels of smooth shading and of edges")
+        yield Score("saw_ap", value)
+        yield Score("photos", float(len(labelled)))
+
+    def _confusion(self, frame: Frame, layers: Layers) -> np.ndarray:
+        shading = np.maximum(channel_mean(layers.shading), 0)
+        shading = shading ** (1 / 2.2) if self.gamma else shading
+        if self._kovacs:
+            return kovacs_confusion(shading / max(float(shading.max()), 1e-12), _labels(frame))
+        return li_confusion(shading, _labels(frame), channel_mean(frame.srgb()) if self.mode else None)
+
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
+        """Shading that steps at every labelled edge and nowhere else."""
+        labels = _labels(bench.frame(scene))
+        stripes = (np.indices(labels.shape).sum(axis=0) % 2)[:, :, None]
+        return Layers(np.ones((*labels.shape, 1)), np.where((labels < 2)[:, :, None] & (stripes == 1), 0.01, 1.0))
+
+
+def _labels(frame: Frame) -> np.ndarray:
+    labels = (frame.truth.get("factors") or {}).get("saw")
+    if labels is None:
+        raise Undefined("the world has no SAW labels")
+    return labels

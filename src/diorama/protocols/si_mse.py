@@ -1,0 +1,58 @@
+"""si-MSE: mean squared error of each whole layer after the best scale, masked (Barron) or over the image (Fan)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from diorama.core.answers import Layers
+from diorama.core.contracts import World
+from diorama.core.frame import Frame
+from diorama.metrics.errors import si_mse
+from diorama.protocols._layers import LayersProtocol, colour_pairs, gray_pairs, mask_of
+
+
+@dataclass(frozen=True, slots=True)
+class SiMse(LayersProtocol):
+    """½·si-MSE(reflectance) + ½·si-MSE(shading) in the truth's units of 0 to 1.
+
+    `barron` (2015; also Fan's MIT table): over the masked pixels. `fan` (2018, the MPI table): α·e clipped at 1, the sum
+    divided by all pixels of the image, which a black background dilutes. `channels`: `gray` (channel means), `one` scale
+    for the three channels, or `each` its own. Papers give geometric means of it: exp of the mean of `ln_si_mse`.
+    """
+
+    name: ClassVar[str] = "si_mse"
+
+    preset: Literal["barron", "barron2015", "fan", "fan2018"] = "barron"
+    channels: Literal["gray", "one", "each"] = "gray"
+
+    @property
+    def cite(self) -> tuple[str, ...]:
+        """The paper of the preset."""
+        return ("barron2015",) if self.preset.startswith("barron") else ("fan2018",)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The score first."""
+        return ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        whole = self.preset.startswith("fan")
+        scale = {"gray": "one per layer", "one": "one per layer", "each": "one per channel of a layer"}[self.channels]
+        return {
+            "encoding": "linear, gray" if self.channels == "gray" else "linear, colour where both sides have it",
+            "scale": scale + (", clipped at 1" if whole else ""),
+            "window": "the whole image",
+            "mask": mask_of(world) + (", the sum divided by all pixels" if whole else ""),
+            "mean": "arithmetic over cases; papers give the geometric one, exp of the mean of ln_si_mse",
+            "tuning": "leave one out",
+        }
+
+    def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
+        """si-MSE of reflectance and of shading."""
+        whole = self.preset.startswith("fan")
+        gray = (
+            [(c[:, :, None], e[:, :, None]) for c, e in gray_pairs(frame, layers)] if self.channels == "gray" else None
+        )
+        pairs = gray or colour_pairs(frame, layers)
+        reflectance, shading = (si_mse(c, e, frame.mask, self.channels == "each", whole, whole) for c, e in pairs)
+        return reflectance, shading

@@ -1,0 +1,76 @@
+"""What recorded worlds share: pictures of any common format, lists of names, the digest of files."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.core.images import read_png
+
+
+def existing(world: str, root: str, holds: str) -> Path:
+    """The folder `root`, or an InputError that says what it should hold."""
+    folder = Path(root).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"{world}: there is no folder {root!r}; root is the folder that holds {holds}")
+    return folder
+
+
+def read_picture(path: Path) -> np.ndarray:
+    """A PNG of 8 or 16 bits, a JPEG or an EXR as (h, w, 1 or 3) float32; integers become 0 to 1."""
+    if path.suffix == ".png":
+        stored = read_png(path)
+    else:
+        stored = _decoded(path)
+    image = stored.astype(np.float32)
+    if stored.dtype.kind == "u":
+        image /= np.float32(np.iinfo(stored.dtype).max)
+    return image if image.ndim == 3 else image[:, :, None]
+
+
+def _decoded(path: Path) -> np.ndarray:
+    import os
+
+    os.environ.setdefault("OPENCV_IO_ENABLE_OPENEXR", "1")
+    import cv2
+
+    # IGNORE_ORIENTATION: an EXIF turn would move the annotated points
+    stored = cv2.imread(str(path), cv2.IMREAD_UNCHANGED | cv2.IMREAD_IGNORE_ORIENTATION) if path.is_file() else None
+    if stored is None:
+        raise InputError(f"{path} is missing or cannot be decoded: fetch it again")
+    return stored if stored.ndim == 2 else np.ascontiguousarray(stored[:, :, 2::-1])
+
+
+def colour(image: np.ndarray) -> np.ndarray:
+    """An image with three channels, gray ones repeated."""
+    return image if image.shape[2] == 3 else np.repeat(image, 3, axis=2)
+
+
+def same_size(path: Path, image: np.ndarray, layer: np.ndarray) -> np.ndarray:
+    """The layer, if it has the image's size."""
+    if layer.shape[:2] != image.shape[:2]:
+        (h, w), (ih, iw) = layer.shape[:2], image.shape[:2]
+        raise InputError(f"{path} is {w}×{h} pixels, its image {iw}×{ih}: they must have one size")
+    return layer
+
+
+def digest_of(files: Iterable[Path], base: Path) -> str:
+    """The digest of names and contents, so that keys follow the data and not its place."""
+    total = hashlib.blake2b(digest_size=16)
+    for path in sorted(files):
+        total.update(f"{path.relative_to(base)}\0".encode())
+        with open(path, "rb") as file:
+            total.update(hashlib.file_digest(file, "blake2b").digest())
+    return total.hexdigest()
+
+
+def natural(name: str) -> tuple[Any, ...]:
+    """A key that sorts numbers by value.
+
+    >>> sorted(["10", "9", "a2"], key=natural)
+    ['9', '10', 'a2']
+    """
+    return (0, int(name), "") if name.isdigit() else (1, 0, name)
