@@ -21,10 +21,7 @@ def existing(world: str, root: str, holds: str) -> Path:
 
 def read_picture(path: Path) -> np.ndarray:
     """A PNG of 8 or 16 bits, a JPEG or an EXR as (h, w, 1 or 3) float32; integers become 0 to 1."""
-    if path.suffix == ".png":
-        stored = read_png(path)
-    else:
-        stored = _decoded(path)
+    stored = read_png(path) if path.suffix == ".png" else _decoded(path)
     image = stored.astype(np.float32)
     if stored.dtype.kind == "u":
         image /= np.float32(np.iinfo(stored.dtype).max)

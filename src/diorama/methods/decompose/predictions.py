@@ -97,7 +97,7 @@ def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
         _unexplained(frame, Layers(*map(recode, (layers.reflectance, layers.shading)))),
     )
     if here > 0.1 and there < 0.5 * here:
-        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {here:.0%}, read as {other} by {there:.0%}"
+        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {here:.0%}, as {other} by {there:.0%}"
         warnings.warn(f"{text}; try encoding={other}", Note, stacklevel=3)
 
 
