@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diorama import api
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame import linear_to_srgb
@@ -59,10 +60,14 @@ def iiw(tmp_path) -> Path:
     return root
 
 
-def run(diorama, world, method, protocol, *more):
-    result = diorama("run", "-w", world, "-m", method, "-p", protocol, "--json", *more)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)["cells"]
+@pytest.fixture
+def run(tmp_path):
+    """Run cells in this process."""
+
+    def call(world, method, protocol, **more):
+        return api.run([world], [method], [protocol], out=tmp_path / "run", **more)["cells"]
+
+    return call
 
 
 def test_iiw_in_numeric_order_with_its_split(iiw, tmp_path):
@@ -80,8 +85,8 @@ def test_iiw_in_numeric_order_with_its_split(iiw, tmp_path):
         Iiw(str(iiw)).do(Iiw(str(iiw)).scene(0)[1], light=1)
 
 
-def test_whdr_on_iiw_equals_the_loop_and_an_image_without_judgements_is_undefined(iiw, diorama):
-    (cell,) = run(diorama, f"iiw(root={iiw})", "constant(layer=shading)", "whdr")
+def test_whdr_on_iiw_equals_the_loop_and_an_image_without_judgements_is_undefined(iiw, run):
+    (cell,) = run(f"iiw(root={iiw})", "constant(layer=shading)", "whdr")
     world = Iiw(str(iiw))
     expected = []
     for i in range(5):
@@ -91,7 +96,7 @@ def test_whdr_on_iiw_equals_the_loop_and_an_image_without_judgements_is_undefine
     summary = cell["summary"]["whdr"]
     assert summary["mean"] == pytest.approx(np.mean(expected))
     assert (summary["n_ok"], summary["n_undefined"]) == (5, 1)
-    (constant,) = run(diorama, f"iiw(root={iiw})", "constant", "whdr")
+    (constant,) = run(f"iiw(root={iiw})", "constant", "whdr")
     assert constant["summary"]["whdr"]["mean"] == pytest.approx(constant["summary"]["truth_constant"]["mean"])
 
 
@@ -100,7 +105,12 @@ def saw_folder(root):
     (root / "saw_splits").mkdir(parents=True)
     labels.mkdir(parents=True)
     for i in (3, 20, 100):
-        write_png(root / "saw_images_512" / f"{i}.png", photo(i))
+        ramp = (
+            np.linspace(0.5, 0.6, 44)[None, :, None]
+            + 0.35 * (np.arange(44) > 30)[None, :, None]
+            + np.zeros((36, 44, 3))
+        )
+        write_png(root / "saw_images_512" / f"{i}.png", quantise(ramp + 0.02 * (photo(i) / 255), 8))
         marked = np.full((36, 44), 100, np.uint8)
         if i != 100:  # a photo may have no label at all
             marked[4:12, 4:12], marked[20:30, 5:20], marked[5:30, 30:33] = 2, 1, 0
@@ -111,7 +121,7 @@ def saw_folder(root):
     return labels
 
 
-def test_saw_is_one_case_over_all_photos(tmp_path, diorama):
+def test_saw_is_one_case_over_all_photos(tmp_path, run):
     root = tmp_path / "saw"
     saw_folder(root)
     world = Saw(str(root))
@@ -123,10 +133,10 @@ def test_saw_is_one_case_over_all_photos(tmp_path, diorama):
         for f in frames
     ]
     for mode in (0, 1):
-        (cell,) = run(diorama, f"saw(root={root})", "constant", f"saw_ap(preset=li, mode={mode})", "-n", "1")
+        (cell,) = run(f"saw(root={root})", "constant", f"saw_ap(preset=li, mode={mode})", cases=1)
         assert cell["summary"]["saw_ap"]["mean"] == pytest.approx(slow.saw_li_loop(photos, mode), abs=1e-6)
         assert cell["summary"]["photos"]["mean"] == 2
-    (cell,) = run(diorama, f"saw(root={root})", "constant", "saw_ap(preset=kovacs2017)")
+    (cell,) = run(f"saw(root={root})", "constant", "saw_ap(preset=kovacs2017)")
     expected = slow.saw_kovacs_loop([(s / s.max(), labels) for s, labels, _ in photos])
     assert cell["summary"]["saw_ap"]["mean"] == pytest.approx(expected, abs=1e-6)
     assert cell["summary"]["saw_ap"]["n_excluded"] == 2
@@ -183,16 +193,16 @@ def test_arap_shares_reflectance_over_lights_and_leaves_whole_scenes_out(tmp_pat
         world.render([world.scene(3)[1]])
 
 
-def test_arap_scores_with_the_truth_and_over_lights(tmp_path, diorama):
+def test_arap_scores_with_the_truth_and_over_lights(tmp_path, run):
     arap_folder(tmp_path / "arap")
-    cells = run(diorama, f"arap(root={tmp_path / 'arap'})", "constant(layer=shading)", "invariance", "--controls")
+    cells = run(f"arap(root={tmp_path / 'arap'})", "constant(layer=shading)", "invariance", controls=True)
     mine, oracle = cells[0]["summary"]["invariance"], cells[1]["summary"]["invariance"]
     assert (mine["n_ok"], mine["n_undefined"]) == (3, 1)  # oldoffice has one light
     assert mine["mean"] == pytest.approx(1, abs=1e-6)
     assert oracle["mean"] == pytest.approx(0, abs=1e-9)
 
 
-def test_multi_illumination_has_25_lights(tmp_path, diorama):
+def test_multi_illumination_has_25_lights(tmp_path, run):
     import cv2
 
     for scene in ("everett_kitchen2", "everett_dining1"):
@@ -217,9 +227,7 @@ def test_multi_illumination_has_25_lights(tmp_path, diorama):
         world.do(scene, light=25)
     with pytest.raises(InputError, match="there are mip=6"):
         MultiIllumination(str(tmp_path))
-    (cell,) = run(
-        diorama, f"multi_illumination(root={tmp_path}, mip=6)", "constant(layer=shading)", "invariance", "-n", "1"
-    )
+    (cell,) = run(f"multi_illumination(root={tmp_path}, mip=6)", "constant(layer=shading)", "invariance", cases=1)
     assert cell["summary"]["invariance"]["mean"] == pytest.approx(1)
     (tmp_path / scene.params["scene"] / "dir_7_mip6.jpg").unlink()
     with pytest.raises(InputError, match="dir_7_mip6"):
@@ -234,8 +242,8 @@ def test_the_contract_holds_for_loaders(iiw, tmp_path):
     assert check_all(specs, said.append), said
 
 
-def test_constant_reflectance_is_invariant_without_texture(diorama):
-    (cell,) = run(diorama, "mondrian(size=48)", "constant", "invariance", "-n", "2")
+def test_constant_reflectance_is_invariant_without_texture(run):
+    (cell,) = run("mondrian(size=48)", "constant", "invariance", cases=2)
     assert cell["summary"]["invariance"]["mean"] == cell["summary"]["texture"]["mean"] == 0
     frame = Mondrian(size=48).render([Mondrian(size=48).sample(rng(0, "c"))])[0]
     for layer in ("reflectance", "shading"):
@@ -249,24 +257,30 @@ def staged():
     return world.render([world.sample(rng(1, "predictions"))])[0]
 
 
-def save(folder, layers, ending, encode=lambda x: x):
-    import cv2
+def _write_exr(path, layer):
+    OpenEXR = pytest.importorskip("OpenEXR")
+    header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
+    names = ("R", "G", "B") if layer.shape[2] == 3 else ("Y",)
+    channels = {n: np.ascontiguousarray(layer[:, :, i], np.float32) for i, n in enumerate(names)}
+    with OpenEXR.File(header, channels) as file:
+        file.write(str(path))
 
-    for name, layer in layers.items():
+
+def save(folder, layers, ending, encode=lambda x: x):
+    for name, raw in layers.items():
         path = folder / "a" / f"{name}.{ending.removesuffix('16').removesuffix('8')}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        layer = encode(layer)
+        layer = encode(raw)
         if ending == "npy":
             np.save(path, layer)
         elif ending == "exr":
-            assert cv2.imwrite(str(path), np.ascontiguousarray(layer[:, :, ::-1]).astype(np.float32))
+            _write_exr(path, layer)
         else:
             write_png(path, quantise(layer[:, :, 0] if layer.shape[2] == 1 else layer, int(ending[3:])))
 
 
 @pytest.mark.parametrize("ending", ["npy", "exr", "png8", "png16"])
-def test_predictions_of_every_format_and_a_likely_mix_up(staged, tmp_path, ending, monkeypatch):
-    monkeypatch.setenv("OPENCV_IO_ENABLE_OPENEXR", "1")
+def test_predictions_of_every_format_and_a_likely_mix_up(staged, tmp_path, ending):
     truth = {name: staged.truth[name] for name in ("reflectance", "shading")}
     save(tmp_path / "right", truth, ending)
     save(tmp_path / "mixed", truth, ending, linear_to_srgb)
@@ -284,7 +298,13 @@ def test_predictions_of_every_format_and_a_likely_mix_up(staged, tmp_path, endin
         Predictions(str(tmp_path / "right"), encoding="srgb").load("a", staged, None)
 
 
-def test_predictions_that_cannot_be_scored_say_why(tmp_path, diorama):
+def said(tmp_path):
+    """The reasons and notes of all rows."""
+    rows = [json.loads(line) for path in (tmp_path / "run").rglob("*.jsonl") for line in path.read_text().splitlines()]
+    return "\n".join(row["reason"] for row in rows)
+
+
+def test_predictions_that_cannot_be_scored_say_why(tmp_path, run):
     truth = {"reflectance": np.ones((40, 40, 1)), "shading": np.ones((40, 40, 1))}
     cases = {
         "0-00000": {**truth, "shading": np.ones((20, 40, 1))},
@@ -296,13 +316,10 @@ def test_predictions_that_cannot_be_scored_say_why(tmp_path, diorama):
         (tmp_path / "saved" / case).mkdir(parents=True)
         for name, layer in layers.items():
             np.save(tmp_path / "saved" / case / f"{name}.npy", layer)
-    result = diorama(
-        "run", "-w", "mondrian(size=40)", "-m", "predictions(folder=saved)", "-p", "si_mse", "-n", "4", "--json"
-    )
-    assert result.returncode == 3
-    summary = json.loads(result.stdout)["cells"][0]["summary"]["si_mse"]
+    (cell,) = run("mondrian(size=40)", f"predictions(folder={tmp_path / 'saved'})", "si_mse", cases=4)
+    summary = cell["summary"]["si_mse"]
     assert (summary["n_ok"], summary["n_error"]) == (1, 3)
-    shown = diorama("report", "diorama-run", "--format", "md").stdout
+    shown = said(tmp_path)
     for reason in ("(20, 40, 1)", "NaN or infinite", "no shading for case '0-00002'"):
         assert reason in shown
 
@@ -320,7 +337,7 @@ def test_predictions_of_further_lights_are_files_of_their_own(tmp_path):
     assert "light04" in str(error)
 
 
-def test_a_mix_up_is_noted_in_the_rows(tmp_path, diorama):
+def test_a_mix_up_is_noted_in_the_rows(tmp_path, run):
     world = build("world", "mondrian(size=40)").object
     from diorama.core.contracts import scene_at
 
@@ -328,5 +345,5 @@ def test_a_mix_up_is_noted_in_the_rows(tmp_path, diorama):
     (tmp_path / "saved").mkdir()
     layers = {name: linear_to_srgb(frame.truth[name]) for name in ("reflectance", "shading")}
     np.savez(tmp_path / "saved" / "0-00000.npz", **layers)
-    diorama("run", "-w", "mondrian(size=40)", "-m", "predictions(folder=saved)", "-p", "si_mse", "-n", "1")
-    assert "files look srgb-encoded" in diorama("report", "diorama-run", "--format", "md").stdout
+    run("mondrian(size=40)", f"predictions(folder={tmp_path / 'saved'})", "si_mse", cases=1)
+    assert "files look srgb-encoded" in said(tmp_path)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.exr import read_exr
 from diorama.core.images import read_png
 
 
@@ -21,6 +22,8 @@ def existing(world: str, root: str, holds: str) -> Path:
 
 def read_picture(path: Path) -> np.ndarray:
     """A PNG of 8 or 16 bits, a JPEG or an EXR as (h, w, 1 or 3) float32; integers become 0 to 1."""
+    if path.suffix == ".exr":
+        return read_exr(path)
     stored = read_png(path) if path.suffix == ".png" else _decoded(path)
     image = stored.astype(np.float32)
     if stored.dtype.kind == "u":
@@ -29,9 +32,6 @@ def read_picture(path: Path) -> np.ndarray:
 
 
 def _decoded(path: Path) -> np.ndarray:
-    import os
-
-    os.environ.setdefault("OPENCV_IO_ENABLE_OPENEXR", "1")
     import cv2
 
     # IGNORE_ORIENTATION: an EXIF turn would move the annotated points

@@ -10,6 +10,7 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
+from diorama.core.exr import read_exr
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
 from diorama.core.images import read_png
@@ -97,7 +98,9 @@ def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
         _unexplained(frame, Layers(*map(recode, (layers.reflectance, layers.shading)))),
     )
     if here > 0.1 and there < 0.5 * here:
-        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {here:.0%}, as {other} by {there:.0%}"
+        text = (
+            f"files look {other}-encoded, not {encoding}: R·S is off the image by {here:.0%}, as {other} by {there:.0%}"
+        )
         warnings.warn(f"{text}; try encoding={other}", Note, stacklevel=3)
 
 
@@ -119,23 +122,11 @@ def _read(path: Path) -> np.ndarray:
     if path.suffix == ".png":
         return read_png(path)
     if path.suffix == ".exr":
-        return _read_exr(path)
+        return read_exr(path)
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def _read_exr(path: Path) -> np.ndarray:
-    import os
-
-    os.environ.setdefault("OPENCV_IO_ENABLE_OPENEXR", "1")
-    import cv2
-
-    image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-    if image is None:
-        raise InputError(f"{path} cannot be decoded as OpenEXR: save it as .npy instead")
-    return image if image.ndim == 2 else np.ascontiguousarray(image[:, :, 2::-1])
 
 
 def _divide(frame: Frame, known: np.ndarray) -> np.ndarray:
