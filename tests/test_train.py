@@ -167,7 +167,9 @@ def test_shifts_and_reductions():
     assert np.array_equal(shifted(images, np.full((2, 2), 3), 3), images)
     moved = shifted(images, np.array([[3, 1], [3, 3]]), 3)
     assert np.array_equal(moved[0, :, 2:], images[0, :, :-2]) and np.array_equal(moved[1], images[1])
-    assert reduced(torch.ones(1, 3, 8, 8), 4).shape == (1, 3, 4, 4)
+    assert np.array_equal(reduced(images, 8), images)
+    by_area = images.reshape(2, 4, 2, 4, 2, 3).mean((2, 4))
+    assert np.abs(reduced(images, 4) - by_area).max() <= 0.5
 
 
 def test_unknown_recipes_get_a_hint(tmp_path):

@@ -47,7 +47,7 @@ class Recipe:
 
 
 RECIPES: dict[str, Recipe] = {
-    "birds_cnn": Recipe("birds_cnn", Schedule(sizes=(64,) * 5 + (96,) * 4 + (128,) * 4)),
+    "birds_cnn": Recipe("birds_cnn", Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)),
 }
 
 

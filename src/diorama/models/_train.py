@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -141,7 +142,7 @@ def batches(data: Staged, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, T
         if how.flip:
             mirror = generator.random(len(index)) < 0.5
             moved[mirror] = moved[mirror, :, ::-1]
-        yield reduced(to_tensor(moved), how.sizes[epoch]), torch.from_numpy(data.targets[index])
+        yield to_tensor(reduced(moved, how.sizes[epoch])), torch.from_numpy(data.targets[index])
 
 
 def shifted(images: np.ndarray, offsets: np.ndarray, shift: int) -> np.ndarray:
@@ -160,11 +161,11 @@ def to_tensor(images: np.ndarray) -> Tensor:
     return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 255
 
 
-def reduced(images: Tensor, size: int) -> Tensor:
-    """Images of a smaller side, by area."""
-    if images.shape[-1] == size:
+def reduced(images: np.ndarray, size: int) -> np.ndarray:
+    """uint8 images of a smaller side, by area."""
+    if images.shape[1] == size:
         return images
-    return nn.functional.interpolate(images, (size, size), mode="area").contiguous(memory_format=torch.channels_last)
+    return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA) for image in images])
 
 
 def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:

@@ -35,9 +35,9 @@ class BirdsCnn:
     encoding: ClassVar[Literal["srgb"]] = "srgb"
     classes: ClassVar[int] = 50
     size: ClassVar[int] = 128
-    layers: ClassVar[tuple[str, ...]] = ("stem", "block1", "block2", "block3", "block4", "block5", "pool")
+    layers: ClassVar[tuple[str, ...]] = ("stem", "block1", "block2", "block3", "block4", "pool")
     #: The last convolutional block: what Grad-CAM looks at.
-    cam_layer: ClassVar[str] = "block5"
+    cam_layer: ClassVar[str] = "block4"
 
     def __post_init__(self) -> None:
         _inference.checkpoint_path(self.checkpoint, "birds_cnn")
