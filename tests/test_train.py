@@ -2,6 +2,9 @@
 
 import json
 import math
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -124,17 +127,29 @@ def test_bare_birds_have_no_part(tmp_path):
     assert staged(order, tmp_path, silent).targets.all()
 
 
-def test_a_resumed_training_ends_with_the_same_weights(tmp_path):
-    recipe, seen = tiny(), []
-    path = train_recipe(recipe, tmp_path / "whole", lambda *event: seen.append(event))
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from diorama.models._recipes import RECIPES, train_recipe
+from dataclasses import replace
 
-    def stop(done, total, message):
-        if done == 7 and message.startswith("epoch 2"):
-            raise KeyboardInterrupt
+def die(done, total, message):
+    if done == 7 and message.startswith("epoch 2"):
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(KeyboardInterrupt):
-        train_recipe(recipe, tmp_path / "cut", stop)
-    resumed = train_recipe(recipe, tmp_path / "cut", silent)
+recipe = RECIPES["birds_cnn"]
+how = replace(recipe.schedule, sizes=(16, 32, 32), batch=16)
+train_recipe(replace(recipe, size=32, birds=64, validation=16, test=24, schedule=how), Path(sys.argv[1]), die)
+"""
+
+
+def test_a_killed_training_ends_with_the_same_weights_when_it_is_started_again(tmp_path):
+    seen = []
+    path = train_recipe(tiny(), tmp_path / "whole", lambda *event: seen.append(event))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "cut")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert json.loads(torch_metadata(tmp_path / "cut")["history"])[0]["size"] == 16
+    resumed = train_recipe(tiny(), tmp_path / "cut", silent)
     assert resumed.read_bytes() == path.read_bytes()
     states = [torch_state(folder) for folder in (tmp_path / "whole", tmp_path / "cut")]
     assert states[0].keys() == states[1].keys()
@@ -143,6 +158,24 @@ def test_a_resumed_training_ends_with_the_same_weights(tmp_path):
     assert trained[-1][0] == trained[-1][1] == 12
     card = json.loads(path.with_suffix(".json").read_text())
     assert card["accuracy"]["birds"] == 24 and len(card["history"]) == 3
+
+
+def test_control_c_ends_a_training_and_leaves_the_last_epoch(tmp_path):
+    def stop(done, total, message):
+        if message.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_recipe(tiny(), tmp_path, stop)
+    assert len(json.loads(torch_metadata(tmp_path)["history"])) == 1
+    assert not list(tmp_path.glob("*.part"))
+
+
+def torch_metadata(folder):
+    from safetensors import safe_open
+
+    with safe_open(folder / "state.safetensors", "pt") as file:
+        return file.metadata()
 
 
 def torch_state(folder):

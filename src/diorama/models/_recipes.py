@@ -18,7 +18,7 @@ from diorama.core.errors import InputError, did_you_mean
 from diorama.core.locks import locked
 from diorama.models._inference import content_digest
 from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.models._train import Schedule, State, accuracy, fit
+from diorama.models._train import Schedule, State, Task, accuracy, fit
 from diorama.worlds.birds import Birds
 
 
@@ -69,8 +69,8 @@ def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
         net = ResidualNetwork(data["train"].targets.shape[1])
-        state = fit(net, multi_target_loss, data["train"], data["validation"], recipe.schedule, out, progress)
-        return finish(recipe, state, data["test"], out)
+        task = Task(net, multi_target_loss, data["train"], data["validation"], recipe.schedule)
+        return finish(recipe, fit(task, out, progress), data["test"], out)
 
 
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -50,9 +49,30 @@ class Schedule:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to train: a fresh network, its loss, the birds to train on, those to watch, and how."""
+
+    net: nn.Module
+    loss: Loss
+    train: Staged
+    validation: Staged
+    how: Schedule
+
+    @property
+    def steps(self) -> int:
+        """Steps in an epoch: whole batches only, the rest of a shuffled epoch is left out."""
+        return max(1, len(self.train) // self.how.batch)
+
+    @property
+    def total(self) -> int:
+        """Steps in all."""
+        return self.steps * len(self.how.sizes)
+
+
 @dataclass(slots=True)
 class State:
-    """All that an interrupted training needs."""
+    """All that an interrupted training needs; `mean` is the network with averaged weights."""
 
     net: nn.Module
     mean: nn.Module
@@ -65,56 +85,52 @@ class State:
         return len(self.history)
 
 
-def fit(
-    net: nn.Module, loss: Loss, data: Staged, validation: Staged, how: Schedule, folder: Path, progress: Progress
-) -> State:
+def fit(task: Task, folder: Path, progress: Progress) -> State:
     """Train until every epoch of the schedule is done; continues from the state in `folder` if there is one."""
-    state = resume(net, how, folder)
-    total = len(how.sizes) * steps_per_epoch(data, how)
-    while state.epoch < len(how.sizes):
-        start, epoch, losses = time.monotonic(), state.epoch, []
-        state.net.train()
-        for i, (images, targets) in enumerate(batches(data, how, epoch)):
-            step = epoch * steps_per_epoch(data, how) + i
-            losses.append(_step(state, loss, images, targets, one_cycle(step, total, how)))
-            seconds = time.monotonic() - start
-            progress(
-                step + 1, total, f"epoch {epoch + 1}: loss {losses[-1]:.3f}, {(i + 1) * how.batch / seconds:.0f}/s"
-            )
-        state.history.append(
-            {
-                "size": how.sizes[epoch],
-                "loss": float(np.mean(losses)),
-                "accuracy": accuracy(state.mean, validation),
-                "seconds": round(time.monotonic() - start, 1),
-            }
-        )
+    state = resume(task, folder)
+    while state.epoch < len(task.how.sizes):
+        start = time.monotonic()
+        loss = float(np.mean(list(_epoch(state, task, progress))))
+        seen = accuracy(state.mean, task.validation)
+        seconds = round(time.monotonic() - start, 1)
+        size = task.how.sizes[state.epoch]
+        state.history.append({"size": size, "loss": loss, "accuracy": seen, "seconds": seconds})
         save(state, folder)
     return state
 
 
-def _step(state: State, loss: Loss, images: Tensor, targets: Tensor, rate: float) -> float:
+def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
+    """Train for an epoch; gives the loss of every step."""
+    state.net.train()
+    start, before = time.monotonic(), state.epoch * task.steps
+    for i, (images, targets) in enumerate(batches(task.train, task.how, state.epoch), start=1):
+        loss = _step(state, task, images, targets, before + i - 1)
+        pace = i * task.how.batch / (time.monotonic() - start)
+        progress(before + i, task.total, f"epoch {state.epoch + 1}: loss {loss:.3f}, {pace:.0f} images/s")
+        yield loss
+
+
+def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) -> float:
     for group in state.optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = one_cycle(step, task.total, task.how.rate)
     state.optimizer.zero_grad()
-    value = loss(state.net(images), targets)
-    value.backward()
+    loss = task.loss(state.net(images), targets)
+    loss.backward()
     state.optimizer.step()
-    average_into(state.mean, state.net, state.optimizer.param_groups[0]["average"])
-    return float(value.detach())
+    average_into(state.mean, state.net, task.how.average)
+    return float(loss.detach())
 
 
-def one_cycle(step: int, total: int, how: Schedule) -> float:
+def one_cycle(step: int, total: int, peak: float) -> float:
     """The learning rate of a step: up in a line over the first quarter, down to zero along a cosine.
 
-    >>> how = Schedule(sizes=(8,), rate=1.0)
-    >>> [round(one_cycle(i, 8, how), 3) for i in (0, 1, 2, 4, 7)]
+    >>> [round(one_cycle(i, 8, peak=1.0), 3) for i in (0, 1, 2, 4, 7)]
     [0.5, 1.0, 0.933, 0.5, 0.0]
     """
     warm = max(1, total // 4)
     if step < warm:
-        return how.rate * (step + 1) / warm
-    return how.rate * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))
+        return peak * (step + 1) / warm
+    return peak * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))
 
 
 def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
@@ -127,16 +143,11 @@ def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
                 old.copy_(new)
 
 
-def steps_per_epoch(data: Staged, how: Schedule) -> int:
-    """Whole batches only: the rest of a shuffled epoch is left out."""
-    return max(1, len(data) // how.batch)
-
-
 def batches(data: Staged, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
     """The batches of an epoch, shuffled, shifted and mirrored as (seed, epoch) say."""
     generator = rng(how.seed, "epoch", epoch)
     order = generator.permutation(len(data))
-    for i in range(steps_per_epoch(data, how)):
+    for i in range(max(1, len(data) // how.batch)):
         index = np.sort(order[i * how.batch : (i + 1) * how.batch])
         moved = shifted(data.images[index], generator.integers(0, 2 * how.shift + 1, (len(index), 2)), how.shift)
         if how.flip:
@@ -179,20 +190,15 @@ def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
     return right / len(data)
 
 
-def fresh(net: nn.Module, how: Schedule) -> State:
+def fresh(task: Task) -> State:
     """The state before the first step."""
-    for weight in net.parameters():
+    for weight in task.net.parameters():
         weight.data = _channels_last(weight.data)
-    plain = [p for p in net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
-    heavy = [p for p in net.parameters() if p.ndim >= 2]
-    groups: list[dict[str, Any]] = [
-        {"params": heavy, "weight_decay": how.decay},
-        {"params": plain, "weight_decay": 0.0},
-    ]
-    for group in groups:
-        group["average"] = how.average
-    mean = copy.deepcopy(net).requires_grad_(False)
-    return State(net, mean, torch.optim.AdamW(groups, lr=how.rate), [])
+    plain = [p for p in task.net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
+    heavy = [p for p in task.net.parameters() if p.ndim >= 2]
+    groups = [{"params": heavy, "weight_decay": task.how.decay}, {"params": plain, "weight_decay": 0.0}]
+    mean = copy.deepcopy(task.net).requires_grad_(False)
+    return State(task.net, mean, torch.optim.AdamW(groups), [])
 
 
 def save(state: State, folder: Path) -> None:
@@ -209,11 +215,11 @@ def save(state: State, folder: Path) -> None:
     part.replace(folder / "state.safetensors")
 
 
-def resume(net: nn.Module, how: Schedule, folder: Path) -> State:
+def resume(task: Task, folder: Path) -> State:
     """The state in `folder`, or the fresh one."""
     from safetensors import safe_open
 
-    state = fresh(net, how)
+    state = fresh(task)
     path = folder / "state.safetensors"
     if not path.exists():
         return state
