@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from diorama.models._schedule import Schedule
 from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.models._train import Schedule, Task, accuracy, fit
 from diorama.worlds.birds import Birds
 
 SCHEDULE = Schedule(sizes=(64,) * 8, rate=2e-3)
@@ -52,6 +52,7 @@ def leak_probe(probe: Probe, folder: Path, progress: Progress) -> Leak:
 
     from diorama.models._losses import multi_target_loss
     from diorama.models._network import ResidualNetwork
+    from diorama.models._train import Task, accuracy, fit
 
     world = Birds(probe.size)
     counts = {"bare-train": probe.train, "bare-held-out": probe.held_out}

@@ -10,16 +10,19 @@ import json
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.locks import locked
-from diorama.models._inference import content_digest
+from diorama.models._inference import content_digest, require_torch
+from diorama.models._schedule import Schedule
 from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.models._train import Schedule, State, Task, accuracy, fit
 from diorama.worlds.birds import Birds
+
+if TYPE_CHECKING:
+    from diorama.models._train import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,12 @@ def train(name: str, out: Path, progress: Progress) -> Path:
 
 def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on the test birds once, write checkpoint and card."""
+    require_torch(f"training {recipe.name}")
     import torch
 
     from diorama.models._losses import multi_target_loss
     from diorama.models._network import ResidualNetwork
+    from diorama.models._train import Task, fit
 
     with locked(out / "lock"):
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
@@ -77,6 +82,8 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     """The averaged weights as float16 with the card; the accuracy is that of the file as written."""
     import torch
     from safetensors.torch import load_file, save_file
+
+    from diorama.models._train import accuracy
 
     path = out / f"{recipe.name}.safetensors"
     full = accuracy(state.mean, test)

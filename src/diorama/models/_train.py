@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import cv2
@@ -23,30 +22,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diorama.core.errors import InputError
 from diorama.core.scene import rng
+from diorama.models._schedule import Schedule, one_cycle
 from diorama.models._staged import Progress, Staged
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 History = list[dict[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """How to train: one entry of `sizes` per epoch is the side to which the images are reduced in it.
-
-    Early epochs on small images cost a fraction and teach most of what there is to learn (Touvron et al. 2019 and others).
-    `shift` is the largest random shift in pixels of the full image, `flip` mirrors every second image; AdamW with a
-    one-cycle learning rate up to `rate` and weight decay `decay`; `average` is the decay of the averaged weights.
-    """
-
-    sizes: tuple[int, ...]
-    batch: int = 64
-    rate: float = 4e-3
-    decay: float = 0.05
-    average: float = 0.998
-    shift: int = 6
-    flip: bool = True
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +77,7 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
         seconds = round(time.monotonic() - start, 1)
         size = task.how.sizes[state.epoch]
         state.history.append({"size": size, "loss": loss, "accuracy": seen, "seconds": seconds})
-        save(state, folder)
+        save(state, task, folder)
     return state
 
 
@@ -119,18 +101,6 @@ def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) 
     state.optimizer.step()
     average_into(state.mean, state.net, task.how.average)
     return float(loss.detach())
-
-
-def one_cycle(step: int, total: int, peak: float) -> float:
-    """The learning rate of a step: up in a line over the first quarter, down to zero along a cosine.
-
-    >>> [round(one_cycle(i, 8, peak=1.0), 3) for i in (0, 1, 2, 4, 7)]
-    [0.5, 1.0, 0.933, 0.5, 0.0]
-    """
-    warm = max(1, total // 4)
-    if step < warm:
-        return peak * (step + 1) / warm
-    return peak * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))
 
 
 def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
@@ -201,7 +171,7 @@ def fresh(task: Task) -> State:
     return State(task.net, mean, torch.optim.AdamW(groups), [])
 
 
-def save(state: State, folder: Path) -> None:
+def save(state: State, task: Task, folder: Path) -> None:
     """Write the state: the new file replaces the old one when it is complete."""
     from safetensors.torch import save_file
 
@@ -211,7 +181,8 @@ def save(state: State, folder: Path) -> None:
         tensors |= {f"optimizer.{i}.{k}": v for k, v in slot.items()}
     part = folder / "state.part"
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.contiguous() for k, v in tensors.items()}, part, {"history": json.dumps(state.history)})
+    about = {"history": json.dumps(state.history), "schedule": json.dumps(asdict(task.how))}
+    save_file({k: v.contiguous() for k, v in tensors.items()}, part, about)
     part.replace(folder / "state.safetensors")
 
 
@@ -224,7 +195,10 @@ def resume(task: Task, folder: Path) -> State:
     if not path.exists():
         return state
     with safe_open(path, "pt") as file:
-        state.history += json.loads(file.metadata()["history"])
+        about = file.metadata()
+        if about["schedule"] != json.dumps(asdict(task.how)):
+            raise InputError(f"{path} was trained with another schedule: choose another -o, or delete it")
+        state.history += json.loads(about["history"])
         tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - not a dict
     state.net.load_state_dict(_under(tensors, "net."))
     state.mean.load_state_dict(_under(tensors, "mean."))
