@@ -24,14 +24,15 @@ class Schedule:
     flip: bool = True
     seed: int = 0
 
+    def rate_at(self, step: int, steps: int) -> float:
+        """The learning rate of a step, with `steps` to the epoch: up in a line for a quarter, down a cosine.
 
-def one_cycle(step: int, total: int, peak: float) -> float:
-    """The learning rate of a step: up in a line over the first quarter, down to zero along a cosine.
-
-    >>> [round(one_cycle(i, 8, peak=1.0), 3) for i in (0, 1, 2, 4, 7)]
-    [0.5, 1.0, 0.933, 0.5, 0.0]
-    """
-    warm = max(1, total // 4)
-    if step < warm:
-        return peak * (step + 1) / warm
-    return peak * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))
+        >>> how = Schedule(sizes=(8,) * 4, rate=1.0)
+        >>> [round(how.rate_at(i, steps=2), 3) for i in (0, 1, 2, 4, 7)]
+        [0.5, 1.0, 0.933, 0.5, 0.0]
+        """
+        total = steps * len(self.sizes)
+        warm = max(1, total // 4)
+        if step < warm:
+            return self.rate * (step + 1) / warm
+        return self.rate * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))

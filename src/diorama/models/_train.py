@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.models._schedule import Schedule, one_cycle
+from diorama.models._schedule import Schedule
 from diorama.models._staged import Progress, Staged
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -94,7 +94,7 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
 
 def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) -> float:
     for group in state.optimizer.param_groups:
-        group["lr"] = one_cycle(step, task.total, task.how.rate)
+        group["lr"] = task.how.rate_at(step, task.steps)
     state.optimizer.zero_grad()
     loss = task.loss(state.net(images), targets)
     loss.backward()
