@@ -90,10 +90,12 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
     save_file(half, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
+    path.chmod(0o644)  # safetensors writes for the owner only
     state.mean.load_state_dict(load_file(path))
     rate = accuracy(state.mean, test)
     card = {
         "name": recipe.name,
+        "world": "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's",
         "recipe": asdict(recipe),
         "accuracy": {"value": rate, "interval": binomial_interval(rate, len(test)), "birds": len(test)},
         "accuracy_float32": full,
