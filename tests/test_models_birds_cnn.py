@@ -121,8 +121,8 @@ def test_no_images_give_no_logits(model):
 
 
 def test_unknown_layers_and_missing_checkpoints_are_refused(model, images, tmp_path):
-    with pytest.raises(InputError, match="did you mean 'block5'"):
-        model.features(images[:1], "block55")
+    with pytest.raises(InputError, match="did you mean 'block4'"):
+        model.features(images[:1], "block44")
     with pytest.raises(InputError, match="there is no checkpoint"):
         BirdsCnn(checkpoint=str(tmp_path / "absent.safetensors"))
     (tmp_path / "bad.safetensors").write_bytes(b"not a checkpoint")

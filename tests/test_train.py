@@ -2,6 +2,9 @@
 
 import json
 import math
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +31,7 @@ def silent(done, total, message):
 def tiny(**schedule):
     recipe = RECIPES["birds_cnn"]
     changed = {"sizes": (16, 32, 32), "batch": 16, **schedule}
-    return replace(recipe, size=32, birds=64, validation=16, test=24, schedule=replace(recipe.schedule, **changed))
+    return replace(recipe, size=32, birds=48, validation=16, test=24, schedule=replace(recipe.schedule, **changed))
 
 
 def slow_loss(logits, birds, classes):
@@ -124,25 +127,61 @@ def test_bare_birds_have_no_part(tmp_path):
     assert staged(order, tmp_path, silent).targets.all()
 
 
-def test_a_resumed_training_ends_with_the_same_weights(tmp_path):
-    recipe, seen = tiny(), []
-    path = train_recipe(recipe, tmp_path / "whole", lambda *event: seen.append(event))
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from diorama.models._recipes import RECIPES, train_recipe
+from dataclasses import replace
 
-    def stop(done, total, message):
-        if done == 7 and message.startswith("epoch 2"):
-            raise KeyboardInterrupt
+def die(done, total, message):
+    if done == 5 and message.startswith("epoch 2"):
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(KeyboardInterrupt):
-        train_recipe(recipe, tmp_path / "cut", stop)
-    resumed = train_recipe(recipe, tmp_path / "cut", silent)
+recipe = RECIPES["birds_cnn"]
+how = replace(recipe.schedule, sizes=(16, 32, 32), batch=16)
+train_recipe(replace(recipe, size=32, birds=48, validation=16, test=24, schedule=how), Path(sys.argv[1]), die)
+"""
+
+
+def test_a_killed_training_ends_with_the_same_weights_when_it_is_started_again(tmp_path):
+    seen = []
+    path = train_recipe(tiny(), tmp_path / "whole", lambda *event: seen.append(event))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "cut")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert json.loads(torch_metadata(tmp_path / "cut")["history"])[0]["size"] == 16
+    resumed = train_recipe(tiny(), tmp_path / "cut", silent)
     assert resumed.read_bytes() == path.read_bytes()
     states = [torch_state(folder) for folder in (tmp_path / "whole", tmp_path / "cut")]
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(states[0][k], states[1][k]) for k in states[0])
     trained = [event for event in seen if event[2].startswith("epoch")]
-    assert trained[-1][0] == trained[-1][1] == 12
+    assert trained[-1][0] == trained[-1][1] == 9
     card = json.loads(path.with_suffix(".json").read_text())
     assert card["accuracy"]["birds"] == 24 and len(card["history"]) == 3
+
+
+def test_control_c_ends_a_training_and_leaves_the_last_epoch(tmp_path):
+    def stop(done, total, message):
+        if message.startswith("epoch 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_recipe(tiny(), tmp_path, stop)
+    assert len(json.loads(torch_metadata(tmp_path)["history"])) == 1
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_folder_of_another_schedule_is_refused(tmp_path):
+    train_recipe(tiny(sizes=(16,)), tmp_path, silent)
+    with pytest.raises(InputError, match="another schedule"):
+        train_recipe(tiny(sizes=(16,), rate=1.0), tmp_path, silent)
+
+
+def torch_metadata(folder):
+    from safetensors import safe_open
+
+    with safe_open(folder / "state.safetensors", "pt") as file:
+        return file.metadata()
 
 
 def torch_state(folder):
@@ -167,7 +206,9 @@ def test_shifts_and_reductions():
     assert np.array_equal(shifted(images, np.full((2, 2), 3), 3), images)
     moved = shifted(images, np.array([[3, 1], [3, 3]]), 3)
     assert np.array_equal(moved[0, :, 2:], images[0, :, :-2]) and np.array_equal(moved[1], images[1])
-    assert reduced(torch.ones(1, 3, 8, 8), 4).shape == (1, 3, 4, 4)
+    assert np.array_equal(reduced(images, 8), images)
+    by_area = images.reshape(2, 4, 2, 4, 2, 3).mean((2, 4))
+    assert np.abs(reduced(images, 4) - by_area).max() <= 0.5
 
 
 def test_unknown_recipes_get_a_hint(tmp_path):

@@ -12,7 +12,7 @@ import click
 
 from diorama import __version__
 from diorama.core import spec
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError, WorkerError, did_you_mean
 
 OK, FAILURE, USAGE, SOME_FAILED, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -38,8 +38,6 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point: every expected failure ends in one line and its exit code."""
-    from diorama.launch.local import WorkerError
-
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:

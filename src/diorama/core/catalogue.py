@@ -10,7 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ class Entry:
     path: Path
 
 
+@cache
 def entries(kind: Kind) -> dict[str, Entry]:
     """All bundled and installed components of a kind by full name, read without importing any of them."""
     found = {e.name: e for e in _bundled(kind)}

@@ -9,6 +9,10 @@ class AnswerError(ValueError):
     """A method answered with something that is not an answer: wrong shape, wrong type, NaN."""
 
 
+class WorkerError(RuntimeError):
+    """A worker process ended before its work was done."""
+
+
 class Undefined(Exception):  # noqa: N818 - a status of a score, not a failure
     """Raised by a protocol where a score has no value for a case; becomes a row with status `undefined`."""
 

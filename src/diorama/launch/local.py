@@ -6,16 +6,12 @@ import sys
 import threading
 from collections.abc import Callable
 
-from diorama.core.errors import InputError
+from diorama.core.errors import InputError, WorkerError
 from diorama.core.run import Run, work
 
 Progress = Callable[[int, int], None]
 #: Two processes with one thread each beat one with two.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-
-
-class WorkerError(RuntimeError):
-    """A worker process ended before its work was done."""
 
 
 def processes(on: str) -> int:

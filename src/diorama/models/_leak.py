@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from diorama.models._schedule import Schedule
 from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.models._train import Schedule, accuracy, fit
 from diorama.worlds.birds import Birds
 
 SCHEDULE = Schedule(sizes=(64,) * 8, rate=2e-3)
@@ -52,6 +52,7 @@ def leak_probe(probe: Probe, folder: Path, progress: Progress) -> Leak:
 
     from diorama.models._losses import multi_target_loss
     from diorama.models._network import ResidualNetwork
+    from diorama.models._train import Task, accuracy, fit
 
     world = Birds(probe.size)
     counts = {"bare-train": probe.train, "bare-held-out": probe.held_out}
@@ -62,7 +63,7 @@ def leak_probe(probe: Probe, folder: Path, progress: Progress) -> Leak:
     torch.manual_seed(probe.seed)
     net = ResidualNetwork(len(world.classes))
     watched = Staged(held_out.images[:64], held_out.labels[:64], held_out.targets[:64])  # chooses nothing
-    state = fit(net, multi_target_loss, train, watched, probe.schedule, folder, progress)
+    state = fit(Task(net, multi_target_loss, train, watched, probe.schedule), folder, progress)
     low, high = chance_interval(probe.held_out, len(world.classes))
     return Leak(accuracy(state.mean, held_out), accuracy(state.mean, train), low, high, probe.held_out)
 

@@ -1,7 +1,7 @@
-"""A small residual network for staged images: stem, five blocks, global average pool, linear head.
+"""A small residual network for staged images: stem, four blocks, global average pool, linear head.
 
 Made for explanations: every ReLU is a module of its own and not in place, normalisation is inside (the input is sRGB in
-[0, 1], (n, 3, h, w)), and the last block, `block5`, is what Grad-CAM looks at. Any input size works.
+[0, 1], (n, 3, h, w)), and the last block, `block4`, is what Grad-CAM looks at. Any input size works.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 #: Channels and stride of every block.
-BLOCKS = ((48, 2), (48, 1), (96, 2), (96, 1), (192, 2))
+BLOCKS = ((48, 2), (96, 2), (96, 1), (192, 2))
 STEM = 16
 
 

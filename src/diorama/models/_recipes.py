@@ -10,16 +10,19 @@ import json
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.locks import locked
-from diorama.models._inference import content_digest
+from diorama.models._inference import content_digest, require_torch
+from diorama.models._schedule import Schedule
 from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.models._train import Schedule, State, accuracy, fit
 from diorama.worlds.birds import Birds
+
+if TYPE_CHECKING:
+    from diorama.models._train import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Recipe:
 
 
 RECIPES: dict[str, Recipe] = {
-    "birds_cnn": Recipe("birds_cnn", Schedule(sizes=(64,) * 5 + (96,) * 4 + (128,) * 4)),
+    "birds_cnn": Recipe("birds_cnn", Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)),
 }
 
 
@@ -60,17 +63,19 @@ def train(name: str, out: Path, progress: Progress) -> Path:
 
 def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on the test birds once, write checkpoint and card."""
+    require_torch(f"training {recipe.name}")
     import torch
 
     from diorama.models._losses import multi_target_loss
     from diorama.models._network import ResidualNetwork
+    from diorama.models._train import Task, fit
 
     with locked(out / "lock"):
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
         net = ResidualNetwork(data["train"].targets.shape[1])
-        state = fit(net, multi_target_loss, data["train"], data["validation"], recipe.schedule, out, progress)
-        return finish(recipe, state, data["test"], out)
+        task = Task(net, multi_target_loss, data["train"], data["validation"], recipe.schedule)
+        return finish(recipe, fit(task, out, progress), data["test"], out)
 
 
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
@@ -78,15 +83,19 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     import torch
     from safetensors.torch import load_file, save_file
 
+    from diorama.models._train import accuracy
+
     path = out / f"{recipe.name}.safetensors"
     full = accuracy(state.mean, test)
     half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
     save_file(half, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
+    path.chmod(0o644)  # safetensors writes for the owner only
     state.mean.load_state_dict(load_file(path))
     rate = accuracy(state.mean, test)
     card = {
         "name": recipe.name,
+        "world": "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's",
         "recipe": asdict(recipe),
         "accuracy": {"value": rate, "interval": binomial_interval(rate, len(test)), "birds": len(test)},
         "accuracy_float32": full,

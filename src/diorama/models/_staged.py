@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -24,7 +27,7 @@ from diorama.worlds.birds import Birds
 
 #: (done, total, message), called now and then.
 Progress = Callable[[int, int, str], None]
-BLOCK = 200
+BLOCK = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,25 @@ def _rendered(order: Order, folder: Path, blocks: list[int], processes: int) -> 
     if len(blocks) < processes or processes < 2:
         yield from (_render_block(order, folder, block) for block in blocks)
         return
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _start_worker)
     try:
         jobs = [pool.submit(_render_block, order, folder, block) for block in blocks]
         yield from (job.result() for job in as_completed(jobs))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when it ends, however that happens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _render_block(order: Order, folder: Path, block: int) -> int:

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diorama.core.errors import InputError
 from diorama.core.scene import rng
+from diorama.models._schedule import Schedule
 from diorama.models._staged import Progress, Staged
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -31,27 +32,29 @@ History = list[dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """How to train: one entry of `sizes` per epoch is the side to which the images are reduced in it.
+class Task:
+    """What to train: a fresh network, its loss, the birds to train on, those to watch, and how."""
 
-    Early epochs on small images cost a fraction and teach most of what there is to learn (Touvron et al. 2019 and others).
-    `shift` is the largest random shift in pixels of the full image, `flip` mirrors every second image; AdamW with a
-    one-cycle learning rate up to `rate` and weight decay `decay`; `average` is the decay of the averaged weights.
-    """
+    net: nn.Module
+    loss: Loss
+    train: Staged
+    validation: Staged
+    how: Schedule
 
-    sizes: tuple[int, ...]
-    batch: int = 64
-    rate: float = 4e-3
-    decay: float = 0.05
-    average: float = 0.998
-    shift: int = 6
-    flip: bool = True
-    seed: int = 0
+    @property
+    def steps(self) -> int:
+        """Steps in an epoch: whole batches only, the rest of a shuffled epoch is left out."""
+        return max(1, len(self.train) // self.how.batch)
+
+    @property
+    def total(self) -> int:
+        """Steps in all."""
+        return self.steps * len(self.how.sizes)
 
 
 @dataclass(slots=True)
 class State:
-    """All that an interrupted training needs."""
+    """All that an interrupted training needs; `mean` is the network with averaged weights."""
 
     net: nn.Module
     mean: nn.Module
@@ -64,56 +67,40 @@ class State:
         return len(self.history)
 
 
-def fit(
-    net: nn.Module, loss: Loss, data: Staged, validation: Staged, how: Schedule, folder: Path, progress: Progress
-) -> State:
+def fit(task: Task, folder: Path, progress: Progress) -> State:
     """Train until every epoch of the schedule is done; continues from the state in `folder` if there is one."""
-    state = resume(net, how, folder)
-    total = len(how.sizes) * steps_per_epoch(data, how)
-    while state.epoch < len(how.sizes):
-        start, epoch, losses = time.monotonic(), state.epoch, []
-        state.net.train()
-        for i, (images, targets) in enumerate(batches(data, how, epoch)):
-            step = epoch * steps_per_epoch(data, how) + i
-            losses.append(_step(state, loss, images, targets, one_cycle(step, total, how)))
-            seconds = time.monotonic() - start
-            progress(
-                step + 1, total, f"epoch {epoch + 1}: loss {losses[-1]:.3f}, {(i + 1) * how.batch / seconds:.0f}/s"
-            )
-        state.history.append(
-            {
-                "size": how.sizes[epoch],
-                "loss": float(np.mean(losses)),
-                "accuracy": accuracy(state.mean, validation),
-                "seconds": round(time.monotonic() - start, 1),
-            }
-        )
-        save(state, folder)
+    state = resume(task, folder)
+    while state.epoch < len(task.how.sizes):
+        start = time.monotonic()
+        loss = float(np.mean(list(_epoch(state, task, progress))))
+        seen = accuracy(state.mean, task.validation)
+        seconds = round(time.monotonic() - start, 1)
+        size = task.how.sizes[state.epoch]
+        state.history.append({"size": size, "loss": loss, "accuracy": seen, "seconds": seconds})
+        save(state, task, folder)
     return state
 
 
-def _step(state: State, loss: Loss, images: Tensor, targets: Tensor, rate: float) -> float:
+def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
+    """Train for an epoch; gives the loss of every step."""
+    state.net.train()
+    start, before = time.monotonic(), state.epoch * task.steps
+    for i, (images, targets) in enumerate(batches(task.train, task.how, state.epoch), start=1):
+        loss = _step(state, task, images, targets, before + i - 1)
+        pace = i * task.how.batch / (time.monotonic() - start)
+        progress(before + i, task.total, f"epoch {state.epoch + 1}: loss {loss:.3f}, {pace:.0f} images/s")
+        yield loss
+
+
+def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) -> float:
     for group in state.optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = task.how.rate_at(step, task.steps)
     state.optimizer.zero_grad()
-    value = loss(state.net(images), targets)
-    value.backward()
+    loss = task.loss(state.net(images), targets)
+    loss.backward()
     state.optimizer.step()
-    average_into(state.mean, state.net, state.optimizer.param_groups[0]["average"])
-    return float(value.detach())
-
-
-def one_cycle(step: int, total: int, how: Schedule) -> float:
-    """The learning rate of a step: up in a line over the first quarter, down to zero along a cosine.
-
-    >>> how = Schedule(sizes=(8,), rate=1.0)
-    >>> [round(one_cycle(i, 8, how), 3) for i in (0, 1, 2, 4, 7)]
-    [0.5, 1.0, 0.933, 0.5, 0.0]
-    """
-    warm = max(1, total // 4)
-    if step < warm:
-        return how.rate * (step + 1) / warm
-    return how.rate * 0.5 * (1 + math.cos(math.pi * (step + 1 - warm) / (total - warm)))
+    average_into(state.mean, state.net, task.how.average)
+    return float(loss.detach())
 
 
 def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
@@ -126,22 +113,17 @@ def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
                 old.copy_(new)
 
 
-def steps_per_epoch(data: Staged, how: Schedule) -> int:
-    """Whole batches only: the rest of a shuffled epoch is left out."""
-    return max(1, len(data) // how.batch)
-
-
 def batches(data: Staged, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
     """The batches of an epoch, shuffled, shifted and mirrored as (seed, epoch) say."""
     generator = rng(how.seed, "epoch", epoch)
     order = generator.permutation(len(data))
-    for i in range(steps_per_epoch(data, how)):
+    for i in range(max(1, len(data) // how.batch)):
         index = np.sort(order[i * how.batch : (i + 1) * how.batch])
         moved = shifted(data.images[index], generator.integers(0, 2 * how.shift + 1, (len(index), 2)), how.shift)
         if how.flip:
             mirror = generator.random(len(index)) < 0.5
             moved[mirror] = moved[mirror, :, ::-1]
-        yield reduced(to_tensor(moved), how.sizes[epoch]), torch.from_numpy(data.targets[index])
+        yield to_tensor(reduced(moved, how.sizes[epoch])), torch.from_numpy(data.targets[index])
 
 
 def shifted(images: np.ndarray, offsets: np.ndarray, shift: int) -> np.ndarray:
@@ -160,11 +142,11 @@ def to_tensor(images: np.ndarray) -> Tensor:
     return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).float() / 255
 
 
-def reduced(images: Tensor, size: int) -> Tensor:
-    """Images of a smaller side, by area."""
-    if images.shape[-1] == size:
+def reduced(images: np.ndarray, size: int) -> np.ndarray:
+    """uint8 images of a smaller side, by area."""
+    if images.shape[1] == size:
         return images
-    return nn.functional.interpolate(images, (size, size), mode="area").contiguous(memory_format=torch.channels_last)
+    return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA) for image in images])
 
 
 def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
@@ -178,23 +160,18 @@ def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
     return right / len(data)
 
 
-def fresh(net: nn.Module, how: Schedule) -> State:
+def fresh(task: Task) -> State:
     """The state before the first step."""
-    for weight in net.parameters():
+    for weight in task.net.parameters():
         weight.data = _channels_last(weight.data)
-    plain = [p for p in net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
-    heavy = [p for p in net.parameters() if p.ndim >= 2]
-    groups: list[dict[str, Any]] = [
-        {"params": heavy, "weight_decay": how.decay},
-        {"params": plain, "weight_decay": 0.0},
-    ]
-    for group in groups:
-        group["average"] = how.average
-    mean = copy.deepcopy(net).requires_grad_(False)
-    return State(net, mean, torch.optim.AdamW(groups, lr=how.rate), [])
+    plain = [p for p in task.net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
+    heavy = [p for p in task.net.parameters() if p.ndim >= 2]
+    groups = [{"params": heavy, "weight_decay": task.how.decay}, {"params": plain, "weight_decay": 0.0}]
+    mean = copy.deepcopy(task.net).requires_grad_(False)
+    return State(task.net, mean, torch.optim.AdamW(groups), [])
 
 
-def save(state: State, folder: Path) -> None:
+def save(state: State, task: Task, folder: Path) -> None:
     """Write the state: the new file replaces the old one when it is complete."""
     from safetensors.torch import save_file
 
@@ -204,20 +181,24 @@ def save(state: State, folder: Path) -> None:
         tensors |= {f"optimizer.{i}.{k}": v for k, v in slot.items()}
     part = folder / "state.part"
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.contiguous() for k, v in tensors.items()}, part, {"history": json.dumps(state.history)})
+    about = {"history": json.dumps(state.history), "schedule": json.dumps(asdict(task.how))}
+    save_file({k: v.contiguous() for k, v in tensors.items()}, part, about)
     part.replace(folder / "state.safetensors")
 
 
-def resume(net: nn.Module, how: Schedule, folder: Path) -> State:
+def resume(task: Task, folder: Path) -> State:
     """The state in `folder`, or the fresh one."""
     from safetensors import safe_open
 
-    state = fresh(net, how)
+    state = fresh(task)
     path = folder / "state.safetensors"
     if not path.exists():
         return state
     with safe_open(path, "pt") as file:
-        state.history += json.loads(file.metadata()["history"])
+        about = file.metadata()
+        if about["schedule"] != json.dumps(asdict(task.how)):
+            raise InputError(f"{path} was trained with another schedule: choose another -o, or delete it")
+        state.history += json.loads(about["history"])
         tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 - not a dict
     state.net.load_state_dict(_under(tensors, "net."))
     state.mean.load_state_dict(_under(tensors, "mean."))

@@ -83,15 +83,15 @@ def printable(text: str) -> str:
 def seconds(value: float | None) -> str:
     """A duration with two or three digits.
 
-    >>> seconds(0.0082), seconds(0.53), seconds(75.2), seconds(4000.0), seconds(None)
-    ('8.2 ms', '0.53 s', '75 s', '1.1 h', '–')
+    >>> seconds(0.0082), seconds(0.0996), seconds(0.53), seconds(99.6), seconds(4000.0), seconds(None)
+    ('8.2 ms', '100 ms', '0.53 s', '100 s', '1.1 h', '–')
     """
     if value is None:
         return NONE
     if value < 0.1:
-        return f"{value * 1000:.2g} ms"
+        return f"{value * 1000:.2g} ms" if value < 0.0095 else f"{value * 1000:.0f} ms"
     if value < 600:
-        return f"{value:.2g} s" if value < 100 else f"{value:.0f} s"
+        return f"{value:.2g} s" if value < 9.5 else f"{value:.0f} s"
     return f"{value / 60:.0f} min" if value < 3600 else f"{value / 3600:.1f} h"
 
 
