@@ -30,13 +30,10 @@ class LayersProtocol:
     needs: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
     doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "share of the true shading leaked into the true reflectance"
-    name: ClassVar[str] = ""
+    #: The mean of both layers, and the stem of the names of the two.
+    name: ClassVar[str]
+    metrics: ClassVar[tuple[str, ...]]
     undefined: ClassVar[str] = "the truth is zero everywhere on the mask"
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The mean of both layers first."""
-        return (self.name, f"{self.name}_reflectance", f"{self.name}_shading")
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One scene of the world."""

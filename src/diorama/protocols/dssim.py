@@ -24,16 +24,13 @@ class Dssim(LayersProtocol):
     `psnr`). `window=3` gives the uniform 3×3 window of some recent papers, 11 the Gaussian one.
     """
 
+    cite: ClassVar[tuple[str, ...]] = ("wang2004", "fan2018", "ke2025")
     name: ClassVar[str] = "dssim"
+    metrics: ClassVar[tuple[str, ...]] = ("dssim", "dssim_reflectance", "dssim_shading")
 
     preset: Literal["fan", "fan2018", "marigold"] = "fan"
     search: bool = True
     window: Literal[11, 3] = 11
-
-    @property
-    def cite(self) -> tuple[str, ...]:
-        """The formula and the protocol."""
-        return ("wang2004", "ke2025" if self.preset == "marigold" else "fan2018")
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

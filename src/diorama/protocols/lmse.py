@@ -26,6 +26,7 @@ class Lmse(LayersProtocol):
     and `truth_residual`, the same of the world's own truth.
     """
 
+    cite: ClassVar[tuple[str, ...]] = ("grosse2009", "barron2015", "narihira2015", "fan2018")
     name: ClassVar[str] = "lmse"
     undefined: ClassVar[str] = "the image is smaller than one window, or the truth is zero in all of them"
     #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects); the 2009 paper prints no numbers.
@@ -50,17 +51,12 @@ class Lmse(LayersProtocol):
         return self.preset.rstrip("0123456789")
 
     @property
-    def cite(self) -> tuple[str, ...]:
-        """The paper of the rule."""
-        return {"grosse": ("grosse2009",), "barron": ("barron2015",), "fan": ("fan2018", "narihira2015")}[self.rule]
-
-    @property
     def published(self) -> dict[tuple[str, str], float]:
         """Known means under exactly this protocol."""
         return self.gehler2011 if self.rule == "grosse" and self.k in (None, 20) else {}
 
     @property
-    def metrics(self) -> tuple[str, ...]:
+    def metrics(self) -> tuple[str, ...]:  # type: ignore[override]
         """The score first."""
         logarithm = () if self.rule == "grosse" else ("ln_lmse",)
         return ("lmse", "lmse_reflectance", "lmse_shading", *logarithm, "reconstruction", "truth_residual")

@@ -29,6 +29,7 @@ class Lpips(LayersProtocol):
     cite: ClassVar[tuple[str, ...]] = ("zhang2018", "ke2025")
     located: ClassVar[tuple[str, ...]] = ("weights",)
     name: ClassVar[str] = "lpips"
+    metrics: ClassVar[tuple[str, ...]] = ("lpips", "lpips_reflectance", "lpips_shading")
 
     weights: str
     preset: Literal["marigold", "aligned"] = "marigold"

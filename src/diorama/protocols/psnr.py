@@ -21,14 +21,11 @@ class Psnr(LayersProtocol):
 
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, PSNR_CAP)
+    cite: ClassVar[tuple[str, ...]] = ("ke2025", "zeng2024")
     name: ClassVar[str] = "psnr"
+    metrics: ClassVar[tuple[str, ...]] = ("psnr", "psnr_reflectance", "psnr_shading")
 
     preset: Literal["aligned", "marigold", "rgbx"] = "aligned"
-
-    @property
-    def cite(self) -> tuple[str, ...]:
-        """The paper of the preset."""
-        return ("zeng2024",) if self.preset == "rgbx" else ("ke2025",)
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

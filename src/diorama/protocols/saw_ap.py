@@ -25,6 +25,7 @@ class SawAp:
     CGIntrinsics does. Labels are the world's `factors["saw"]`.
     """
 
+    cite: ClassVar[tuple[str, ...]] = ("kovacs2017", "li2018")
     version: ClassVar[int] = 1
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -43,11 +44,6 @@ class SawAp:
     @property
     def _kovacs(self) -> bool:
         return self.preset.startswith("kovacs")
-
-    @property
-    def cite(self) -> tuple[str, ...]:
-        """The annotations, and the paper of the definition."""
-        return ("kovacs2017",) if self._kovacs else ("li2018", "kovacs2017")
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

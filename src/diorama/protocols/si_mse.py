@@ -19,20 +19,12 @@ class SiMse(LayersProtocol):
     for the three channels, or `each` its own. Papers give geometric means of it: exp of the mean of `ln_si_mse`.
     """
 
+    cite: ClassVar[tuple[str, ...]] = ("barron2015", "fan2018")
     name: ClassVar[str] = "si_mse"
+    metrics: ClassVar[tuple[str, ...]] = ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
 
     preset: Literal["barron", "barron2015", "fan", "fan2018"] = "barron"
     channels: Literal["gray", "one", "each"] = "gray"
-
-    @property
-    def cite(self) -> tuple[str, ...]:
-        """The paper of the preset."""
-        return ("barron2015",) if self.preset.startswith("barron") else ("fan2018",)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The score first."""
-        return ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

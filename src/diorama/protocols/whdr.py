@@ -30,6 +30,7 @@ class Whdr:
     constant reflectance scores: the weight share of the inequalities.
     """
 
+    cite: ClassVar[tuple[str, ...]] = ("bell2014", "li2018")
     version: ClassVar[int] = 1
     direction: ClassVar[Literal["lower", "higher"]] = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -45,11 +46,6 @@ class Whdr:
     def __post_init__(self) -> None:
         if not self.delta >= 0:
             raise InputError(f"whdr: delta={self.delta} is negative")
-
-    @property
-    def cite(self) -> tuple[str, ...]:
-        """The metric, and who uses it in gamma space."""
-        return ("bell2014", *(("li2018",) if self._gamma else ()))
 
     @property
     def _gamma(self) -> bool:
