@@ -47,7 +47,8 @@ class Edges:
     def gathered(self, gradient: np.ndarray) -> np.ndarray:
         """Gᵀ g: what arrives at each pixel less what leaves it, (edges,) to (pixels,)."""
         count = int(self.mask.sum())
-        return np.bincount(self.second, gradient, count) - np.bincount(self.first, gradient, count)
+        arriving, leaving = (np.bincount(pixel, gradient, count) for pixel in (self.second, self.first))
+        return (arriving - leaving).astype(np.float64, copy=False)  # counting nothing gives integers
 
 
 def components(mask: np.ndarray) -> tuple[np.ndarray, int]:
