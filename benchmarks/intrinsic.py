@@ -4,6 +4,7 @@ L1 by ADMM against reweighting; one-off solves by cosine-preconditioned conjugat
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -136,7 +137,7 @@ def _multigrid(mask: np.ndarray, gradient: np.ndarray, direct: np.ndarray, ours:
     """pyamg's Ruge–Stüben solver, that of the released code, on the same singular system: as released (tolerance 1e-5,
     relative to the right-hand side) and to 1e-10 like ours."""
     try:
-        import pyamg
+        pyamg = import_module("pyamg")
     except ImportError:
         print("pyamg is not installed: its figures are left out", file=sys.stderr)
         return {}
