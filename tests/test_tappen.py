@@ -181,6 +181,8 @@ def test_beats_the_baseline_on_real_objects(mit_root):
     from diorama.worlds.mit_intrinsic import MitIntrinsic
 
     world = MitIntrinsic(str(mit_root), objects=("cup1", "frog2", "teabag2", "teabag1"))
-    found = study(world.render([world.scene(i)[1] for i in range(4)]))
+    found = study(
+        world.render([world.scene(i)[1] for i in range(4)]), Tappen05(samples=10_000), Tappen06(samples=10_000)
+    )
     assert found["auc"] > found["auc_of_gradient_alone"]
     assert found["tappen05_lmse"] < 0.0731 and found["tappen06_lmse"] < 0.0731
