@@ -38,8 +38,23 @@ class Edges:
 
     def differences(self, image: np.ndarray) -> np.ndarray:
         """Forward differences x_j − x_i of an (h, w, …) image on every edge, as (edges, …)."""
-        pixels = image[self.mask]
+        return self.apart(image[self.mask])
+
+    def apart(self, pixels: np.ndarray) -> np.ndarray:
+        """G x: the differences of values given per pixel, (pixels, …) to (edges, …)."""
         return pixels[self.second] - pixels[self.first]
+
+    def gathered(self, gradient: np.ndarray) -> np.ndarray:
+        """Gᵀ g: what arrives at each pixel less what leaves it, (edges,) to (pixels,)."""
+        count = int(self.mask.sum())
+        arriving, leaving = (np.bincount(pixel, gradient, count) for pixel in (self.second, self.first))
+        return (arriving - leaving).astype(np.float64, copy=False)  # counting nothing gives integers
+
+
+def components(mask: np.ndarray) -> tuple[np.ndarray, int]:
+    """The 4-connected component of every pixel inside the mask, and how many there are."""
+    labels, count = scipy.ndimage.label(mask)
+    return labels[mask] - 1, count
 
 
 class Poisson:
@@ -49,8 +64,7 @@ class Poisson:
         if not mask.any():
             raise ValueError("the mask is empty: there is nothing to reconstruct")
         self.edges = Edges.of(mask)
-        labels, self.components = scipy.ndimage.label(mask)
-        self._component = labels[mask] - 1
+        self._component, self.components = components(mask)
         first = np.zeros(self.components, np.int64)
         first[self._component[::-1]] = np.arange(len(self._component))[::-1]
         self._free = np.ones(len(self._component), bool)
@@ -63,11 +77,25 @@ class Poisson:
         x = np.zeros((len(self._free), gradients.shape[1]))
         if self._factor is not None:
             x[self._free] = self._factor.solve(self._difference.T @ gradients)
-        size = np.bincount(self._component, minlength=self.components)
-        for c in range(self.components):
-            inside = slice(None) if self.components == 1 else self._component == c
-            x[inside] -= x[inside].sum(axis=0) / size[c]
-        return x
+        return centred(x, self._component, self.components)
+
+    def solve_weighted(self, gradient: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The reconstruction (pixels,) of one field (edges,) where edges count by weight: a factorisation of its own."""
+        x = np.zeros((len(self._free), 1))
+        weighted = self._difference.T * weights
+        factor = _factorise((weighted @ self._difference).tocsc())
+        if factor is not None:
+            x[self._free, 0] = factor.solve(weighted @ gradient)
+        return centred(x, self._component, self.components)[:, 0]
+
+
+def centred(x: np.ndarray, component: np.ndarray, components: int) -> np.ndarray:
+    """The columns of x (pixels, n), changed in place so that each component has mean zero."""
+    size = np.bincount(component, minlength=components)
+    for c in range(components):
+        inside = slice(None) if components == 1 else component == c
+        x[inside] -= x[inside].sum(axis=0) / size[c]
+    return x
 
 
 def _difference_matrix(edges: Edges, pixels: int) -> Any:

@@ -1,13 +1,20 @@
 """What the gradient-domain algorithms share: log intensities, kept gradients, reconstruction (Grosse et al. 2009)."""
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.guard import Note
-from diorama.solvers.poisson import poisson
+from diorama.solvers.dct_cg import reconstruction
+from diorama.solvers.l1 import admm, irls
+from diorama.solvers.poisson import components, poisson
+
+#: Least squares; L1 by the alternating direction method of multipliers; L1 by reweighting, as released (slow, parity).
+Norm = Literal["l2", "l1", "l1_irls"]
 
 #: Intensities are clipped to at least 3/255 of an 8-bit step on the released scale (0 to 257) before the logarithm.
 FLOOR = 3 * 255 / 65535
@@ -33,14 +40,32 @@ def log_threshold_grid(low: float, high: float, count: int) -> list[float]:
     return [float(t) for t in np.logspace(low, high, count)]
 
 
-def reconstruct(mask: np.ndarray, intensity: np.ndarray, kept: np.ndarray) -> list[Layers]:
-    """Layers of a gray image from the gradients (edges, n) that are reflectance: R = exp(r), S = I/R, zero off the mask."""
-    system = poisson(mask)
-    if system.components > 1:
-        _note(f"the mask has {system.components} separate components: each is reconstructed up to a scale of its own")
+def reconstruct(mask: np.ndarray, intensity: np.ndarray, kept: np.ndarray, norm: Norm = "l2") -> list[Layers]:
+    """Layers of a gray image from the gradients (edges, n) that are reflectance: R = exp(r), S = I/R, zero off the mask.
+
+    `norm` is what the residuals of the gradients are measured in: least squares, or L1 by ADMM or by reweighting.
+    """
+    if (count := components(mask)[1]) > 1:
+        _note(f"the mask has {count} separate components: each is reconstructed up to a scale of its own")
     inside = intensity[mask]
     index = np.flatnonzero(mask)
-    return [Layers(_fill(mask, index, r), _fill(mask, index, inside / r)) for r in np.exp(system.solve(kept)).T]
+    return [Layers(_fill(mask, index, r), _fill(mask, index, inside / r)) for r in np.exp(_solve(mask, kept, norm)).T]
+
+
+def _solve(mask: np.ndarray, kept: np.ndarray, norm: Norm) -> np.ndarray:
+    if norm == "l2":
+        return reconstruction(mask, kept)
+    return (admm if norm == "l1" else irls)(poisson(mask), kept)
+
+
+def check_norm(method: str, norm: str, tuned: str = "", unchosen: bool = False) -> None:
+    """Refuse an unknown norm, and an L1 norm without thresholds: those are always tuned with L2 (Grosse et al. 2009)."""
+    if norm not in get_args(Norm):
+        raise InputError(f"{method}: norm={norm!r} is not one of {', '.join(map(repr, get_args(Norm)))}")
+    if norm != "l2" and unchosen:
+        raise InputError(
+            f"{method}: thresholds are tuned with norm='l2'; with norm={norm!r} give them (the MIT objects give {tuned})"
+        )
 
 
 def constant(frame: Frame, reflectance: bool) -> Layers:

@@ -9,8 +9,8 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean
-from diorama.methods.decompose._gradients import channels, log_threshold_grid, only, reconstruct
-from diorama.solvers.poisson import poisson
+from diorama.methods.decompose._gradients import Norm, channels, check_norm, log_threshold_grid, only, reconstruct
+from diorama.solvers.poisson import Edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,12 @@ class RetinexColor:
 
     brightness: float | None = None
     chroma: float | None = None
+    norm: Norm = "l2"
 
     def __post_init__(self) -> None:
         if (self.brightness is None) != (self.chroma is None):
             raise InputError("retinex_color: give both brightness and chroma, or neither to have them tuned")
+        check_norm("retinex_color", self.norm, "brightness=1.0, chroma=0.075", self.chroma is None)
 
     @property
     def grid(self) -> tuple[dict[str, float], ...]:
@@ -42,18 +44,18 @@ class RetinexColor:
             raise InputError(
                 "retinex_color: thresholds are not chosen (the MIT objects give brightness=1, chroma=0.075)"
             )
-        return only(_at(frames[0], [{"brightness": self.brightness, "chroma": self.chroma}]))
+        return only(_at(frames[0], [{"brightness": self.brightness, "chroma": self.chroma}], self.norm))
 
     def sweep(self, frames: Sequence[Frame]) -> Iterator[Layers]:
         """The layers at every grid point, from one factorisation."""
-        yield from _at(frames[0], self.grid)
+        yield from _at(frames[0], self.grid, self.norm)
 
 
-def _at(frame: Frame, points: Sequence[dict[str, float]]) -> list[Layers]:
-    edges, colour = poisson(frame.mask).edges, channels(frame)
+def _at(frame: Frame, points: Sequence[dict[str, float]], norm: Norm) -> list[Layers]:
+    edges, colour = Edges.of(frame.mask), channels(frame)
     gradient = edges.differences(np.log(colour))
     mean = gradient.mean(axis=1, keepdims=True)
     chroma, brightness = np.linalg.norm(gradient - mean, axis=1)[:, None], np.abs(mean)
     kept = (chroma > [p["chroma"] for p in points]) | (brightness > [p["brightness"] for p in points])
     image = channel_mean(colour)  # the mean of the clipped channels, as released; gray Retinex clips the mean
-    return reconstruct(frame.mask, image, np.where(kept, edges.differences(np.log(image))[:, None], 0))
+    return reconstruct(frame.mask, image, np.where(kept, edges.differences(np.log(image))[:, None], 0), norm)

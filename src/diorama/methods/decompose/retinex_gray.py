@@ -9,8 +9,8 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import clipped_gray, log_threshold_grid, only, reconstruct
-from diorama.solvers.poisson import poisson
+from diorama.methods.decompose._gradients import Norm, check_norm, clipped_gray, log_threshold_grid, only, reconstruct
+from diorama.solvers.poisson import Edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,10 @@ class RetinexGray:
     cite: ClassVar[tuple[str, ...]] = ("land1971", "grosse2009")
 
     threshold: float | None = None
+    norm: Norm = "l2"
 
     def __post_init__(self) -> None:
+        check_norm("retinex_gray", self.norm, "threshold=0.373", self.threshold is None)
         if self.threshold is not None and self.threshold < 0:
             raise InputError(f"retinex_gray: threshold={self.threshold} is negative")
 
@@ -34,14 +36,14 @@ class RetinexGray:
         """The layers at the given threshold."""
         if self.threshold is None:
             raise InputError("retinex_gray: threshold is not chosen; give one (tuning on the MIT objects gives 0.373)")
-        return only(_at(frames[0], [self.threshold]))
+        return only(_at(frames[0], [self.threshold], self.norm))
 
     def sweep(self, frames: Sequence[Frame]) -> Iterator[Layers]:
         """The layers at every grid point, from one factorisation."""
-        yield from _at(frames[0], [point["threshold"] for point in self.grid])
+        yield from _at(frames[0], [point["threshold"] for point in self.grid], self.norm)
 
 
-def _at(frame: Frame, thresholds: list[float]) -> list[Layers]:
+def _at(frame: Frame, thresholds: list[float], norm: Norm) -> list[Layers]:
     image = clipped_gray(frame)
-    gradient = poisson(frame.mask).edges.differences(np.log(image))[:, None]
-    return reconstruct(frame.mask, image, np.where(np.abs(gradient) > thresholds, gradient, 0))
+    gradient = Edges.of(frame.mask).differences(np.log(image))[:, None]
+    return reconstruct(frame.mask, image, np.where(np.abs(gradient) > thresholds, gradient, 0), norm)

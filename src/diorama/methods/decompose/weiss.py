@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from diorama.core.answers import Layers
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import gray, only, reconstruct
+from diorama.methods.decompose._gradients import Norm, check_norm, gray, only, reconstruct
 from diorama.methods.decompose._weiss import LIGHTS, median_gradient
 
 
@@ -17,6 +17,11 @@ class Weiss:
     cite: ClassVar[tuple[str, ...]] = ("weiss2001", "grosse2009")
     views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
 
+    norm: Norm = "l2"
+
+    def __post_init__(self) -> None:
+        check_norm("weiss", self.norm)
+
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """The layers of frames[0], seen under the lights of frames[1:]."""
-        return only(reconstruct(frames[0].mask, gray(frames[0]), median_gradient(frames)))
+        return only(reconstruct(frames[0].mask, gray(frames[0]), median_gradient(frames), self.norm))

@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import gray, log_threshold_grid, only, reconstruct
+from diorama.methods.decompose._gradients import Norm, check_norm, gray, log_threshold_grid, only, reconstruct
 from diorama.methods.decompose._weiss import LIGHTS, median_gradient
 
 
@@ -25,6 +25,10 @@ class WeissRetinex:
     views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
 
     threshold: float | None = None
+    norm: Norm = "l2"
+
+    def __post_init__(self) -> None:
+        check_norm("weiss_retinex", self.norm, "threshold=0.1 or 0.193", self.threshold is None)
 
     @property
     def grid(self) -> tuple[dict[str, float], ...]:
@@ -37,13 +41,13 @@ class WeissRetinex:
             raise InputError(
                 "weiss_retinex: threshold is not chosen; give one (tuning on the MIT objects gives 0.1 or 0.19)"
             )
-        return only(_at(frames, [self.threshold]))
+        return only(_at(frames, [self.threshold], self.norm))
 
     def sweep(self, frames: Sequence[Frame]) -> Iterator[Layers]:
         """The layers at every grid point, from one factorisation."""
-        yield from _at(frames, [point["threshold"] for point in self.grid])
+        yield from _at(frames, [point["threshold"] for point in self.grid], self.norm)
 
 
-def _at(frames: Sequence[Frame], thresholds: list[float]) -> list[Layers]:
+def _at(frames: Sequence[Frame], thresholds: list[float], norm: Norm) -> list[Layers]:
     gradient = median_gradient(frames)
-    return reconstruct(frames[0].mask, gray(frames[0]), np.where(np.abs(gradient) > thresholds, gradient, 0))
+    return reconstruct(frames[0].mask, gray(frames[0]), np.where(np.abs(gradient) > thresholds, gradient, 0), norm)
