@@ -35,7 +35,8 @@ def estimate_shift(reference: np.ndarray, moved: np.ndarray, reach: int = 4) -> 
     """(right, down) in pixels, up to `reach`, such that `moved` is `reference` shifted by it.
 
     The images may differ in paint, as an object and its twin do: after a first guess, edges count as far as both images
-    have them. Planted shifts of one image are found to 0.01 pixel, those between an object and its twin to about 0.05.
+    have them. Without noise, shifts of one image are found to 0.01 pixel, those between an object and its twin to about
+    0.05; noise of 1 % of white can cost a tenth of a pixel on a picture without sharp edges.
     """
     if reference.shape != moved.shape:
         raise InputError(f"estimate_shift: images of {reference.shape} and {moved.shape}; crop them alike")
@@ -73,7 +74,7 @@ def _offset(a: np.ndarray, b: np.ndarray, reach: int) -> np.ndarray:
     product = np.conj(np.fft.fft2(a)) * np.fft.fft2(b)
     y, x = np.meshgrid(np.fft.fftfreq(a.shape[0]), np.fft.fftfreq(a.shape[1]), indexing="ij")
     correlation = np.fft.ifft2(product).real
-    near = range(-reach, reach + 1)
+    near = sorted(range(-reach, reach + 1), key=abs)  # where all are alike, no shift
     d = np.array(max(((i, j) for j in near for i in near), key=lambda at: correlation[at[1], at[0]]), float)
     k = 2 * np.pi * np.stack([x, y])
     for _ in range(10):
