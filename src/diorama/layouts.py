@@ -91,8 +91,9 @@ def write_figures(
 def write_mit(world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress) -> Path:
     """Write `<case>/{original,diffuse,shading,reflectance,specular,mask,light01…light10}.png` as MIT Intrinsic Images.
 
-    16-bit linear RGB, 0 outside the mask; shading is gray when the light is white and nothing interreflects. One exposure for all files of a scene
-    keeps every layer within range; manifest.json says which. `mit_intrinsic(root=…, objects=…)` reads the folder.
+    16-bit linear RGB, 0 outside the mask; shading is gray when the light is white and nothing interreflects. One
+    exposure for all files of a scene keeps every layer within range; manifest.json says which. The
+    world `mit_intrinsic(root=…, objects=…)` reads the folder.
     """
     if world.name != "tabletop" or {"light", "light_angle"} & changes.keys():
         raise InputError("layout 'mit' writes every light: write diorama render tabletop --layout mit, no --do light=…")

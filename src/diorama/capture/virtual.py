@@ -129,5 +129,5 @@ def scaled_error(truth: np.ndarray, estimate: np.ndarray) -> float:
     0.0
     """
     t, e = truth.astype(float).ravel(), estimate.astype(float).ravel()
-    k = (t @ e) / max(e @ e, 1e-300)
-    return float(np.linalg.norm(t - k * e) / max(np.linalg.norm(t), 1e-300))
+    k = float(t @ e) / max(float(e @ e), 1e-300)
+    return float(np.linalg.norm(t - k * e) / max(float(np.linalg.norm(t)), 1e-300))

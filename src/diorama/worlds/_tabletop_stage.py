@@ -102,4 +102,4 @@ def _cove() -> Mesh:
     n = len(y)
     i = np.arange(n - 1)
     faces = np.concatenate([np.stack([i, i + n, i + n + 1], 1), np.stack([i, i + n + 1, i + 1], 1)])
-    return Mesh(vertices, smooth_normals(vertices, faces), np.zeros((2 * n, 2)), faces)
+    return Mesh(vertices, smooth_normals(vertices, faces), np.zeros((2 * n, 2), np.float32), faces)

@@ -227,7 +227,7 @@ def _whole(value: Any, low: int, high: int) -> bool:
 
 def _number(value: Any, low: float, high: float) -> bool:
     fits = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return fits and low <= value <= high  # False for NaN
+    return bool(fits and low <= value <= high)  # False for NaN
 
 
 def _between(low: float, high: float, optional: bool = False) -> Callable[[str, Any], float | None]:
