@@ -76,7 +76,7 @@ def test_study_has_every_condition(monkeypatch):
     monkeypatch.setattr(studies, "TABLES", (0.0,))
     rows = studies.study(size=32, samples=2, scenes=1)
     assert [row.study for row in rows] == [
-        *["floor"] * 2,
+        *["floor"] * 4,
         *["noise"] * 2,
         *["misalignment"] * 4,
         *["interreflection"] * 2,

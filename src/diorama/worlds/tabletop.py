@@ -222,7 +222,7 @@ def _floats(values: Any) -> list[float]:
 
 
 def _whole(value: Any, low: int, high: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and low <= value <= high
+    return bool(isinstance(value, int | np.integer) and not isinstance(value, bool) and low <= value <= high)
 
 
 def _number(value: Any, low: float, high: float) -> bool:
