@@ -1,4 +1,4 @@
-"""Layouts: how rendered scenes are written to disk: `flat`, the FunnyBirds data set, figures of papers."""
+"""Layouts: how rendered scenes are written to disk: `flat`, FunnyBirds, MIT Intrinsic Images, figures of papers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -88,6 +88,53 @@ def write_figures(
     return out
 
 
+def write_mit(world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress) -> Path:
+    """Write `<case>/{original,diffuse,shading,reflectance,specular,mask,light01…light10}.png` as MIT Intrinsic Images.
+
+    16-bit linear RGB, 0 outside the mask; shading is gray when the light is white and nothing interreflects. One
+    exposure for all files of a scene keeps every layer within range; manifest.json says which. The
+    world `mit_intrinsic(root=…, objects=…)` reads the folder.
+    """
+    if world.name != "tabletop" or {"light", "light_angle"} & changes.keys():
+        raise InputError("layout 'mit' writes every light: write diorama render tabletop --layout mit, no --do light=…")
+    entries, pictures = [], []
+    for i in range(count):
+        name, scene = scene_at(world.object, seed, i)
+        scene = world.object.do(scene, **changes) if changes else scene
+        frame, *lights = world.object.render([scene, *(world.object.do(scene, light=k) for k in range(1, 11))])
+        gray = scene.params["temperature"] is None and not world.object.bounces
+        layers, exposure = mit_layers(frame, lights, gray)
+        for file, pixels in layers.items():
+            write_png(out / name / f"{file}.png", pixels)
+        entries.append({"case": name, "exposure": exposure, "scene": scene.to_json()})
+        pictures.append(frame.srgb())
+        progress(i + 1, count)
+    write_json(out / "manifest.json", {"world": world.label, "seed": seed, "do": changes, "cases": entries})
+    write_png(out / "contact.png", contact_sheet(pictures))
+    return out / "contact.png"
+
+
+def mit_layers(frame: Frame, lights: list[Frame], gray: bool) -> tuple[dict[str, np.ndarray], float]:
+    """The 16-bit files of one object and the exposure that brings all of them within range.
+
+    Layers are rounded first and the images made from them: original = round(R·S + C) holds to the last bit. In pixels
+    that show several paints the shading of each channel differs a little; with `gray`, S is the largest of the three and
+    R = diffuse/S there, as in the real capture, whose twin is gray.
+    """
+    inside, top = frame.mask[:, :, None], 65535
+    r, s, c = (np.where(inside, frame.truth[name], 0).astype(np.float64) for name in _LAYERS)
+    if gray:
+        even = s.max(axis=2, keepdims=True)
+        r, s = np.where(even > 0, r * s / np.where(even > 0, even, 1), r), even
+    views = [np.where(inside, view.image, 0).astype(np.float64) for view in lights]
+    exposure = min(1.0, 0.999 / max(float(x.max()) for x in (s, r * s + c, *views)))
+    r, s, c = (quantise(x, 16).astype(np.float64) for x in (r, s * exposure, c * exposure))
+    files = {"original": r * s / top + c, "diffuse": r * s / top, "shading": s[:, :, 0] if gray else s}
+    files |= {"reflectance": r, "specular": c, "mask": frame.mask * float(top)}
+    files |= {f"light{i:02d}": exposure * view * top for i, view in enumerate(views, 1)}
+    return {name: np.rint(values).astype(np.uint16) for name, values in files.items()}, exposure
+
+
 def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
     if world.name != "birds" or changes:
         raise InputError(
@@ -111,4 +158,4 @@ def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> n
     return sheet
 
 
-LAYOUTS = {"flat": write_flat, "funnybirds": write_funnybirds, "figures": write_figures}
+LAYOUTS = {"flat": write_flat, "funnybirds": write_funnybirds, "figures": write_figures, "mit": write_mit}

@@ -43,7 +43,8 @@ class MitIntrinsic:
             raise InputError(
                 f"mit_intrinsic: there is no folder {self.root!r}; root is the folder that holds box, cup1, …"
             )
-        known = [*SCORED, *EXTRA]
+        found = [path.name for path in Path(self.root).expanduser().iterdir() if path.is_dir()]
+        known = list(dict.fromkeys([*SCORED, *EXTRA, *found]))  # other objects in the same layout are welcome
         for name in self.objects:
             if name not in known:
                 raise InputError(f"mit_intrinsic: unknown object {name!r}; {did_you_mean(name, known)}")

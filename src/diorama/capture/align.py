@@ -1,0 +1,87 @@
+"""Sub-pixel alignment: shift an image by the phase of its Fourier transform, and find the shift between two.
+
+A shift by d multiplies the transform by exp(−2πi k·d) (the shift theorem). The estimate maximises the correlation of two
+images over d, in the transform, where d need not be whole (Guizar-Sicairos, Thurman and Fienup 2008).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.core.frame import channel_mean
+
+Shift = tuple[float, float]
+_ROUNDS = 4  # of estimating and shifting back; one leaves the bias of the window
+
+
+def shift(image: np.ndarray, by: Shift) -> np.ndarray:
+    """The image moved right and down by `by` pixels, (h, w) or (h, w, c), continued by its mirror image at the edges.
+
+    >>> shift(np.eye(4), (0, 0)).round(9).tolist() == np.eye(4).tolist()
+    True
+    """
+    flat = np.asarray(image, float).reshape(*image.shape[:2], -1)
+    h, w = flat.shape[:2]
+    mirrored = np.concatenate([flat, flat[::-1]])
+    mirrored = np.concatenate([mirrored, mirrored[:, ::-1]], 1)
+    x, y = np.fft.fftfreq(2 * w), np.fft.fftfreq(2 * h)[:, None]
+    phase = np.exp(-2j * np.pi * (x * by[0] + y * by[1]))[..., None]
+    moved = np.fft.ifft2(np.fft.fft2(mirrored, axes=(0, 1)) * phase, axes=(0, 1)).real
+    return moved[:h, :w].reshape(image.shape)
+
+
+def estimate_shift(reference: np.ndarray, moved: np.ndarray, reach: int = 4) -> Shift:
+    """(right, down) in pixels, up to `reach`, such that `moved` is `reference` shifted by it.
+
+    The images may differ in paint, as an object and its twin do: after a first guess, edges count as far as both images
+    have them. Without noise, shifts of one image are found to 0.01 pixel, those between an object and its twin to about
+    0.05; noise of 1 % of white can cost a tenth of a pixel on a picture without sharp edges.
+    """
+    if reference.shape != moved.shape:
+        raise InputError(f"estimate_shift: images of {reference.shape} and {moved.shape}; crop them alike")
+    target, total = _edges(reference), np.zeros(2)
+    for i in range(_ROUNDS):
+        other = _edges(shift(moved, (-total[0], -total[1])))
+        weight = _agreement(target, other) if i else 1.0
+        total += _offset(target * weight, other * weight, reach)
+    return float(total[0]), float(total[1])
+
+
+def align(reference: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, Shift]:
+    """`moved` shifted back onto `reference`, and the shift it had."""
+    found = estimate_shift(reference, moved)
+    return shift(moved, (-found[0], -found[1])), found
+
+
+def _edges(image: np.ndarray) -> np.ndarray:
+    """The gradient of the image's square root as complex numbers, under a window that fades to 0 at the border."""
+    gray = image if image.ndim == 2 else channel_mean(image)
+    down, right = np.gradient(np.sqrt(np.maximum(gray, 0)))  # the root evens out shot noise and bright edges
+    return (right + 1j * down) * np.hanning(gray.shape[0])[:, None] * np.hanning(gray.shape[1])
+
+
+def _agreement(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Near 1 where two edge maps agree within a few pixels, near 0 where an edge is in one of them only."""
+    from scipy.ndimage import gaussian_filter
+
+    both = gaussian_filter((a * b.conj()).real, 1.5)
+    return 2 * np.maximum(both, 0) / (gaussian_filter(np.abs(a) ** 2 + np.abs(b) ** 2, 1.5) + 1e-12)
+
+
+def _offset(a: np.ndarray, b: np.ndarray, reach: int) -> np.ndarray:
+    """The d that maximises Re Σ_k A*(k)·B(k)·exp(2πi k·d): first over whole pixels, then by Newton steps."""
+    product = np.conj(np.fft.fft2(a)) * np.fft.fft2(b)
+    y, x = np.meshgrid(np.fft.fftfreq(a.shape[0]), np.fft.fftfreq(a.shape[1]), indexing="ij")
+    correlation = np.fft.ifft2(product).real
+    near = sorted(range(-reach, reach + 1), key=abs)  # where all are alike, no shift
+    d = np.array(max(((i, j) for j in near for i in near), key=lambda at: correlation[at[1], at[0]]), float)
+    k = 2 * np.pi * np.stack([x, y])
+    for _ in range(10):
+        turned = product * np.exp(1j * (k[0] * d[0] + k[1] * d[1]))
+        slope = -(k * turned.imag).sum((1, 2))
+        bend = -np.einsum("iab,jab,ab->ij", k, k, turned.real)
+        if np.linalg.eigvalsh(bend).max() >= 0:  # not at a maximum: keep the whole pixel
+            break
+        d = d + np.clip(np.linalg.solve(-bend, slope), -0.5, 0.5)
+    return d

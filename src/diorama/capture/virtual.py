@@ -1,0 +1,133 @@
+"""The capture rehearsed: photograph a tabletop scene and its uniformly painted twin, then develop R, S and C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from diorama.capture.align import Shift, estimate_shift, shift
+from diorama.capture.pipeline import inner, masked, polarised, reflectance, separate
+from diorama.core.frame import Frame, channel_mean
+from diorama.core.scene import Scene, rng
+from diorama.worlds.tabletop import KEY, SECOND, Tabletop
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Photographs:
+    """One entry a light: the object through a parallel and a crossed filter, its twin through a crossed one.
+
+    `frame` is the object under the first light with its exact truth; `lit` marks the pixels that any of the lights
+    reaches, where the light of all together is over a tenth of its median on the objects.
+    """
+
+    parallel: tuple[np.ndarray, ...]
+    crossed: tuple[np.ndarray, ...]
+    uniform: tuple[np.ndarray, ...]
+    frame: Frame
+    lit: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capture:
+    """What the pipeline gives, 0 outside `mask`: diffuse = R·S and original = R·S + C up to noise.
+
+    R and S are known up to one factor, the reflectance of the twin's paint. `shift` is what the twin was moved back by.
+    """
+
+    original: np.ndarray
+    diffuse: np.ndarray
+    shading: np.ndarray
+    reflectance: np.ndarray
+    specular: np.ndarray
+    mask: np.ndarray
+    shift: Shift
+
+
+def photograph(
+    world: Tabletop, scene: Scene, lights: tuple[int, ...] = (KEY, SECOND), moved: Shift = (0.0, 0.0)
+) -> Photographs:
+    """Render what the cameras would see; `moved` is by how many pixels the camera was off when the twin was taken."""
+    pan = [moved[0] / world.size, moved[1] / world.size]
+    objects = world.render([world.do(scene, light=i) for i in lights])
+    twins = world.render([world.do(scene, light=i, uniform=True, pan=pan) for i in lights])
+    pairs = [polarised(_diffuse(frame), frame.truth["specular"].astype(float)) for frame in objects]
+    parallel, crossed = zip(*pairs, strict=True)
+    light = channel_mean(sum(frame.truth["shading"] for frame in objects))
+    lit = light > 0.1 * np.median(light[objects[0].mask])
+    return Photographs(parallel, crossed, tuple(_diffuse(frame) for frame in twins), objects[0], lit)
+
+
+def _diffuse(frame: Frame) -> np.ndarray:
+    return frame.truth["reflectance"].astype(float) * frame.truth["shading"]
+
+
+def noisy(photographs: Photographs, sigma: float, seed: int = 0) -> Photographs:
+    """The photographs with independent Gaussian noise of standard deviation `sigma` (1 is white)."""
+
+    def add(name: str) -> tuple[np.ndarray, ...]:
+        images = getattr(photographs, name)
+        return tuple(x + rng(seed, "noise", name, i).normal(0, sigma, x.shape) for i, x in enumerate(images))
+
+    return replace(photographs, parallel=add("parallel"), crossed=add("crossed"), uniform=add("uniform"))
+
+
+def develop(photographs: Photographs, aligned: bool = True, lights: int = 2, margin: int = 1) -> Capture:
+    """S = I_uni, R = Σ I_lamb/Σ I_uni over the first one or two lights, C = (I_orig − I_lamb)/2, under the first light.
+
+    The mask is that of every object without its `margin` outermost pixels.
+    """
+    found = (0.0, 0.0)
+    uniform = photographs.uniform[:lights]
+    if aligned:
+        found = estimate_shift(photographs.crossed[0], uniform[0])
+        uniform = tuple(shift(image, (-found[0], -found[1])) for image in uniform)
+    parts = separate(photographs.parallel[0], photographs.crossed[0])
+    ids = photographs.frame.truth["parts"]
+    mask = np.any([inner(ids == i, margin) for i in range(1, int(ids.max()) + 1)], axis=0)
+    layers = (*parts, uniform[0], reflectance(photographs.crossed[:lights], uniform))
+    original, diffuse, specular, shading, albedo = (masked(layer, mask) for layer in layers)
+    return Capture(original, diffuse, shading, albedo, specular, mask, found)
+
+
+def virtual_capture(
+    world: Tabletop,
+    scene: Scene,
+    noise: float = 0.0,
+    moved: Shift = (0.0, 0.0),
+    aligned: bool = True,
+    lights: tuple[int, ...] = (KEY, SECOND),
+    seed: int = 0,
+) -> Capture:
+    """The whole experiment on one scene: photographs with noise and a twin out of place, developed.
+
+    `lights=(0,)` takes R from one light.
+    """
+    taken = photograph(world, scene, lights, moved)
+    return develop(noisy(taken, noise, seed) if noise else taken, aligned, len(lights))
+
+
+def errors(capture: Capture, taken: Photographs) -> dict[str, float]:
+    """Errors against the exact truth on the capture's mask where any light falls, as shares.
+
+    R and S: min over k of ‖truth − k·estimate‖/‖truth‖, since both are known up to a factor. C: ‖truth − estimate‖
+    over ‖original image‖, since an object without highlights has no C to compare with.
+    """
+    inside, frame = capture.mask & taken.lit, taken.frame
+    c = capture.specular[inside] - frame.truth["specular"][inside]
+    return {
+        "R": scaled_error(frame.truth["reflectance"][inside], capture.reflectance[inside]),
+        "S": scaled_error(frame.truth["shading"][inside], capture.shading[inside]),
+        "C": float(np.linalg.norm(c) / np.linalg.norm(frame.image[inside].astype(float))),
+    }
+
+
+def scaled_error(truth: np.ndarray, estimate: np.ndarray) -> float:
+    """min over k of ‖truth − k·estimate‖/‖truth‖.
+
+    >>> scaled_error(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
+    0.0
+    """
+    t, e = truth.astype(float).ravel(), estimate.astype(float).ravel()
+    k = float(t @ e) / max(float(e @ e), 1e-300)
+    return float(np.linalg.norm(t - k * e) / max(float(np.linalg.norm(t)), 1e-300))

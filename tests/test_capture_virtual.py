@@ -1,0 +1,86 @@
+"""The virtual capture against exact truth: the noise-free floor, and what noise, motion and one light cost."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+pytest.importorskip("embreex")
+
+from diorama.capture import study as studies
+from diorama.capture.study import FLOOR, Row, markdown
+from diorama.capture.virtual import Photographs, develop, errors, noisy, photograph, virtual_capture
+from diorama.core.contracts import scene_at
+from diorama.worlds.tabletop import Tabletop
+
+
+@cache
+def taken(surface: str, far: float = 0.0) -> Photographs:
+    world = Tabletop(size=64, samples=32, objects=3, surface=surface, fill=0.05)
+    return photograph(world, scene_at(world, 0, 0)[1], moved=(0.8 * far, -0.6 * far))
+
+
+@pytest.mark.parametrize("surface", ["rgb", "textured"])
+def test_noise_free_floor(surface):
+    """Flat paint: the pipeline is exact but for rounding. Textures: the stated floor."""
+    found = errors(develop(taken(surface), aligned=False), taken(surface))
+    assert all(found[layer] <= FLOOR[surface][layer] for layer in "RSC"), found
+
+
+def test_layers_explain_the_image():
+    capture = develop(taken("rgb"), aligned=False)
+    m = capture.mask
+    np.testing.assert_allclose(capture.original[m], (capture.diffuse + capture.specular)[m])
+    product = capture.reflectance * capture.shading
+    np.testing.assert_allclose(product[m], capture.diffuse[m], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(capture.original[m], taken("rgb").frame.image[m], rtol=1e-5)
+    assert not capture.shading[~m].any()
+
+
+def test_noise_costs_and_two_lights_cost_less():
+    clean = taken("textured")
+    found = [errors(develop(noisy(clean, s), False), clean) for s in (0.003, 0.01, 0.03)]
+    for layer in "RSC":
+        assert found[0][layer] < found[1][layer] < found[2][layer]
+    assert found[1]["R"] < errors(develop(noisy(clean, 0.01), False, lights=1), clean)["R"]
+    assert found[1]["C"] == pytest.approx(0.01 / np.sqrt(2) / _level(clean), rel=0.1)  # σ·√2/2 in each channel
+
+
+def _level(photographs: Photographs) -> float:
+    inside = develop(photographs, False).mask & photographs.lit
+    return float(np.sqrt(np.mean(photographs.frame.image[inside].astype(float) ** 2)))
+
+
+def test_alignment_repairs_a_moved_camera():
+    moved = taken("textured", 0.75)
+    as_taken, aligned = develop(moved, aligned=False), develop(moved)
+    assert np.hypot(*np.subtract(aligned.shift, (0.6, -0.45))) < 0.2
+    before, after = errors(as_taken, moved), errors(aligned, moved)
+    assert after["S"] < 0.5 * before["S"]
+    assert after["R"] < before["R"]
+
+
+def test_virtual_capture_is_repeatable_and_takes_one_light():
+    world = Tabletop(size=32, samples=4)
+    scene = scene_at(world, 0, 0)[1]
+    a, b = (virtual_capture(world, scene, 0.01, (0.3, 0.1), lights=(0,), seed=4) for _ in range(2))
+    np.testing.assert_array_equal(a.reflectance, b.reflectance)
+    other = virtual_capture(world, scene, 0.01, (0.3, 0.1), lights=(0,), seed=5)
+    assert not np.array_equal(a.reflectance, other.reflectance)
+
+
+def test_study_has_every_condition(monkeypatch):
+    monkeypatch.setattr(studies, "NOISE", (0.01,))
+    monkeypatch.setattr(studies, "MOVED", (0.5,))
+    monkeypatch.setattr(studies, "TABLES", (0.0,))
+    rows = studies.study(size=32, samples=2, scenes=1)
+    assert [row.study for row in rows] == [
+        *["floor"] * 4,
+        *["noise"] * 2,
+        *["misalignment"] * 4,
+        *["interreflection"] * 2,
+    ]
+    assert all(np.isfinite([row.R, row.S, row.C]).all() for row in rows)
+    assert len(markdown(rows).splitlines()) == len(rows) + 2
+    assert isinstance(rows[0], Row)
