@@ -31,6 +31,7 @@ class Block(nn.Module):
         nn.init.zeros_(self.norm2.weight)  # a block starts as its skip: high learning rates from the first step
 
     def forward(self, x: Tensor) -> Tensor:
+        """The block's features."""
         inner = self.norm2(self.conv2(self.relu1(self.norm1(self.conv1(x)))))
         return self.relu2(self.skip(x) + inner)
 
@@ -49,6 +50,7 @@ class ResidualNetwork(nn.Module):
         self.head = nn.Linear(inside, classes)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The logits."""
         x = self.stem((x - 0.5) / 0.25)
         for i in range(1, len(BLOCKS) + 1):
             x = self.get_submodule(f"block{i}")(x)

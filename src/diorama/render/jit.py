@@ -73,13 +73,14 @@ class _Announce(event.Listener):
     said = False
 
     def on_start(self, happening: Any) -> None:
+        """Say once that kernels of ours are being compiled."""
         module = happening.data["dispatcher"].py_func.__module__
         if not self.said and module.startswith("diorama.render"):
             self.said = True
             print("compiling the renderer, once, ~20 s …", file=sys.stderr, flush=True)
 
     def on_end(self, happening: Any) -> None:
-        pass
+        """Nothing to say."""
 
 
 event.register("numba:compile", _Announce())

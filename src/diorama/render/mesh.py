@@ -6,6 +6,7 @@ Neither numba nor Embree is imported here.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,13 @@ def read_mesh(path: str | Path) -> dict[str, Mesh]:
     return meshes
 
 
+#: What trimesh's parsers let through on a damaged file.
+_PARSER_ERRORS = (
+    ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError, OSError, EOFError,
+    MemoryError, struct.error,
+)  # fmt: skip
+
+
 def _load(path: Path) -> trimesh.Scene:
     try:
         import trimesh
@@ -78,7 +86,7 @@ def _load(path: Path) -> trimesh.Scene:
     try:
         # the option that keeps the objects of an OBJ apart has had two names
         return trimesh.load_scene(path, process=False, group_material=False, split_object=True, split_objects=True)
-    except Exception as error:  # trimesh lets every kind of parser error through
+    except _PARSER_ERRORS as error:
         raise ValueError(f"{path}: cannot be read as a mesh ({type(error).__name__}); export it again") from error
 
 

@@ -112,13 +112,16 @@ class Library:
         return function(*(ctypes.c_uint64(value) if isinstance(value, int) else value for value in values))
 
     def address(self, name: str) -> int:
+        """Where a function of the library is, for kernels that call it."""
         return ctypes.cast(getattr(self._c, name), ctypes.c_void_p).value or 0
 
     def addresses(self, scene: int) -> Embree:
+        """All that a kernel needs to trace rays in a scene."""
         coherent, scattered = (argument.ctypes.data for argument in self._arguments)
         return Embree(self.address("rtcIntersect8"), self.address("rtcOccluded8"), coherent, scattered, scene)
 
     def check(self) -> None:
+        """Raise the library's last error, if there is one."""
         code = self.call("rtcGetDeviceError", self.device, result=ctypes.c_int)
         if code:
             raise RuntimeError(f"Embree reports error {code}")
