@@ -8,10 +8,7 @@ as outliers instead of being spread over the image. Two ways:
 - `irls` is what the released code does: 20 weighted least-squares solves from the L2 solution, each with a new matrix.
 """
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse.linalg
 
 from diorama.solvers.poisson import Poisson
 
@@ -68,7 +65,7 @@ def _irls(system: Poisson, gradient: np.ndarray, iterations: int, floor: float) 
         residual = system.edges.apart(x)[:, 0] - gradient
         try:
             following = system.solve_weighted(gradient, 1 / (2 * np.maximum(np.abs(residual), floor)))
-        except (RuntimeError, scipy.sparse.linalg.MatrixRankWarning):  # SuperLU: "Factor is exactly singular"
+        except RuntimeError:  # SuperLU: "Factor is exactly singular"
             break
         if not np.isfinite(following).all():
             break
@@ -76,6 +73,6 @@ def _irls(system: Poisson, gradient: np.ndarray, iterations: int, floor: float) 
     return x[:, 0]
 
 
-def _shrink(values: np.ndarray, by: float) -> Any:
+def _shrink(values: np.ndarray, by: float) -> np.ndarray:
     """Soft threshold: sign(v)·max(|v| − by, 0)."""
     return values - np.clip(values, -by, by)

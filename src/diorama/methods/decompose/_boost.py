@@ -2,7 +2,7 @@
 
 F(x) = Σ_t α_t·s_t·sign(x[f_t] > θ_t). In each round the stump with the smallest weighted error ε is added with
 α = ½ log((1 − ε)/ε), and samples are reweighted by exp(−α·y·h(x)). Thresholds are tried at the quantiles of each feature,
-so that a round is one weighted histogram.
+so that a round is one weighted histogram. 2F is the log-odds of the label (Friedman, Hastie and Tibshirani 2000).
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,6 @@ class Stumps:
         for f, t, v in zip(self.feature, self.threshold, self.vote, strict=True):
             total += np.where(x[:, f] > t, v, -v)
         return total
-
-    def probability(self, x: np.ndarray) -> np.ndarray:
-        """The logistic link of Friedman, Hastie and Tibshirani 2000: p = 1/(1 + exp(−2F))."""
-        return 1 / (1 + np.exp(-2 * self.margin(x)))
 
 
 def boost(x: np.ndarray, y: np.ndarray, weights: np.ndarray, rounds: int, bins: int = 64) -> Stumps:

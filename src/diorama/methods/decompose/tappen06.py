@@ -33,6 +33,7 @@ class Tappen06:
       proportion to their squared error, all functions refitted by ridge regression (1e-3); growth stops at `prototypes`
       or where the training error falls by less than 0.2 %.
     - What is not shading is reflectance: ∇r = ∇i − ŝ, then the reconstruction that all gradient methods share.
+    The constants are set by hand, not tuned per fold; a few settings were looked at on the 16 MIT objects themselves.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("tappen2006", "grosse2009")
