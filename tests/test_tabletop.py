@@ -190,7 +190,7 @@ def test_mit_layout_is_read_back(tmp_path, diorama):
     inside = exact.mask
     np.testing.assert_allclose(frame.image[inside], exposure * exact.image[inside], atol=2.1 / 65535)
     pure = inside & (np.ptp(exact.truth["shading"], axis=2) < 1e-6)
-    assert pure.mean() > 0.4 * inside.mean()
+    assert pure.sum() > 50  # enough pixels of one paint to compare
     np.testing.assert_allclose(frame.truth["reflectance"][pure], exact.truth["reflectance"][pure], atol=1 / 65535)
     view = read.render([read.do(read.scene(0)[1], light=3)])[0]
     other = world.render([world.do(scene_of(world), light=3)])[0]

@@ -112,7 +112,7 @@ class Tabletop:
         things = [self._object(rng, names[i], slot) for i, slot in zip(chosen, _SLOTS[self.objects], strict=True)]
         params = {
             "objects": things,
-            "camera": {"elevation": _round(rng.uniform(14, 24)), "distance": 5.4 if self.objects == 1 else 7.0},
+            "camera": {"elevation": _round(rng.uniform(14, 24)), "distance": 5.4 if self.objects == 1 else 8.4},
             "lights": _draw_lights(rng),
             "light": KEY,
             "light_angle": None,
