@@ -147,6 +147,11 @@ class Cell:
         parts = [self.protocol, self.world, *([self.method] if self.method else [])]
         return references(list(dict.fromkeys(key for part in parts for key in getattr(part.object, "cite", ()))))
 
+    def _as_published(self) -> bool:
+        """Whether a published value may stand beside this cell: all cases of the world as it was published."""
+        whole = self.count == len(self.world.object) if hasattr(self.world.object, "__len__") else True
+        return not self.control and whole and getattr(self.world.object, "published", True)
+
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
@@ -164,7 +169,7 @@ class Cell:
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": published.get((self.world.name, self.method.name))
-            if self.method and not self.control
+            if self._as_published() and self.method
             else None,
             "settings": settings(self.world.object) if settings else {},
             "at": self.at,

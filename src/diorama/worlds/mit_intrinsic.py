@@ -58,6 +58,11 @@ class MitIntrinsic:
         """The diffuse image has no specular layer."""
         return ("mask", "reflectance", "shading", *(("specular",) if self.image == "original" else ()))
 
+    @property
+    def published(self) -> bool:
+        """Whether these are the objects and the image of the published scores."""
+        return set(self.objects) == set(SCORED) and self.image == "diffuse"
+
     def __len__(self) -> int:
         return len(self.objects)
 
