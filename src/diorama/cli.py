@@ -224,9 +224,8 @@ def _announce(made: Any) -> None:
     for cell in made.cells:
         if missing[cell.key]:
             _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
-    skipped = [
-        f"{pair['method']} × {pair['protocol']} × {pair['world']}: {pair['reason']}" for pair in made.expansion.skipped
-    ]
+    labels = ("method", "protocol", "world")
+    skipped = [" × ".join(p[k] for k in labels if p[k]) + f": {p['reason']}" for p in made.expansion.skipped]
     for line in skipped[:6]:
         _tell(f"  skipped {line}")
     if len(skipped) > 6:
@@ -309,7 +308,7 @@ def demo(out: Path) -> int:
     decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
     protocols = ["single_deletion", "accuracy", "lmse"]
     plan = Plan(["birds", "mondrian"], explainers + decomposers, protocols, ["birds_cnn"], cases=24, controls=True)
-    return _run(create(out, plan), 1, [], False)
+    return _run(create(out, plan), min(2, os.cpu_count() or 1), [], False)
 
 
 @contextmanager

@@ -39,3 +39,11 @@ def _check(device: str, kind: str) -> None:
     module = getattr(torch.backends, "mps", None) if kind == "mps" else getattr(torch, kind, None)
     if module is None or not module.is_available():
         raise InputError(f"device {device!r} is not available to torch on this machine: use --device auto or cpu")
+
+
+def one_thread() -> None:
+    """Let torch use one thread in this process: several processes are faster, and results do not depend on the number."""
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        torch.set_num_threads(1)

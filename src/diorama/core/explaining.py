@@ -29,11 +29,11 @@ def explain(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) ->
 
 
 def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, Any]:
-    """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device."""
+    """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device; channels last in memory."""
     import torch
 
     device = next(model.module.parameters()).device
-    x = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2))).to(device)
+    x = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).to(device)
     return x, torch.from_numpy(np.asarray(targets, np.int64)).to(device)
 
 

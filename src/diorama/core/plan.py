@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -201,15 +202,18 @@ def expand(plan: Plan) -> Expansion:
     for world in parts["world"]:
         count = _count(plan, world)
         for protocol in parts["protocol"]:
+            if reason := _lacking(world, protocol):  # said once, not for every method
+                skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
+                continue
             models = parts["model"] if needs_model(protocol) else [None]
-            for model in models:
-                for method, control in _asked(methods, protocol, plan.controls):
-                    cell = Cell(world, model, method, protocol, plan.seed, count, control)
-                    reason = refusal(cell)
-                    if reason:
-                        skipped.append({**cell.labels, "reason": reason})
-                    else:
-                        cells.setdefault(cell.key, cell)
+            for model, (method, control) in product(
+                models, _asked(methods, parts["protocol"], protocol, plan.controls)
+            ):
+                cell = Cell(world, model, method, protocol, plan.seed, count, control)
+                if reason := refusal(cell):
+                    skipped.append({**cell.labels, "reason": reason})
+                else:
+                    cells.setdefault(cell.key, cell)
     if not cells:
         reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
         raise InputError(f"nothing can be run: {reasons}")
@@ -246,12 +250,17 @@ def _count(plan: Plan, world: Component) -> int:
     return min(plan.cases or recorded, recorded)
 
 
-def _asked(methods: list[Component], protocol: Component, controls: bool) -> Iterator[tuple[Component | None, str]]:
+def _asked(
+    methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
+) -> Iterator[tuple[Component | None, str]]:
+    """The methods and controls for a protocol; a method that is there for another protocol's track is left out."""
     if not needs_method(protocol):
         yield None, ""
         return
+    others = {p.object.track for p in protocols} - {protocol.object.track}
     for method in methods:
-        yield method, ""
+        if _track(method) not in others:
+            yield method, ""
     if controls:
         yield None, "oracle"
         yield build("method", f"{protocol.object.track}/random"), "random"
@@ -269,12 +278,15 @@ def _in_track(text: str, protocols: list[Component]) -> str:
     return text
 
 
+def _lacking(world: Component, protocol: Component) -> str:
+    """Why a protocol cannot be used on a world at all, or an empty string."""
+    lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
+    return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have" if lacking else ""
+
+
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    lacking = [t for t in protocol.needs if t not in world.truth]
-    if lacking:
-        return f"{cell.protocol.name} needs the truth {', '.join(lacking)}, which {cell.world.name} does not have"
     size, wanted = getattr(world, "size", None), getattr(cell.model.object, "size", None) if cell.model else None
     if cell.model and wanted and size and size != wanted:
         return f"{cell.model.name} takes {wanted}×{wanted} images: write {cell.world.name}(size={wanted})"

@@ -14,6 +14,7 @@ import numpy as np
 import diorama
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Case, Score
+from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt
@@ -143,6 +144,8 @@ def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, to
     """Compute the rows that are missing in shard `shard` of `shards`, and append them case by case."""
     with locked(run.folder / "locks" / f"shard-{shard}-of-{shards}"):
         todo = {cell.key: run.missing(cell) for cell in run.cells}
+        if any(cell.model for cell in run.cells):
+            one_thread()
         mine = units(run)[shard::shards]
         total = sum(len(list(_missing(unit, todo))) for unit in mine)
         done = 0

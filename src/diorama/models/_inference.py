@@ -64,8 +64,7 @@ def _chunks(module: nn.Module, images: np.ndarray) -> Iterator[Tensor]:
 
     place = next(module.parameters()).device
     for i in range(0, max(len(images), 1), CHUNK):
-        chunk = np.ascontiguousarray(images[i : i + CHUNK].transpose(0, 3, 1, 2))
-        yield torch.from_numpy(chunk if chunk.flags.writeable else chunk.copy()).to(place)
+        yield torch.from_numpy(np.array(images[i : i + CHUNK])).permute(0, 3, 1, 2).to(place)  # channels last: faster
 
 
 def load(module: nn.Module, path: Path) -> nn.Module:
@@ -78,7 +77,10 @@ def load(module: nn.Module, path: Path) -> nn.Module:
     except (RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[-1].strip()
         raise InputError(f"{path} is not a checkpoint of this model: {reason}") from error
-    return module.eval().requires_grad_(False).to(device.current())
+    import torch
+
+    placed = module.eval().requires_grad_(False).to(device.current())
+    return placed.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def checkpoint_path(given: str | None, bundled: str) -> Path:
