@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,7 +17,18 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 pytest.importorskip("embreex")
 
-from diorama.render import Camera, Environment, Instance, PointLight, RectLight, Stage, mesh, render
+from diorama.render import (
+    Camera,
+    Environment,
+    Instance,
+    PointLight,
+    RectLight,
+    Stage,
+    Toon,
+    mesh,
+    render,
+    toon_image,
+)
 from diorama.render import trace as tracing
 from diorama.render.jit import kernel
 from diorama.render.mesh import rotation, scaling, translation
@@ -366,6 +378,28 @@ def test_a_mesh_is_uploaded_once_by_content():
     assert library.mesh_scene(copy) == library.mesh_scene(LIBRARY["ball"])
 
 
+@pytest.mark.parametrize(("package", "call"), [("numba", "toon_image"), ("numba", "render"), ("embreex", "render")])
+def test_a_missing_package_is_named_with_its_cure(package, call):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; sys.path.insert(0, sys.argv[1]);"
+        "from diorama.render import Camera, Instance, Stage, mesh, render, toon_image;"
+        "stage = Stage({'ball': mesh.sphere()}, [Instance('ball')], Camera((0, -5, 0)));"
+        f"{call}(stage, 8, 8)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, os.path.dirname(__file__)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].endswith("pip install 'diorama[render]'")
+
+
+def test_scenes_built_in_several_threads_at_once():
+    alone = render(busy_stage(), 16, 16, 8)["image"]
+    with ThreadPoolExecutor(4) as pool:
+        for picture in pool.map(lambda _: render(busy_stage(), 16, 16, 8), range(12)):
+            np.testing.assert_array_equal(picture["image"], alone)
+
+
 def resident_megabytes() -> float:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -388,3 +422,21 @@ def test_memory_stays_flat():
     frames(700, 700)
     gc.collect()
     assert resident_megabytes() - before < 8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rasteriser_and_the_ray_tracer_see_the_same(seed):
+    """Two independent ways to find what a pixel centre sees: toon triangles and Embree rays."""
+    r = np.random.default_rng(seed)
+    instances = []
+    for k in range(12):
+        place = translation(r.uniform(-2, 2, 3)) @ rotation(r.normal(size=3), r.uniform(0, 6))
+        name = str(r.choice(["ball", "box", "ring"]))
+        instances.append(Instance(name, place @ scaling(r.uniform(0.2, 0.8, 3)), object=k, part=100 + k))
+    stage = scene(*instances, camera=Camera((1, -7, 3), (0, 0, 0), (0, 0, 1), 40.0), lights=[])
+    drawn, traced = toon_image(stage, 96, 80, look=Toon(outline=0, near=0.01)), render(stage, 96, 80, 1, bounces=0)
+    same = drawn["object"] == traced["object"]
+    assert same.mean() > 0.999 and (drawn["part"] == traced["part"]).mean() > 0.999
+    hit = same & (traced["object"] >= 0)
+    assert hit.mean() > 0.1
+    np.testing.assert_allclose(drawn["depth"][hit], traced["depth"][hit], rtol=1e-4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from diorama.render.mesh import Mesh
+from diorama.render.mesh import Mesh, cross
 from diorama.render.stage import Instance, Stage
 
 
@@ -34,12 +34,12 @@ def transforms(stage: Stage) -> NDArray[np.float64]:
 def cofactors(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """det(A)·A⁻ᵀ of (n, 3, 3) matrices, which turns normals even where A cannot be inverted."""
     a, b, c = matrices[:, 0], matrices[:, 1], matrices[:, 2]
-    return np.stack([np.cross(b, c), np.cross(c, a), np.cross(a, b)], 1)
+    return np.stack([cross(b, c), cross(c, a), cross(a, b)], 1)
 
 
 def determinants(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """det of (n, 3, 3) matrices."""
-    return np.einsum("ni,ni->n", matrices[:, 0], np.cross(matrices[:, 1], matrices[:, 2]))
+    return np.einsum("ni,ni->n", matrices[:, 0], cross(matrices[:, 1], matrices[:, 2]))
 
 
 def _check_names(stage: Stage, instance: Instance) -> None:
@@ -77,6 +77,6 @@ def winding(mesh: Mesh, point: ArrayLike) -> float:
     """
     a, b, c = np.moveaxis(mesh.vertices[mesh.faces] - np.asarray(point, float), 1, 0)
     la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
-    above = np.einsum("ni,ni->n", a, np.cross(b, c))
+    above = np.einsum("ni,ni->n", a, cross(b, c))
     below = la * lb * lc + (a * b).sum(1) * lc + (b * c).sum(1) * la + (c * a).sum(1) * lb
     return float(np.arctan2(above, below).sum() / (2 * np.pi))

@@ -173,6 +173,14 @@ def smooth_normals(vertices: ArrayLike, faces: ArrayLike) -> Floats:
     return _unit(total).astype(np.float32)
 
 
+def cross(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.floating]:
+    """a × b along the last axis; several times faster on few vectors than numpy's, which turns axes around."""
+    return a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]
+
+
+_NEXT, _AFTER = [1, 2, 0], [2, 0, 1]
+
+
 def _unit(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     upwards = np.eye(vectors.shape[1])[-1]

@@ -9,55 +9,83 @@ coordinates (Olano & Greer 1997). No clipping is needed, and neighbours share th
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from diorama.render.jit import kernel
+from diorama.render.jit import carray, inlined, kernel, pointer_to_float32, pointer_to_int32
 
+_ONE = np.float32(1)
 _SLACK = np.float32(1 / 512)  # pixels: the bounding box must not be tighter than the exact edges
 
 
+class Cast(NamedTuple):
+    """Tables over the instances of a stage."""
+
+    meshes: NDArray[np.int64]  # addresses of vertices, normals and faces; numbers of vertices and faces
+    matrices: NDArray[np.float64]  # (n, 3, 4), to homogeneous pixels
+    clip_metrics: NDArray[np.float64]  # (n, 3, 3), the square length of a direction in clip space
+    normal_matrices: NDArray[np.float64]  # (n, 3, 3), to view space
+    conformal: NDArray[np.bool_]  # whether the view keeps angles
+    fronts: NDArray[np.float64]  # the sign of the determinant of front faces
+    shines: NDArray[np.float64]  # (n, 2, 3), colour·ambient and colour·intensity
+
+
 @kernel
-def paint(mesh, place, lens, clip, look, shine, offsets, owner, scratch, target):
-    """Draw one instance into the target (depth, colour, owner) by depth; returns the touched window."""
-    vertices, normals, faces = mesh
-    view, normal_matrix, conformal, front = place
-    points, hull, turned, face_of = scratch
-    depth, _, owners = target
-    project(vertices, normals, view, lens, points, hull)
-    window = cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_of)
-    if window[2] < 0:
-        return window
-    if conformal:  # then turning and interpolating normals commute
-        shade(window, owner, (points, normals, faces, normal_matrix), target, face_of, offsets, lens, look, shine)
-    else:
-        turn(normals, normal_matrix, turned)
-        shade(window, owner, (points, turned, faces, np.eye(3)), target, face_of, offsets, lens, look, shine)
+def paint(members, cast, lens, thickness, clip, look, offsets, scratch, target):
+    """Draw instances into the target (depth, colour, owner) by depth; returns the touched window (x0, y0, x1, y1)."""
+    window = np.array([1 << 30, 1 << 30, -1, -1])
+    for k in members:
+        touched = _paint_one(k, cast, lens, thickness, clip, look, offsets, scratch, target)
+        window[:2] = np.minimum(window[:2], touched[:2])
+        window[2:] = np.maximum(window[2:], touched[2:])
     return window
 
 
 @kernel
-def project(vertices, normals, view, lens, points, hull):
-    """Every vertex in pixels (x·w, y·w, w, x, y), and the same on the outline hull.
+def _paint_one(k, cast, lens, thickness, clip, look, offsets, scratch, target):
+    points, hull, turned, face_of = scratch
+    depth, _, owners = target
+    n, m = cast.meshes[k, 3], cast.meshes[k, 4]
+    vertices = carray(pointer_to_float32(cast.meshes[k, 0]), (n, 3))
+    normals = carray(pointer_to_float32(cast.meshes[k, 1]), (n, 3))
+    faces = carray(pointer_to_int32(cast.meshes[k, 2]), (m, 3))
+    matrix, shine = cast.normal_matrices[k], cast.shines[k]
+    project(vertices, normals, cast.matrices[k], cast.clip_metrics[k], thickness, points, hull)
+    window = cover(points, hull, faces, cast.fronts[k], offsets, clip, k, depth, owners, face_of)
+    if window[2] >= 0:
+        if cast.conformal[k]:  # then turning and interpolating normals commute
+            shade(window, k, (points, normals, faces, matrix), target, face_of, offsets, lens, look, shine)
+        else:
+            turn(normals, matrix, turned)
+            shade(window, k, (points, turned, faces, np.eye(3)), target, face_of, offsets, lens, look, shine)
+    return window
 
-    The hull is the vertex moved along its normal by t·w/‖P·n‖, which is three.js' clip-space outline:
-    clip + t·w·P·n/‖P·n‖ with the 4-vector P·n.  lens: width, height, 1/tan of x and y, z row of P, t.
+
+@kernel
+def project(vertices, normals, matrix, clip_metric, thickness, points, hull):
+    """Every vertex in pixels (x·w, y·w, w), and the same on the outline hull.
+
+    With p = M·(v, 1) and d = M·(n, 0) the hull is p + t·w·d/√(nᵀQn), which is three.js' clip-space outline
+    clip + t·w·P·n/‖P·n‖: Q = CᵀC for the matrix C that takes n to the clip-space 4-vector P·n.
     """
-    width, height, focal_x, focal_y, z_row, thickness = lens
+    # local names, because for all the compiler knows a store to `points` could change the matrix
+    a, b, c, d = matrix[0]
+    e, f, g, h = matrix[1]
+    j, k, m, n = matrix[2]
+    q = clip_metric
+    xx, yy, zz, xy, xz, yz = q[0, 0], q[1, 1], q[2, 2], 2 * q[0, 1], 2 * q[0, 2], 2 * q[1, 2]
     for i in range(len(vertices)):
         x, y, z = vertices[i, 0], vertices[i, 1], vertices[i, 2]
-        vx = view[0, 0] * x + view[0, 1] * y + view[0, 2] * z + view[0, 3]
-        vy = view[1, 0] * x + view[1, 1] * y + view[1, 2] * z + view[1, 3]
-        vz = view[2, 0] * x + view[2, 1] * y + view[2, 2] * z + view[2, 3]
-        _to_pixels(vx, vy, vz, width, height, focal_x, focal_y, points, i)
+        px, py, w = a * x + b * y + c * z + d, e * x + f * y + g * z + h, j * x + k * y + m * z + n
+        points[i, 0], points[i, 1], points[i, 2] = px, py, w
         if thickness > 0:
             x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
-            nx = view[0, 0] * x + view[0, 1] * y + view[0, 2] * z
-            ny = view[1, 0] * x + view[1, 1] * y + view[1, 2] * z
-            nz = view[2, 0] * x + view[2, 1] * y + view[2, 2] * z
-            cx, cy, cz = focal_x * nx, focal_y * ny, z_row * nz
-            step = thickness * vz / math.sqrt(cx * cx + cy * cy + cz * cz + nz * nz + 1e-300)
-            _to_pixels(vx + step * nx, vy + step * ny, vz + step * nz, width, height, focal_x, focal_y, hull, i)
+            square = x * (xx * x + xy * y + xz * z) + y * (yy * y + yz * z) + zz * z * z
+            step = thickness * w / math.sqrt(square + 1e-300)
+            dx, dy, dw = a * x + b * y + c * z, e * x + f * y + g * z, j * x + k * y + m * z
+            hull[i, 0], hull[i, 1], hull[i, 2] = px + step * dx, py + step * dy, w + step * dw
 
 
 @kernel
@@ -70,15 +98,6 @@ def turn(normals, matrix, turned):
         nz = matrix[2, 0] * x + matrix[2, 1] * y + matrix[2, 2] * z
         scale = 1.0 / math.sqrt(nx * nx + ny * ny + nz * nz + 1e-300)
         turned[i, 0], turned[i, 1], turned[i, 2] = nx * scale, ny * scale, nz * scale
-
-
-@kernel
-def _to_pixels(x, y, z, width, height, focal_x, focal_y, out, i):
-    out[i, 0] = 0.5 * width * (focal_x * x + z)
-    out[i, 1] = 0.5 * height * (z - focal_y * y)
-    out[i, 2] = z
-    out[i, 3] = np.float64(out[i, 0]) / out[i, 2]
-    out[i, 4] = np.float64(out[i, 1]) / out[i, 2]
 
 
 @kernel
@@ -95,55 +114,61 @@ def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         if front * _det(points, a, b, c) > 0:
             box = _bounds(points, a, b, c, near, width, height)
-            if _has_sample(box, offsets, planes):
+            if _may_show(box, offsets, planes, depth):
                 _fill(points, a, b, c, box, offsets, planes, clip, owner, f, depth, owners, face_of, window)
-        if outlined and front * _det(hull, a, b, c) < 0:
-            box = _bounds(hull, a, b, c, near, width, height)
-            if _has_sample(box, offsets, planes - 1):
-                _fill(hull, a, b, c, box, offsets, planes - 1, clip, owner, -1, depth, owners, face_of, window)
+    if outlined:  # after the faces, which hide most of it
+        for f in range(len(faces)):
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+            if front * _det(hull, a, b, c) < 0:
+                box = _bounds(hull, a, b, c, near, width, height)
+                if _may_show(box, offsets, planes - 1, depth):
+                    _fill(hull, a, b, c, box, offsets, planes - 1, clip, owner, -1, depth, owners, face_of, window)
     return window
 
 
-@kernel(inline="always")
+@inlined
 def _bounds(p, a, b, c, near, width, height):
-    """Left, right, upper and lower end of the triangle in the image; left > right if it is out of sight."""
+    """Left, right, upper, lower end and nearest depth of the triangle; left > right if it is out of sight."""
     ahead = (p[a, 2] >= near) + (p[b, 2] >= near) + (p[c, 2] >= near)
     left, right, upper, lower = np.float32(0), np.float32(width), np.float32(0), np.float32(height)
     if ahead == 3:
-        left = max(left, min(p[a, 3], p[b, 3], p[c, 3]) - _SLACK)
-        right = min(right, max(p[a, 3], p[b, 3], p[c, 3]) + _SLACK)
-        upper = max(upper, min(p[a, 4], p[b, 4], p[c, 4]) - _SLACK)
-        lower = min(lower, max(p[a, 4], p[b, 4], p[c, 4]) + _SLACK)
+        wa, wb, wc = _ONE / p[a, 2], _ONE / p[b, 2], _ONE / p[c, 2]
+        xa, xb, xc = p[a, 0] * wa, p[b, 0] * wb, p[c, 0] * wc
+        ya, yb, yc = p[a, 1] * wa, p[b, 1] * wb, p[c, 1] * wc
+        left, right = max(left, min(xa, xb, xc) - _SLACK), min(right, max(xa, xb, xc) + _SLACK)
+        upper, lower = max(upper, min(ya, yb, yc) - _SLACK), min(lower, max(ya, yb, yc) + _SLACK)
     elif ahead == 0:
         left = np.float32(width + 1)
-    return left, right, upper, lower
+    nearest = max(near, min(p[a, 2], p[b, 2], p[c, 2])) * (1 - 1e-6)  # rounding must not hide what a sample would show
+    return left, right, upper, lower, nearest
 
 
-@kernel(inline="always")
-def _has_sample(box, offsets, planes):
-    """Whether a sample lies in the bounding box; most triangles of a fine mesh lie between the samples."""
-    left, right, upper, lower = box
+@inlined
+def _may_show(box, offsets, planes, depth):
+    """Whether a sample lies in the bounding box and behind its nearest depth; false for most of a fine mesh."""
+    left, right, upper, lower, nearest = box
     if left > right or upper > lower:
         return False
-    x0, x1, y0, y1 = int(left), int(right), int(upper), int(lower)
+    x0, x1 = int(left), min(int(right), depth.shape[1] - 1)
+    y0, y1 = int(upper), min(int(lower), depth.shape[0] - 1)
     if x1 > x0 + 1 or y1 > y0 + 1:
         return True
-    for s in range(planes):
-        dx, dy = offsets[s, 0], offsets[s, 1]
-        if (left <= x0 + dx <= right or left <= x1 + dx <= right) and (
-            upper <= y0 + dy <= lower or upper <= y1 + dy <= lower
-        ):
-            return True
+    for y in range(y0, y1 + 1):
+        for x in range(x0, x1 + 1):
+            for s in range(planes):
+                dx, dy = x + offsets[s, 0], y + offsets[s, 1]
+                if left <= dx <= right and upper <= dy <= lower and depth[y, x, s] >= nearest:
+                    return True
     return False
 
 
-@kernel
+@inlined
 def _det(p, a, b, c):
     x, y, z = _edge(p, b, c)
     return p[a, 0] * x + p[a, 1] * y + p[a, 2] * z
 
 
-@kernel
+@inlined
 def _edge(p, a, b):
     """The edge function p_a × p_b; swapping a and b negates it exactly, so that neighbours leave no gap."""
     ax, ay, az = np.float64(p[a, 0]), np.float64(p[a, 1]), np.float64(p[a, 2])
@@ -151,10 +176,10 @@ def _edge(p, a, b):
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@kernel
+@inlined
 def _fill(p, a, b, c, box, offsets, planes, clip, owner, face, depth, owners, face_of, window):
     near, far = clip
-    left, right, upper, lower = box
+    left, right, upper, lower, _ = box
     x0, x1 = int(left), min(int(right), depth.shape[1] - 1)
     y0, y1 = int(upper), min(int(lower), depth.shape[0] - 1)
     e0x, e0y, e0z = _edge(p, b, c)
@@ -211,9 +236,9 @@ def shade(window, owner, solid, target, face_of, offsets, lens, look, shine):
                     colour[y, x, s, k] = _byte(shine[0, k] + shine[1, k] * strength, begins, codes)
 
 
-@kernel
+@inlined
 def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, light):
-    width, height, focal_x, focal_y, _, _ = lens
+    width, height, focal_x, focal_y = lens
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
     e0x, e0y, e0z = _edge(points, b, c)
     e1x, e1y, e1z = _edge(points, c, a)
@@ -235,7 +260,7 @@ def _strength(points, normals, faces, matrix, f, x, y, w, lens, steps, cutoff, l
     return steps[step] * min(max(1 - distance / cutoff, 0.0), 1.0)
 
 
-@kernel
+@inlined
 def _byte(value, begins, codes):
     value = min(max(value, 0.0), 1.0)
     code = codes[int(value * 4096)]

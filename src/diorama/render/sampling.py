@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from diorama.render.jit import kernel
+from diorama.render.jit import inlined
 
 _U = np.uint32
 _TWO_PI = 2 * math.pi
 
 
-@kernel
+@inlined
 def hashed(x):
     """A 32-bit integer hash (Wellons 2018, `lowbias32`)."""
     x = _U(x)
@@ -25,7 +25,7 @@ def hashed(x):
     return _U(x ^ (x >> _U(16)))
 
 
-@kernel
+@inlined
 def _reversed(x):
     x = _U((x >> _U(16)) | (x << _U(16)))
     x = _U(((x & _U(0xFF00FF00)) >> _U(8)) | ((x & _U(0x00FF00FF)) << _U(8)))
@@ -34,33 +34,36 @@ def _reversed(x):
     return _U(((x & _U(0xAAAAAAAA)) >> _U(1)) | ((x & _U(0x55555555)) << _U(1)))
 
 
-@kernel
-def _scrambled(x, seed):
-    """Nested uniform (Owen) scrambling of all bits by the hash of Laine & Karras 2011, constants of Vegdahl 2021."""
-    x = _U(_reversed(x) + seed)
+@inlined
+def _mixed(x, seed):
+    """The hash of Laine & Karras 2011 (constants of Vegdahl 2021): between two bit reversals it is Owen scrambling."""
+    x = _U(x + seed)
     x = _U(x ^ _U(x * _U(0x6C50B47C)))
     x = _U(x ^ _U(x * _U(0xB82F1E52)))
     x = _U(x ^ _U(x * _U(0xC7AFE638)))
-    x = _U(x ^ _U(x * _U(0x8D22F6E6)))
-    return _reversed(x)
+    return _U(x ^ _U(x * _U(0x8D22F6E6)))
 
 
-@kernel
+@inlined
+def _pascal(x):
+    """The bits of x times Pascal's triangle modulo 2, which makes Sobol's second dimension from the first."""
+    x = _U(x ^ (x >> _U(16)))
+    x = _U(x ^ ((x >> _U(8)) & _U(0x00FF00FF)))
+    x = _U(x ^ ((x >> _U(4)) & _U(0x0F0F0F0F)))
+    x = _U(x ^ ((x >> _U(2)) & _U(0x33333333)))
+    return _U(x ^ ((x >> _U(1)) & _U(0x55555555)))
+
+
+@inlined
 def sobol(index, seed):
     """Point `index` of a two-dimensional Sobol sequence, shuffled and Owen-scrambled by `seed` (Burley 2020)."""
-    i = _scrambled(_U(index), hashed(seed))
-    x, y, column, bits = _reversed(i), _U(0), _U(0x80000000), i
-    while bits:
-        if bits & _U(1):
-            y = _U(y ^ column)
-        bits >>= _U(1)
-        column = _U(column ^ (column >> _U(1)))
-    x = _scrambled(x, hashed(seed ^ _U(0x9E3779B9)))
-    y = _scrambled(y, hashed(seed ^ _U(0x7F4A7C15)))
+    i = _reversed(_mixed(_reversed(_U(index)), hashed(seed)))
+    x = _reversed(_mixed(i, hashed(seed ^ _U(0x9E3779B9))))
+    y = _reversed(_mixed(_pascal(i), hashed(seed ^ _U(0x7F4A7C15))))
     return (x >> _U(8)) * (1 / 16777216), (y >> _U(8)) * (1 / 16777216)
 
 
-@kernel
+@inlined
 def to_world(nx, ny, nz, x, y, z):
     """A vector given in a frame whose third axis is n (Duff et al. 2017)."""
     sign = math.copysign(1.0, nz)
@@ -73,7 +76,7 @@ def to_world(nx, ny, nz, x, y, z):
     )
 
 
-@kernel
+@inlined
 def to_local(nx, ny, nz, x, y, z):
     """The inverse of `to_world`."""
     sign = math.copysign(1.0, nz)
@@ -86,14 +89,14 @@ def to_local(nx, ny, nz, x, y, z):
     )
 
 
-@kernel
+@inlined
 def cosine_direction(u1, u2):
     """A direction about +z with density cos θ/π."""
     r = math.sqrt(u1)
     return r * math.cos(_TWO_PI * u2), r * math.sin(_TWO_PI * u2), math.sqrt(max(0.0, 1 - u1))
 
 
-@kernel
+@inlined
 def ggx(vx, vy, vz, lx, ly, lz, alpha):
     """GGX reflection of l to v about +z, F = 1: D·G₂·cos/(4 cos cos) and the density G₁·D/(4 v_z) of `ggx_direction`.
 
@@ -111,7 +114,7 @@ def ggx(vx, vy, vz, lx, ly, lz, alpha):
     return value, distribution * 0.5 / (vz + root_v)
 
 
-@kernel
+@inlined
 def ggx_direction(vx, vy, vz, alpha, u1, u2):
     """A reflected direction from the normals visible from v (Heitz 2018)."""
     x, y, z = alpha * vx, alpha * vy, vz
@@ -133,7 +136,7 @@ def ggx_direction(vx, vy, vz, alpha, u1, u2):
     return vh * hx - vx, vh * hy - vy, vh * hz - vz
 
 
-@kernel
+@inlined
 def environment_pixel(dx, dy, dz, height, width):
     """Row and column of a direction in a lat-long map."""
     row = int(math.acos(min(1.0, max(-1.0, dz))) / math.pi * height)
@@ -141,7 +144,7 @@ def environment_pixel(dx, dy, dz, height, width):
     return min(row, height - 1), min(column, width - 1)
 
 
-@kernel
+@inlined
 def environment_density(row, column, dz, rows, columns):
     """Density per solid angle with which `environment_direction` draws from one pixel."""
     height, width = columns.shape
@@ -150,7 +153,7 @@ def environment_density(row, column, dz, rows, columns):
     return p * width * height / (2 * math.pi * math.pi * math.sqrt(max(1e-12, 1 - dz * dz)))
 
 
-@kernel
+@inlined
 def environment_direction(u1, u2, rows, columns):
     """A direction drawn in proportion to the brightness of the map, its pixel, and its density."""
     height, width = columns.shape

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from diorama.render.mesh import Mesh
+from diorama.render.mesh import Mesh, cross
 
 Vector = tuple[float, float, float]
 Colour = tuple[float, float, float]
@@ -25,15 +25,15 @@ class Camera:
 
     def basis(self) -> NDArray[np.float64]:
         """Rows: right, up, forward; orthonormal."""
-        forward = np.subtract(self.at, self.eye)
-        right = np.cross(forward, self.up)
+        forward = np.subtract(self.at, self.eye, dtype=float)
+        right = cross(forward, np.asarray(self.up, float))
         if not np.isfinite([self.eye, self.at, self.up]).all() or not 0 < self.fov_degrees < 180:
             raise ValueError("camera: eye, at and up must be finite and 0 < fov_degrees < 180")
         if np.linalg.norm(right) <= 1e-9 * np.linalg.norm(forward) * np.linalg.norm(self.up):
             raise ValueError("camera: eye and at coincide, or up is along the view; move one of them")
         right = right / np.linalg.norm(right)
         forward = forward / np.linalg.norm(forward)
-        return np.stack([right, np.cross(right, forward), forward])
+        return np.stack([right, cross(right, forward), forward])
 
 
 @dataclass(frozen=True, slots=True)

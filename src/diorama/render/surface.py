@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diorama.render.check import cofactors, determinants, transforms
-from diorama.render.jit import kernel
+from diorama.render.jit import inlined, kernel
 from diorama.render.stage import Environment, PointLight, RectLight, Stage
 from diorama.render.trace import DIRECTION, INSTANCE, NORMAL, ORIGIN, PRIMITIVE, T_FAR, U, V
 
@@ -136,7 +136,7 @@ def new_points():
     )
 
 
-@kernel
+@inlined
 def arrive(packet, k, surfaces, points):
     """Fill in surface point k from hit k of the packet; returns the instance."""
     words, codes = packet.words, packet.codes
@@ -159,20 +159,20 @@ def arrive(packet, k, surfaces, points):
     if surfaces.texture[instance, 1] > 0:
         x = t * surfaces.uv[a, 0] + u * surfaces.uv[b, 0] + v * surfaces.uv[c, 0]
         y = t * surfaces.uv[a, 1] + u * surfaces.uv[b, 1] + v * surfaces.uv[c, 1]
-        _multiply_texture(surfaces.texture[instance], surfaces.texels, x, y, points.albedo[k])
+        _multiply_texture(surfaces.texture, instance, surfaces.texels, x, y, points.albedo, k)
     return instance
 
 
-@kernel
+@inlined
 def _turned_normals(surfaces, instance, words, k, a, b, c, t, u, v, points):
     """The interpolated and the triangle's normal in world space, unit length, on the side the ray comes from."""
-    matrix, normals = surfaces.normal_matrix[instance], surfaces.normals
+    matrix, normals = surfaces.normal_matrix, surfaces.normals
     smooth, flat, towards = 0.0, 0.0, 0.0
     for row in range(3):
         n, g = 0.0, 0.0
         for axis in range(3):
-            n += matrix[row, axis] * (t * normals[a, axis] + u * normals[b, axis] + v * normals[c, axis])
-            g += matrix[row, axis] * words[NORMAL + axis, k]
+            n += matrix[instance, row, axis] * (t * normals[a, axis] + u * normals[b, axis] + v * normals[c, axis])
+            g += matrix[instance, row, axis] * words[NORMAL + axis, k]
         points.normal[k, row], points.flat[k, row] = n, g
         smooth += n * n
         flat += g * g
@@ -184,10 +184,10 @@ def _turned_normals(surfaces, instance, words, k, a, b, c, t, u, v, points):
         points.flat[k, row] *= flat
 
 
-@kernel
-def _multiply_texture(place, texels, u, v, albedo):
-    """albedo × the texture, bilinear, repeated; texel centres lie at (i + 1/2)/size."""
-    start, height, width = place
+@inlined
+def _multiply_texture(place, instance, texels, u, v, albedo, k):
+    """albedo[k] × the texture, bilinear, repeated; texel centres lie at (i + 1/2)/size."""
+    start, height, width = place[instance, 0], place[instance, 1], place[instance, 2]
     x, y = u * width - 0.5, v * height - 0.5
     x0, y0 = math.floor(x), math.floor(y)
     fx, fy = x - x0, y - y0
@@ -199,4 +199,4 @@ def _multiply_texture(place, texels, u, v, albedo):
         below = (1 - fx) * texels[start + low * width + left, channel] + fx * texels[
             start + low * width + right, channel
         ]
-        albedo[channel] *= (1 - fy) * above + fy * below
+        albedo[k, channel] *= (1 - fy) * above + fy * below

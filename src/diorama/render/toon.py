@@ -6,8 +6,11 @@ outline hull changes with every camera, and no acceleration structure has to be 
 
 from __future__ import annotations
 
+import math
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +18,15 @@ from numpy.typing import NDArray
 
 from diorama.render.check import check, cofactors, determinants, transforms
 from diorama.render.colour import byte_table
+from diorama.render.mesh import Mesh
 from diorama.render.stage import Colour, PointLight, Stage
 
 if TYPE_CHECKING:
     from diorama.render.layers import Layers, Picture
+    from diorama.render.raster import Cast
 
+Lens = tuple[float, float, float, float]  # width, height, and 1/tan of half the angle in x and y
+Clip = tuple[float, float]
 Target = tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[np.int32]]
 
 
@@ -51,8 +58,7 @@ def toon_image(stage: Stage, width: int, height: int, samples: int = 1, look: To
     draw = _painter(stage, width, height, samples, look)
     target = _blank(width, height, samples)
     target[1][:] = look.background
-    for k in range(len(stage.instances)):
-        draw(k, target)
+    draw(np.arange(len(stage.instances)), target)
     depth, colour, owner = target
     image = np.empty((height, width, 3), np.uint8)
     raster.resolve(colour, samples, image)
@@ -72,13 +78,13 @@ def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: T
     labels = _labels(stage)
     entries = []
     for layer in range(labels[0].max() + 1):
-        windows = np.array([draw(k, target) for k in np.flatnonzero(labels[0] == layer).tolist()])
-        entries.append(raster.collect(target, (*windows[:, :2].min(0), *windows[:, 2:].max(0))))
+        entries.append(raster.collect(target, draw(np.flatnonzero(labels[0] == layer), target)))
     where, depth, owner, colour = (np.concatenate(column) for column in zip(*entries, strict=True))
     background = np.array(look.background, np.uint8)
     return assemble(_names(stage), (where, depth, owner, colour), labels, background, (height, width, samples + 1))
 
 
+@cache
 def sample_offsets(samples: int) -> NDArray[np.float64]:
     """Positions in the pixel, the first at its centre: the rank-1 lattice (i, a·i)/n whose points keep farthest apart.
 
@@ -96,38 +102,65 @@ def sample_offsets(samples: int) -> NDArray[np.float64]:
 
 def _painter(
     stage: Stage, width: int, height: int, samples: int, look: Toon
-) -> Callable[[int, Target], NDArray[np.int64]]:
-    """A function that draws instance k into a target and returns the window of pixels it touched."""
+) -> Callable[[NDArray[np.int64], Target], NDArray[np.int64]]:
+    """A function that draws some instances into a target and returns the window of pixels they touched."""
     from diorama.render import raster
 
     check(stage, width, height, samples)
-    matrices = transforms(stage)
     basis = stage.camera.basis()
-    views = basis @ matrices[:, :3]
-    views[:, :, 3] -= basis @ np.asarray(stage.camera.eye, float)
-    signs = np.sign(determinants(views[:, :, :3]))
-    normal_matrices = cofactors(views[:, :, :3]) * signs[:, None, None]
-    conformal = _are_conformal(views[:, :, :3])
     light, intensity = _light(stage, basis)
-    shines = np.array([(look.ambient, intensity)]) * np.array([i.colour for i in stage.instances])[:, None]
-    lens, clip = _lens(stage, width, height, look), (float(look.near), float(look.far))
+    focal = 1 / math.tan(math.radians(stage.camera.fov_degrees) / 2)
+    lens = (float(width), float(height), focal * height / width, focal)
+    clip, thickness = (float(look.near), float(look.far)), float(look.outline)
+    cast = _cast(stage, basis, lens, clip, np.array([look.ambient, intensity]))
     offsets = np.concatenate([sample_offsets(samples), [[0.5, 0.5]]])
     shading = (*byte_table(), np.array(look.steps), float(look.cutoff), light)
-    n = max(len(stage.library[instance.mesh].vertices) for instance in stage.instances)
+    n = cast.meshes[:, 3].max()
     scratch = (
-        np.empty((n, 5), np.float32),
-        np.empty((n if look.outline > 0 else 0, 5), np.float32),
+        np.empty((n, 3), np.float32),
+        np.empty((n if look.outline > 0 else 0, 3), np.float32),
         np.empty((n, 3), np.float32),
         np.empty((height, width, samples + 1), np.int32),
     )
 
-    def draw(k: int, target: Target) -> NDArray[np.int64]:
-        mesh = stage.library[stage.instances[k].mesh]
-        solid = (mesh.vertices, mesh.normals, mesh.faces)
-        place = (views[k], normal_matrices[k], bool(conformal[k]), float(signs[k]))
-        return raster.paint(solid, place, lens, clip, shading, shines[k], offsets, k, scratch, target)
+    def draw(members: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
+        return raster.paint(members, cast, lens, thickness, clip, shading, offsets, scratch, target)
 
     return draw
+
+
+def _cast(stage: Stage, basis: NDArray[np.float64], lens: Lens, clip: Clip, glow: NDArray[np.float64]) -> Cast:
+    """The instances as the kernels need them; `glow` holds the ambient light and the intensity of the lamp."""
+    from diorama.render.raster import Cast
+
+    width, height, focal_x, focal_y = lens
+    views = basis @ transforms(stage)[:, :3]
+    views[:, :, 3] -= basis @ np.asarray(stage.camera.eye, float)
+    linear = views[:, :, :3]
+    fronts = np.sign(determinants(linear))
+    to_pixels = 0.5 * np.array([[width * focal_x, 0, width], [0, -height * focal_y, height], [0, 0, 2]])
+    z_row = (clip[1] + clip[0]) / (clip[1] - clip[0])
+    to_clip = np.array([[focal_x, 0, 0], [0, focal_y, 0], [0, 0, z_row], [0, 0, 1]]) @ linear
+    colours = np.array([instance.colour for instance in stage.instances], float)
+    return Cast(
+        np.array([_addresses(stage.library[instance.mesh]) for instance in stage.instances]),
+        to_pixels @ views,
+        np.swapaxes(to_clip, 1, 2) @ to_clip,
+        cofactors(linear) * fronts[:, None, None],
+        _are_conformal(linear),
+        fronts,
+        glow * colours[:, None],
+    )
+
+
+def _addresses(mesh: Mesh) -> tuple[int, ...]:
+    if mesh not in _known:
+        places = (array.ctypes.data for array in (mesh.vertices, mesh.normals, mesh.faces))
+        _known[mesh] = (*places, len(mesh.vertices), len(mesh.faces))
+    return _known[mesh]
+
+
+_known: weakref.WeakKeyDictionary[Mesh, tuple[int, ...]] = weakref.WeakKeyDictionary()
 
 
 def _are_conformal(linear: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -143,12 +176,6 @@ def _light(stage: Stage, basis: NDArray[np.float64]) -> tuple[NDArray[np.float64
         if isinstance(light, PointLight):
             return basis @ np.subtract(light.position, stage.camera.eye), light.intensity
     return np.zeros(3), (0.0, 0.0, 0.0)
-
-
-def _lens(stage: Stage, width: int, height: int, look: Toon) -> tuple[float, ...]:
-    focal = 1 / np.tan(np.radians(stage.camera.fov_degrees) / 2)
-    z_row = (look.far + look.near) / (look.far - look.near)
-    return (float(width), float(height), float(focal * height / width), float(focal), z_row, float(look.outline))
 
 
 def _blank(width: int, height: int, samples: int) -> Target:

@@ -14,17 +14,15 @@ from collections import OrderedDict
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from diorama.render.check import transforms
-from diorama.render.jit import MISSING, MissingPackageError, kernel
+from diorama.render.jit import MISSING, MissingPackageError, call_c, inlined, kernel
 from diorama.render.mesh import Mesh
 from diorama.render.stage import Stage
 
@@ -55,21 +53,6 @@ class Packet(NamedTuple):
     active: NDArray[np.int32]
 
 
-@intrinsic
-def _call(typing_context, function, valid, scene, rays, arguments):
-    """Call the C function at an integer address with four pointers."""
-    signature = types.void(types.intp, types.intp, types.intp, types.intp, types.intp)
-
-    def generate(context, builder, signature, values):
-        pointer = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer] * 4)
-        target = builder.inttoptr(values[0], kind.as_pointer())
-        builder.call(target, [builder.inttoptr(value, pointer) for value in values[1:]])
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
 @kernel
 def new_packet():
     """An aligned packet; time, flags and ids zero, every mask open."""
@@ -87,7 +70,7 @@ def _aligned(n):
     return room[skip : skip + n]
 
 
-@kernel
+@inlined
 def set_ray(packet, k, px, py, pz, dx, dy, dz, reach):
     """Ray k of the packet, active."""
     words, codes = packet.words, packet.codes
@@ -98,18 +81,18 @@ def set_ray(packet, k, px, py, pz, dx, dy, dz, reach):
     packet.active[k] = -1
 
 
-@kernel
+@inlined
 def intersect(embree, packet, arguments):
     """Find the nearest hit of every active ray; codes[GEOMETRY] stays NOTHING where there is none."""
     rays = np.intp(packet.words.ctypes.data)
-    _call(embree.intersect, np.intp(packet.active.ctypes.data), embree.scene, rays, arguments)
+    call_c(embree.intersect, np.intp(packet.active.ctypes.data), embree.scene, rays, arguments)
 
 
-@kernel
+@inlined
 def occluded(embree, packet):
     """Find whether anything lies on every active ray; words[T_FAR] becomes negative where it does."""
     rays = np.intp(packet.words.ctypes.data)
-    _call(embree.occluded, np.intp(packet.active.ctypes.data), embree.scene, rays, embree.scattered)
+    call_c(embree.occluded, np.intp(packet.active.ctypes.data), embree.scene, rays, embree.scattered)
 
 
 class Library:
@@ -119,6 +102,7 @@ class Library:
         self._c = ctypes.CDLL(_find_library())
         self.device = self.call("rtcNewDevice", b"threads=1,set_affinity=0", result=ctypes.c_void_p)
         self._meshes: OrderedDict[bytes, int] = OrderedDict()
+        self._lock = Lock()  # of the table of meshes; Embree itself may be called from several threads
         self._arguments = [_arguments(flags) for flags in (1 << 16, 0)]  # RTC_RAY_QUERY_FLAG_COHERENT, INCOHERENT
 
     def call(self, name: str, *values: Any, result: Any = None) -> Any:
@@ -147,7 +131,7 @@ class Library:
         self._meshes.move_to_end(key)
         return self._meshes[key]
 
-    def trim(self) -> None:
+    def _trim(self) -> None:
         """Free what is kept beyond the limit; scenes that still use a mesh hold on to it by themselves."""
         while len(self._meshes) > _MESHES_KEPT:
             self.call("rtcReleaseScene", self._meshes.popitem(last=False)[1])
@@ -174,6 +158,10 @@ class Library:
 
     def new_scene(self, stage: Stage) -> int:
         """A scene with one instance geometry per instance, in order."""
+        with self._lock:
+            return self._new_scene(stage)
+
+    def _new_scene(self, stage: Stage) -> int:
         scene = self.call("rtcNewScene", self.device, result=ctypes.c_void_p)
         for k, (instance, matrix) in enumerate(zip(stage.instances, transforms(stage), strict=True)):
             geometry = self.call("rtcNewGeometry", self.device, 121, result=ctypes.c_void_p)  # instance
@@ -183,7 +171,7 @@ class Library:
             self._attach(scene, geometry, k)
         self.call("rtcCommitScene", scene)
         self.check()
-        self.trim()
+        self._trim()
         return scene
 
 

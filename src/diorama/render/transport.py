@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from diorama.render.jit import kernel
+from diorama.render.jit import inlined, kernel
 from diorama.render.sampling import (
     cosine_direction,
     environment_density,
@@ -53,7 +53,7 @@ class Paths(NamedTuple):
     density: NDArray[np.float64]  # of the reflected ray under way; 0 = a diffuse ray, which sees no lamps
 
 
-@kernel
+@inlined
 def _ray(camera, x, y):
     dx = x * camera[1, 0] + y * camera[2, 0] + camera[3, 0]
     dy = x * camera[1, 1] + y * camera[2, 1] + camera[3, 1]
@@ -116,7 +116,7 @@ def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
                     sums[layer, y, x, c] = total[layer, c] / (max(hits, 1) if layer == 2 else samples)
 
 
-@kernel
+@inlined
 def _aim(packet, camera, x, y, width, height, start, count, noise):
     """Rays from the eye through scattered places of one pixel."""
     for k in range(8):
@@ -127,7 +127,7 @@ def _aim(packet, camera, x, y, width, height, start, count, noise):
             set_ray(packet, k, camera[0, 0], camera[0, 1], camera[0, 2], dx, dy, dz, FAR)
 
 
-@kernel
+@inlined
 def _first_hits(packet, surfaces, lights, seen, first, hit, total):
     """Fill in the first surface points, add their albedo and the sky; how many there are, and whether one is glossy."""
     found, glossy = 0, False
@@ -147,7 +147,7 @@ def _first_hits(packet, surfaces, lights, seen, first, hit, total):
     return found, glossy
 
 
-@kernel
+@inlined
 def _begin(first, hit, lobe, points, paths):
     """Start 8 paths at the first surfaces with one lobe only: white diffuse (0) or glossy (1)."""
     for k in range(8):
@@ -161,7 +161,7 @@ def _begin(first, hit, lobe, points, paths):
             points.albedo[k, c] = 1.0 - lobe
 
 
-@kernel
+@inlined
 def _gather(first, hit, paths, lobe, total):
     for k in range(8):
         if hit[k]:
@@ -196,7 +196,7 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, star
                 arrive(packet, k, surfaces, points)
 
 
-@kernel
+@inlined
 def _glossy_share(points, k):
     """The probability of going on by the glossy lobe, in proportion to the reflectances."""
     brightest = max(points.albedo[k, 0], points.albedo[k, 1], points.albedo[k, 2])
@@ -204,7 +204,7 @@ def _glossy_share(points, k):
     return points.specular[k, 0] / both if both > 0 else 0.0
 
 
-@kernel
+@inlined
 def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
     """Rays to a place on one lamp, with the light each would bring in `paths.light`; whether there are any."""
     some = False
@@ -214,7 +214,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
             continue
         u, v = sobol(start + k, noise)
         px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
-        lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, u, v, paths.light[k])
+        lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, u, v, paths.light, k)
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
         cosine = nx * lx + ny * ly + nz * lz
         if reach <= 0 or cosine <= 0:
@@ -236,43 +236,42 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
     return some
 
 
-@kernel
-def _to_lamp(lights, lamp, px, py, pz, u, v, light):
-    """Direction, distance and density per solid angle of a place on a lamp; `light` becomes radiance/density.
+@inlined
+def _to_lamp(lights, lamp, px, py, pz, u, v, light, k):
+    """Direction, distance and density per solid angle of a place on a lamp; light[k] becomes radiance/density.
 
     Distance 0 means that the lamp does not shine this way.
     """
-    if lamp < len(lights.rects):
-        rect = lights.rects[lamp]
-        lx = rect[0, 0] + u * rect[1, 0] + v * rect[2, 0] - px
-        ly = rect[0, 1] + u * rect[1, 1] + v * rect[2, 1] - py
-        lz = rect[0, 2] + u * rect[1, 2] + v * rect[2, 2] - pz
+    rects, lamps = lights.rects, lights.points
+    if lamp < len(rects):
+        lx = rects[lamp, 0, 0] + u * rects[lamp, 1, 0] + v * rects[lamp, 2, 0] - px
+        ly = rects[lamp, 0, 1] + u * rects[lamp, 1, 1] + v * rects[lamp, 2, 1] - py
+        lz = rects[lamp, 0, 2] + u * rects[lamp, 1, 2] + v * rects[lamp, 2, 2] - pz
         square = lx * lx + ly * ly + lz * lz
         reach = math.sqrt(square)
         lx, ly, lz = lx / reach, ly / reach, lz / reach
-        cosine = -(rect[3, 0] * lx + rect[3, 1] * ly + rect[3, 2] * lz)
+        cosine = -(rects[lamp, 3, 0] * lx + rects[lamp, 3, 1] * ly + rects[lamp, 3, 2] * lz)
         if cosine <= 0:
             return lx, ly, lz, 0.0, 0.0
         density = square / (cosine * lights.areas[lamp])
         for c in range(3):
-            light[c] = rect[6, c] / density
+            light[k, c] = rects[lamp, 6, c] / density
         return lx, ly, lz, reach * 0.9999, density
-    lamp -= len(lights.rects)
-    if lamp < len(lights.points):
-        point = lights.points[lamp]
-        lx, ly, lz = point[0, 0] - px, point[0, 1] - py, point[0, 2] - pz
+    lamp -= len(rects)
+    if lamp < len(lamps):
+        lx, ly, lz = lamps[lamp, 0, 0] - px, lamps[lamp, 0, 1] - py, lamps[lamp, 0, 2] - pz
         square = lx * lx + ly * ly + lz * lz
         reach = math.sqrt(square)
         for c in range(3):
-            light[c] = point[1, c] / square
+            light[k, c] = lamps[lamp, 1, c] / square
         return lx / reach, ly / reach, lz / reach, reach * 0.9999, 0.0
     lx, ly, lz, row, column, density = environment_direction(u, v, lights.sky_rows, lights.sky_columns)
     for c in range(3):
-        light[c] = lights.sky[row, column, c] / density
+        light[k, c] = lights.sky[row, column, c] / density
     return lx, ly, lz, np.float64(FAR), density
 
 
-@kernel
+@inlined
 def _collect(packet, paths):
     for k in range(8):
         if packet.active[k] != 0 and packet.words[T_FAR, k] >= 0:
@@ -280,7 +279,7 @@ def _collect(packet, paths):
                 paths.gathered[k, c] += paths.light[k, c]
 
 
-@kernel
+@inlined
 def _scatter(packet, points, paths, last, start, noise):
     """Choose a lobe and a direction for every path; after the last surface only glossy rays go on, to see the lamps."""
     some = False
@@ -290,8 +289,9 @@ def _scatter(packet, points, paths, last, start, noise):
             continue
         paths.alive[k] = False
         u, v = sobol(start + k, noise)
-        choice, _ = sobol(start + k, noise ^ _U(0x68BC21EB))
-        share = _glossy_share(points, k)
+        share, choice = _glossy_share(points, k), 0.0
+        if 0 < share < 1:
+            choice, _ = sobol(start + k, noise ^ _U(0x68BC21EB))
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
         paths.density[k] = 0.0
         if choice < share:
@@ -319,7 +319,7 @@ def _scatter(packet, points, paths, last, start, noise):
     return some
 
 
-@kernel
+@inlined
 def _see_lamps(packet, k, lights, paths):
     """Add the lamps on reflected ray k, weighted against the light samples that could have found them."""
     words, density = packet.words, paths.density[k]
@@ -329,13 +329,13 @@ def _see_lamps(packet, k, lights, paths):
         np.float64(words[DIRECTION + 2, k]),
     )
     for lamp in range(len(lights.rects)):
-        distance = _meet_rect(lights.rects[lamp], words[0, k], words[1, k], words[2, k], dx, dy, dz)
+        distance = _meet_rect(lights.rects, lamp, words[0, k], words[1, k], words[2, k], dx, dy, dz)
         if 0 < distance < words[T_FAR, k]:
-            rect = lights.rects[lamp]
-            cosine = -(rect[3, 0] * dx + rect[3, 1] * dy + rect[3, 2] * dz)
+            rects = lights.rects
+            cosine = -(rects[lamp, 3, 0] * dx + rects[lamp, 3, 1] * dy + rects[lamp, 3, 2] * dz)
             other = distance * distance / (cosine * lights.areas[lamp])
             for c in range(3):
-                paths.gathered[k, c] += paths.throughput[k, c] * rect[6, c] * density / (density + other)
+                paths.gathered[k, c] += paths.throughput[k, c] * rects[lamp, 6, c] * density / (density + other)
     if len(lights.sky) > 0 and packet.codes[GEOMETRY, k] == NOTHING:
         row, column = environment_pixel(dx, dy, dz, lights.sky.shape[0], lights.sky.shape[1])
         other = environment_density(row, column, dz, lights.sky_rows, lights.sky_columns)
@@ -343,15 +343,15 @@ def _see_lamps(packet, k, lights, paths):
             paths.gathered[k, c] += paths.throughput[k, c] * lights.sky[row, column, c] * density / (density + other)
 
 
-@kernel
-def _meet_rect(rect, px, py, pz, dx, dy, dz):
+@inlined
+def _meet_rect(rects, i, px, py, pz, dx, dy, dz):
     """Distance along a ray to the shining side of a rectangle; −1 if it misses."""
-    facing = rect[3, 0] * dx + rect[3, 1] * dy + rect[3, 2] * dz
+    facing = rects[i, 3, 0] * dx + rects[i, 3, 1] * dy + rects[i, 3, 2] * dz
     if facing >= 0:
         return -1.0
-    ox, oy, oz = rect[0, 0] - px, rect[0, 1] - py, rect[0, 2] - pz
-    distance = (ox * rect[3, 0] + oy * rect[3, 1] + oz * rect[3, 2]) / facing
+    ox, oy, oz = rects[i, 0, 0] - px, rects[i, 0, 1] - py, rects[i, 0, 2] - pz
+    distance = (ox * rects[i, 3, 0] + oy * rects[i, 3, 1] + oz * rects[i, 3, 2]) / facing
     x, y, z = distance * dx - ox, distance * dy - oy, distance * dz - oz
-    u = x * rect[4, 0] + y * rect[4, 1] + z * rect[4, 2]
-    v = x * rect[5, 0] + y * rect[5, 1] + z * rect[5, 2]
+    u = x * rects[i, 4, 0] + y * rects[i, 4, 1] + z * rects[i, 4, 2]
+    v = x * rects[i, 5, 0] + y * rects[i, 5, 1] + z * rects[i, 5, 2]
     return distance if 0 <= u <= 1 and 0 <= v <= 1 else -1.0
