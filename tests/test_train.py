@@ -24,6 +24,15 @@ from diorama.worlds._bird_classes import PARTS  # noqa: E402
 from diorama.worlds.birds import Birds  # noqa: E402
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Tests share the machine: threads that wait for each other are slower than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def silent(done, total, message):
     pass
 
@@ -129,6 +138,7 @@ def test_bare_birds_have_no_part(tmp_path):
 
 KILLED = """
 import os, signal, sys
+import torch
 from pathlib import Path
 from diorama.models._recipes import RECIPES, train_recipe
 from dataclasses import replace
@@ -137,6 +147,7 @@ def die(done, total, message):
     if done == 5 and message.startswith("epoch 2"):
         os.kill(os.getpid(), signal.SIGKILL)
 
+torch.set_num_threads(1)
 recipe = RECIPES["birds_cnn"]
 how = replace(recipe.schedule, sizes=(16, 32, 32), batch=16)
 train_recipe(replace(recipe, size=32, birds=48, validation=16, test=24, schedule=how), Path(sys.argv[1]), die)
