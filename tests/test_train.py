@@ -15,13 +15,22 @@ pytest.importorskip("numba", reason="birds are rendered with numba")
 
 from diorama.core.errors import InputError  # noqa: E402
 from diorama.core.scene import rng  # noqa: E402
-from diorama.models._leak import chance_interval  # noqa: E402
+from diorama.models._leak import _planted, chance_interval  # noqa: E402
 from diorama.models._losses import multi_target_loss  # noqa: E402
 from diorama.models._recipes import RECIPES, train, train_recipe  # noqa: E402
-from diorama.models._staged import BLOCK, Order, staged, targets_of  # noqa: E402
+from diorama.models._staged import BLOCK, Order, Staged, staged, targets_of  # noqa: E402
 from diorama.models._train import batches, reduced, shifted  # noqa: E402
 from diorama.worlds._bird_classes import PARTS  # noqa: E402
 from diorama.worlds.birds import Birds  # noqa: E402
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Tests share the machine: threads that wait for each other are slower than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def silent(done, total, message):
@@ -129,6 +138,7 @@ def test_bare_birds_have_no_part(tmp_path):
 
 KILLED = """
 import os, signal, sys
+import torch
 from pathlib import Path
 from diorama.models._recipes import RECIPES, train_recipe
 from dataclasses import replace
@@ -137,6 +147,7 @@ def die(done, total, message):
     if done == 5 and message.startswith("epoch 2"):
         os.kill(os.getpid(), signal.SIGKILL)
 
+torch.set_num_threads(1)
 recipe = RECIPES["birds_cnn"]
 how = replace(recipe.schedule, sizes=(16, 32, 32), batch=16)
 train_recipe(replace(recipe, size=32, birds=48, validation=16, test=24, schedule=how), Path(sys.argv[1]), die)
@@ -219,3 +230,12 @@ def test_unknown_recipes_get_a_hint(tmp_path):
 def test_chance_is_inside_its_interval():
     low, high = chance_interval(5000, 50)
     assert low < 0.02 < high
+
+
+def test_the_planted_leak_is_a_tint_by_class_and_nothing_else():
+    images = np.full((2, 4, 4, 3), 100, np.uint8)
+    data = Staged(images, np.array([0, 49]), np.ones((2, 50), bool))
+    plain, tinted = _planted(data, 0), _planted(data, 10)
+    assert np.array_equal(plain.images, images) and plain.targets.sum() == 2
+    assert np.array_equal(tinted.images[..., :2], images[..., :2])
+    assert tinted.images[:, 0, 0, 2].tolist() == [100, 110]

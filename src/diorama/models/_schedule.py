@@ -10,9 +10,10 @@ from dataclasses import dataclass
 class Schedule:
     """How to train: one entry of `sizes` per epoch is the side to which the images are reduced in it.
 
-    Early epochs on small images cost a fraction and teach most of what there is to learn.
-    `shift` is the largest random shift in pixels of the full image, `flip` mirrors every second image; AdamW with a
-    one-cycle learning rate up to `rate` and weight decay `decay`; `average` is the decay of the averaged weights.
+    Early epochs on small images cost a fraction and teach most of what there is to learn. `shift` is the largest random
+    shift in pixels of the full image, `flip` mirrors every second image; AdamW with a one-cycle learning rate up to
+    `rate` and weight decay `decay`; `average` is the decay of the averaged weights: 1 / (1 − average) steps must be a
+    small part of the training.
     """
 
     sizes: tuple[int, ...]
