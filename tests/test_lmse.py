@@ -49,7 +49,7 @@ def test_remainders_at_the_right_and_bottom_are_never_visited():
     estimate = truth.copy()
     estimate[20:], estimate[:, 30:] = 7.0, 3.0
     assert lmse(truth, estimate, mask) == pytest.approx(0, abs=1e-15)
-    assert Windows(25, 39).sums(truth, mask).shape == (1, 2)
+    assert Windows(25, 39).sums(truth, truth, mask).shape == (1, 2)
 
 
 def test_an_image_smaller_than_a_window_has_no_score():

@@ -27,16 +27,17 @@ class Windows:
     k: int = 20
     step: int = 10
 
-    def sums(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The sum of a·b over every window, as (rows, columns).
+    def sums(self, a: np.ndarray, b: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """The sum of a·b over the masked pixels of every window, as (rows, columns).
 
-        >>> Windows(4, 6, k=4, step=2).sums(np.ones((4, 6)), np.ones((4, 6)))
+        >>> Windows(4, 6, k=4, step=2).sums(np.ones((4, 6)), np.ones((4, 6)), np.ones((4, 6), bool))
         array([[16., 16.]])
         """
         block = gcd(self.k, self.step)
         rows, columns = self.height // block, self.width // block
-        a, b = (x[: rows * block].reshape(rows, block, self.width) for x in (a, b))
-        bands = np.einsum("rbw,rbw->rw", a, b)  # down the rows first: contiguous, and no product is stored
+        a, b, mask = (x[: rows * block].reshape(rows, block, self.width) for x in (a, b, mask))
+        # down the rows first: contiguous; and without a temporary of the image's size, whose pages cost more than the sum
+        bands = np.einsum("rbw,rbw,rbw->rw", a, b, mask, dtype=np.float64)
         blocks = bands[:, : columns * block].reshape(rows, columns, block).sum(axis=2)
         length, step = self.k // block, self.step // block
         return _sliding(_sliding(blocks, length, step).T, length, step).T
@@ -59,9 +60,7 @@ def lmse(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20,
     (0.0, 1.0)
     """
     windows = Windows(truth.shape[0], truth.shape[1], k, step)
-    c = np.where(mask, truth, 0.0).astype(np.float64, copy=False)
-    e = np.where(mask, estimate, 0.0).astype(np.float64, copy=False)
-    cc, ce, ee = windows.sums(c, c), windows.sums(c, e), windows.sums(e, e)
+    cc, ce, ee = (windows.sums(a, b, mask) for a, b in ((truth, truth), (truth, estimate), (estimate, estimate)))
     alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
     error = cc - alpha * ce
     energy = cc.sum()
@@ -106,7 +105,7 @@ def _padded(x: np.ndarray, k: int) -> np.ndarray:
 def _tile_errors(c: np.ndarray, e: np.ndarray, k: int) -> tuple[float, float]:
     """The summed error and the energy of a tiling."""
     windows = Windows(c.shape[0], c.shape[1], k, k)
-    cc, ce, ee = windows.sums(c, c), windows.sums(c, e), windows.sums(e, e)
+    cc, ce, ee = (windows.sums(a, b, np.ones(c.shape, bool)) for a, b in ((c, c), (c, e), (e, e)))
     alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
     return float(np.maximum(cc - alpha * ce, 0).sum()), float(cc.sum())
 
