@@ -137,10 +137,10 @@ def test_area_under_the_curve_equals_the_count_of_pairs():
     assert auc(score, positive, weight) == pytest.approx(np.average(won, weights=both))
 
 
-def test_what_is_learnt_on_staged_scenes_is_more_than_the_gradient(frames):
+def test_what_is_learnt_on_staged_scenes_is_more_than_the_gradient(frames, tmp_path):
     found = study(frames, Tappen05(rounds=15, samples=4000), Tappen06(prototypes=4, samples=4000))
     assert found["auc"] > 0.7 and found["auc_weighted_by_gradient"] > 0.8
-    everything = run(["mondrian(size=64, patches=6)"], ["baseline"], ["lmse"], cases=4)
+    everything = run(["mondrian(size=64, patches=6)"], ["baseline"], ["lmse"], cases=4, out=tmp_path)
     baseline = everything["cells"][0]["summary"]["lmse"]["mean"]
     assert found["tappen05_lmse_with_true_labels"] < found["tappen05_lmse"] < baseline
     assert found["tappen06_lmse"] < baseline
