@@ -1,17 +1,24 @@
-"""A small residual network for staged images: stem, four blocks, global average pool, linear head.
+"""Small networks for staged images, of three families: residual blocks, plain convolutions, bottlenecks.
 
-Made for explanations: every ReLU is a module of its own and not in place, normalisation is inside (the input is sRGB in
-[0, 1], (n, 3, h, w)), and the last block, `block4`, is what Grad-CAM looks at. Any input size works.
+Made for explanations: every ReLU is a module of its own and not in place, and normalisation is inside (the input is sRGB
+in [0, 1], (n, 3, h, w)). Any input size from 64 pixels works, so that early epochs can be small.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-#: Channels and stride of every block.
+#: Channels and stride of every residual block.
 BLOCKS = ((48, 2), (96, 2), (96, 1), (192, 2))
 STEM = 16
+#: Channels of the convolutions of every plain stage; a 2×2 maximum stands between two stages.
+STAGES = ((32,), (64,), (128, 128), (192, 192))
+#: Width, count and stride of the bottlenecks of every group; the outer width is three times the inner.
+GROUPS = ((32, 1, 1), (48, 2, 2), (96, 2, 2), (128, 1, 2))
+EXPANSION = 3
 
 
 class Block(nn.Module):
@@ -37,7 +44,7 @@ class Block(nn.Module):
 
 
 class ResidualNetwork(nn.Module):
-    """(n, 3, h, w) sRGB in [0, 1] → (n, classes) logits."""
+    """Stem, four residual blocks `block1` … `block4`, global average pool, linear head."""
 
     def __init__(self, classes: int) -> None:
         super().__init__()
@@ -55,3 +62,86 @@ class ResidualNetwork(nn.Module):
         for i in range(1, len(BLOCKS) + 1):
             x = self.get_submodule(f"block{i}")(x)
         return self.head(torch.flatten(self.pool(x), 1))
+
+
+class PlainNetwork(nn.Module):
+    """After VGG (Simonyan & Zisserman 2015), with batch norm: stem, `stage1` … `stage4`, 4×4 average pool, two layers."""
+
+    def __init__(self, classes: int, stem: int = 24, hidden: int = 256) -> None:
+        super().__init__()
+        self.stem = _convolution(3, stem, stride=2)
+        inside = stem
+        for i, widths in enumerate(STAGES, start=1):
+            layers: list[nn.Module] = [] if i == 1 else [nn.MaxPool2d(2)]
+            for outside in widths:
+                layers += _convolution(inside, outside)
+                inside = outside
+            self.add_module(f"stage{i}", nn.Sequential(*layers))
+        self.pool = nn.AdaptiveAvgPool2d(4)
+        self.hidden = nn.Sequential(nn.Flatten(), nn.Linear(16 * inside, hidden), nn.ReLU())
+        self.head = nn.Linear(hidden, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits."""
+        x = self.stem((x - 0.5) / 0.25)
+        for i in range(1, len(STAGES) + 1):
+            x = self.get_submodule(f"stage{i}")(x)
+        return self.head(self.hidden(self.pool(x)))
+
+
+class Bottleneck(nn.Module):
+    """relu(x' + 1×1(3×3(1×1 x))), narrow inside, where x' is x or its 1×1 convolution (He et al. 2016)."""
+
+    def __init__(self, inside: int, width: int, stride: int) -> None:
+        super().__init__()
+        outside = EXPANSION * width
+        self.reduce = _convolution(inside, width, kernel=1)
+        self.middle = _convolution(width, width, stride=stride)
+        norm = nn.BatchNorm2d(outside)
+        nn.init.zeros_(norm.weight)  # as in Block
+        self.expand = nn.Sequential(nn.Conv2d(width, outside, 1, bias=False), norm)
+        self.skip: nn.Module = nn.Identity()
+        if inside != outside or stride != 1:
+            self.skip = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+        self.relu = nn.ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The block's features."""
+        return self.relu(self.skip(x) + self.expand(self.middle(self.reduce(x))))
+
+
+class BottleneckNetwork(nn.Module):
+    """After ResNet-50 (He et al. 2016): stem with maximum, `group1` … `group4`, global average pool, linear head."""
+
+    def __init__(self, classes: int, stem: int = 24) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(*_convolution(3, stem, kernel=5, stride=2), nn.MaxPool2d(3, 2, 1))
+        inside = stem
+        for i, (width, count, stride) in enumerate(GROUPS, start=1):
+            blocks: list[nn.Module] = []
+            for k in range(count):
+                blocks.append(Bottleneck(inside, width, stride if k == 0 else 1))
+                inside = EXPANSION * width
+            self.add_module(f"group{i}", nn.Sequential(*blocks))
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.head = nn.Linear(inside, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits."""
+        x = self.stem((x - 0.5) / 0.25)
+        for i in range(1, len(GROUPS) + 1):
+            x = self.get_submodule(f"group{i}")(x)
+        return self.head(torch.flatten(self.pool(x), 1))
+
+
+def _convolution(inside: int, outside: int, kernel: int = 3, stride: int = 1) -> nn.Sequential:
+    conv = nn.Conv2d(inside, outside, kernel, stride, kernel // 2, bias=False)
+    return nn.Sequential(conv, nn.BatchNorm2d(outside), nn.ReLU())
+
+
+#: The network of every bundled bird classifier.
+NETWORKS: dict[str, Callable[[int], nn.Module]] = {
+    "birds_cnn": ResidualNetwork,
+    "birds_vgg": PlainNetwork,
+    "birds_resnet": BottleneckNetwork,
+}

@@ -49,9 +49,8 @@ class Recipe:
         return {purpose: Order(world, self.seed, purpose, n) for purpose, (world, n) in worlds.items()}
 
 
-RECIPES: dict[str, Recipe] = {
-    "birds_cnn": Recipe("birds_cnn", Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)),
-}
+_PROGRESSIVE = Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)
+RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("birds_cnn", "birds_vgg", "birds_resnet")}
 
 
 def train(name: str, out: Path, progress: Progress) -> Path:
@@ -67,13 +66,13 @@ def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
     import torch
 
     from diorama.models._losses import multi_target_loss
-    from diorama.models._network import ResidualNetwork
+    from diorama.models._network import NETWORKS
     from diorama.models._train import Task, fit
 
     with locked(out / "lock"):
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
-        net = ResidualNetwork(data["train"].targets.shape[1])
+        net = NETWORKS[recipe.name](data["train"].targets.shape[1])
         task = Task(net, multi_target_loss, data["train"], data["validation"], recipe.schedule)
         return finish(recipe, fit(task, out, progress), data["test"], out)
 

@@ -1,0 +1,72 @@
+"""What the bundled classifiers of staged birds share: fifty classes, 128 pixels, weights from a safetensors file.
+
+Trained as FunnyBirds trains its models: every second bird lacks random parts, and the loss counts every class that the
+parts left are compatible with (Hesse et al. 2023, §4), so that a bird without a part is nothing new to the network. The
+card beside a checkpoint (`models/zoo/NAME.json`) has the recipe and the accuracy on held-out birds; `diorama train NAME`
+makes it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from diorama.models import _inference
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class BirdClassifier:
+    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one.
+
+    `module` is the torch module, for methods that need gradients: sRGB (n, 3, 128, 128) in [0, 1] in, logits out.
+    """
+
+    checkpoint: str | None = None
+
+    name: ClassVar[str]
+    layers: ClassVar[tuple[str, ...]]
+    #: The last convolutional features: what Grad-CAM looks at.
+    cam_layer: ClassVar[str]
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
+    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    encoding: ClassVar[Literal["srgb"]] = "srgb"
+    classes: ClassVar[int] = 50
+    size: ClassVar[int] = 128
+
+    def __post_init__(self) -> None:
+        _inference.checkpoint_path(self.checkpoint, self.name)
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint file in use."""
+        return _inference.checkpoint_path(self.checkpoint, self.name)
+
+    @cached_property
+    def module(self) -> nn.Module:
+        """The network in eval mode, its parameters without gradients; made at first use."""
+        _inference.require_torch(self.name)
+        from diorama.models._network import NETWORKS
+
+        return _inference.load(NETWORKS[self.name](self.classes), self.path)
+
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        """(n, 128, 128, 3) float32 sRGB in [0, 1] → (n, 50) float32."""
+        _inference.check_images(images, self.size)
+        return _inference.logits(self.module, images)
+
+    def features(self, images: np.ndarray, layer: str) -> np.ndarray:
+        """The output of one of `layers`: (n, channels, h, w) float32."""
+        _inference.check_images(images, self.size)
+        _inference.check_layer(layer, self.layers)
+        return _inference.features(self.module, images, layer)
+
+    def fingerprint(self) -> str:
+        """The digest of the weights, so that keys follow their content and not their place."""
+        return _inference.content_digest(self.path)

@@ -1,0 +1,17 @@
+"""A ResNet-50-like network (bottleneck blocks) trained from scratch on staged birds: 0.77 M parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.models._birds import BirdClassifier
+
+
+@dataclass(frozen=True)
+class BirdsResnet(BirdClassifier):
+    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+
+    name: ClassVar[str] = "birds_resnet"
+    layers: ClassVar[tuple[str, ...]] = ("stem", "group1", "group2", "group3", "group4", "pool")
+    cam_layer: ClassVar[str] = "group4"
