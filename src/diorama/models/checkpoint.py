@@ -15,26 +15,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 #: Networks that are recognised by the names and shapes of their weights.
-_KNOWN = [
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "resnet101",
-    "resnet152",
-    "vgg11",
-    "vgg13",
-    "vgg16",
-    "vgg19",
-    "vgg11_bn",
-    "vgg13_bn",
-    "vgg16_bn",
-    "vgg19_bn",
-    "alexnet",
-    "densenet121",
-    "mobilenet_v2",
-    "vit_b_16",
-    "timm:vit_base_patch16_224",
-]
+_KNOWN = (
+    *(f"resnet{n}" for n in (18, 34, 50, 101, 152)),
+    *(f"vgg{n}{norm}" for n in (11, 13, 16, 19) for norm in ("", "_bn")),
+    *("alexnet", "densenet121", "mobilenet_v2", "vit_b_16", "timm:vit_base_patch16_224"),
+)
 _TRANSFORMER_SIZE = 224
 
 
