@@ -74,7 +74,9 @@ class Finished:
     def check(self, grid: int) -> None:
         """Raise InputError unless the table has grid² cells."""
         if self.cells != grid**2:
-            raise InputError(f"mosaic: {self.table} has {self.cells} cells a mosaic: write grid={round(self.cells**0.5)}")
+            raise InputError(
+                f"mosaic: {self.table} has {self.cells} cells a mosaic: write grid={round(self.cells**0.5)}"
+            )
 
     def __len__(self) -> int:
         return len(self.rows) * self.cells
@@ -114,7 +116,12 @@ def write_table(path: Path, rows: Iterable[tuple[str, int, list[tuple[str, int]]
     """Write (file, target, (image, label) of every cell) with the official columns."""
     rows = list(rows)
     count = len(rows[0][2])
-    heads = ["filename", *(f"filename_{i}" for i in range(count)), *(f"label_{i}" for i in range(count)), "target_class"]
+    heads = [
+        "filename",
+        *(f"filename_{i}" for i in range(count)),
+        *(f"label_{i}" for i in range(count)),
+        "target_class",
+    ]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(heads)
