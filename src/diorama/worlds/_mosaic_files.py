@@ -1,7 +1,7 @@
 """Finished mosaics on disk: images with a table of the columns filename, filename_0 …, label_0 …, target_class."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.scene import Scene
+from diorama.core.images import write_png
+from diorama.core.scene import Scene, digest
 from diorama.metrics.confusion import edges
 from diorama.worlds._recorded import digest_of
 from diorama.worlds.photos import read_photo
@@ -74,7 +75,9 @@ class Finished:
     def check(self, grid: int) -> None:
         """Raise InputError unless the table has grid² cells."""
         if self.cells != grid**2:
-            raise InputError(f"mosaic: {self.table} has {self.cells} cells a mosaic: write grid={round(self.cells**0.5)}")
+            raise InputError(
+                f"mosaic: {self.table} has {self.cells} cells a mosaic: write grid={round(self.cells**0.5)}"
+            )
 
     def __len__(self) -> int:
         return len(self.rows) * self.cells
@@ -114,12 +117,40 @@ def write_table(path: Path, rows: Iterable[tuple[str, int, list[tuple[str, int]]
     """Write (file, target, (image, label) of every cell) with the official columns."""
     rows = list(rows)
     count = len(rows[0][2])
-    heads = ["filename", *(f"filename_{i}" for i in range(count)), *(f"label_{i}" for i in range(count)), "target_class"]
+    heads = [
+        "filename",
+        *(f"filename_{i}" for i in range(count)),
+        *(f"label_{i}" for i in range(count)),
+        "target_class",
+    ]
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(heads)
         for name, target, cells in rows:
             writer.writerow([name, *(image for image, _ in cells), *(label for _, label in cells), target])
+
+
+def write_mosaics(world: Any, count: int, out: Path, progress: Callable[[int, int], None]) -> Path:
+    """Write `data/<case>.png` (.jpg where the world recompresses) and `mosaics.csv`; returns the table's path."""
+    (out / "data").mkdir(parents=True, exist_ok=True)
+    rows = []
+    for i in range(min(count, len(world))):
+        name, scene = world.scene(i)
+        file = f"{name}.jpg" if world.recompress else f"{name}.png"
+        if world.recompress:
+            (out / "data" / file).write_bytes(jpeg(world.composed(scene)))
+        else:
+            write_png(out / "data" / file, world.composed(scene))
+        cells = [(_spelt(cell["image"]["params"]), cell["label"]) for cell in scene.params["cells"]]
+        rows.append((file, scene.params["target"], cells))
+        progress(i + 1, min(count, len(world)))
+    write_table(out / "mosaics.csv", rows)
+    return out / "mosaics.csv"
+
+
+def _spelt(image: dict[str, Any]) -> str:
+    """A cell's image in the table: the photo's file name, or the digest of a staged scene."""
+    return image["image"] if isinstance(image.get("image"), str) else digest(image)
 
 
 def jpeg(image: np.ndarray) -> bytes:
@@ -136,4 +167,6 @@ def unjpeg(data: bytes) -> np.ndarray:
     """JPEG bytes as an (h, w, 3) uint8 image."""
     import cv2
 
-    return np.ascontiguousarray(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1])
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    assert image is not None
+    return np.ascontiguousarray(image[:, :, ::-1])

@@ -67,9 +67,13 @@ class Mosaic:
         if not 2 <= self.grid <= 16:
             raise InputError(f"mosaic: grid={self.grid}: give the cells per side, 2 to 16")
         if not 1 <= self.target < self.cells:
-            raise InputError(f"mosaic: target={self.target}: of {self.cells} cells 1 to {self.cells - 1} are the target's")
+            raise InputError(
+                f"mosaic: target={self.target}: of {self.cells} cells 1 to {self.cells - 1} are the target's"
+            )
         if self.per_class < 1 or (self.cell is not None and self.cell < 4):
-            raise InputError(f"mosaic: per_class={self.per_class}, cell={self.cell}: give at least 1 mosaic of 4 pixels")
+            raise InputError(
+                f"mosaic: per_class={self.per_class}, cell={self.cell}: give at least 1 mosaic of 4 pixels"
+            )
         if self.train and not Path(self.source).expanduser().is_dir():
             raise InputError(f"mosaic: train={self.train} is for a folder of photos, not for {self.source!r}")
         if isinstance(self.images, Finished):
@@ -242,7 +246,6 @@ class Mosaic:
         labels = [cell["label"] for cell in scene.params["cells"]]
         truth = {"label": scene.params["target"], "cells": {"index": self._index, "labels": labels}}
         return Frame(scene, image.astype(np.float32) / np.float32(255), "srgb", truth)
-
 
     @cached_property
     def _index(self) -> np.ndarray:

@@ -84,7 +84,9 @@ class Photos:
             for name, label in _listed(source, self.subset):
                 found.setdefault(label, []).append(name)
             if not found:
-                raise InputError(f"photos: {source} lists no photo" + (f" of subset {self.subset!r}" * bool(self.subset)))
+                raise InputError(
+                    f"photos: {source} lists no photo" + (f" of subset {self.subset!r}" * bool(self.subset))
+                )
             return {label: sorted(found[label]) for label in sorted(found)}
         _, held_out = split(source, self.train, self.split_seed)
         return {label: [str(p.relative_to(source).as_posix()) for p in files] for label, files in held_out.items()}
