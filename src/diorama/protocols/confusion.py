@@ -11,13 +11,17 @@ from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
+from diorama.core.rows import AS_ZERO
 from diorama.core.scene import Scene
 from diorama.metrics.confusion import LACKS, RATES, evidence, rates
 from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, noisy_truth, target_cells
 
 #: Rates that mean nothing for a method that never says "against": recall is 1, precision is accuracy, the rest constant.
 WITHHELD = ("recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")
-_WITHHELD = "is withheld: the method gives no negative evidence"
+_WITHHELD = (
+    "recall, f1, specificity, npv, balanced accuracy and mcc are withheld: the method gives no negative evidence"
+)
+_EMPTY = "the map is zero everywhere"
 SHARES = ("tp", "fp", "tn", "fn")
 
 
@@ -68,9 +72,19 @@ class Confusion:
         heat, signed = evidence_map(bench.answer(frame.scene, _target(frame)))
         found = evidence(heat, target_cells(frame), grid_of(frame))
         for name, value in rates(found).items():
-            yield _score(name, float(value), LACKS[name]) if signed or name not in WITHHELD else _withheld(name)
+            if name in WITHHELD and not signed:
+                yield Score(name, None, status="undefined", reason=_WITHHELD)
+            else:
+                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if found.any() else _EMPTY)
         for name, share in zip(SHARES, found / (found.sum() or np.nan), strict=True):
-            yield _score(name, float(share), LACKS["accuracy"])
+            yield self._score(name, float(share), _EMPTY)
+
+    def _score(self, name: str, value: float, lacks: str) -> Score:
+        if np.isfinite(value):
+            return Score(name, value)
+        if self.undefined == "zero":
+            return Score(name, 0.0, reason=AS_ZERO + lacks)
+        return Score(name, None, status="undefined", reason=lacks)
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
         """1 on the target's cells, −1 elsewhere."""
@@ -89,16 +103,6 @@ class Confusion:
             mosaic_panel(f"mosaic; purple frames: {named}", frame),
             evidence_panel(f"purple: for {named}, orange: against", heat, frame),
         ]
-
-
-def _score(name: str, value: float, lacks: str) -> Score:
-    if np.isfinite(value):
-        return Score(name, value)
-    return Score(name, None, status="undefined", reason=f"{name}: {lacks}")
-
-
-def _withheld(name: str) -> Score:
-    return Score(name, None, status="undefined", reason=f"{name} {_WITHHELD}")
 
 
 def _target(frame: Frame) -> int:
