@@ -13,7 +13,7 @@ from diorama.core.errors import Undefined
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.metrics.confusion import cell_masses
-from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, noisy_truth, target_cells
+from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, noisy_truth
 
 
 @dataclass(frozen=True, slots=True)
