@@ -27,7 +27,7 @@ def is_finished(table: Path) -> bool:
 
 
 class Finished:
-    """The cells of finished mosaics as a world: scene {"file", "cell"} is one cell of one file.
+    """The cells of finished mosaics as a world: scene {"file", "cell", "photo"} is one cell of one file.
 
     Files are looked for in `data` beside the table, or beside it. Labels are numbers, or names that are numbered in
     alphabetical order.
@@ -64,7 +64,7 @@ class Finished:
         """The name, target and cells of every mosaic."""
         found = []
         for row in self.rows:
-            scenes = [Scene("finished", {"file": row["filename"], "cell": i}) for i in range(self.cells)]
+            scenes = [self._scene(row, i) for i in range(self.cells)]
             cells = [{"label": self.label(scene), "image": scene.to_json()} for scene in scenes]
             found.append((Path(row["filename"]).stem, self._number(row["target_class"]), cells))
         return found
@@ -84,8 +84,11 @@ class Finished:
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th cell of all."""
-        file, cell = self.rows[index // self.cells]["filename"], index % self.cells
-        return f"{file}-{cell}", Scene("finished", {"file": file, "cell": cell})
+        row, cell = self.rows[index // self.cells], index % self.cells
+        return f"{row['filename']}-{cell}", self._scene(row, cell)
+
+    def _scene(self, row: dict[str, str], cell: int) -> Scene:
+        return Scene("finished", {"file": row["filename"], "cell": cell, "photo": row[f"filename_{cell}"]})
 
     @cached_property
     def _labels(self) -> dict[str, list[int]]:
