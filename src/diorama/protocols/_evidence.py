@@ -9,6 +9,7 @@ from diorama.core.contracts import Panel
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.pictures import PURPLE_ORANGE, diverging
+from diorama.core.scene import rng
 
 
 @singledispatch
@@ -41,6 +42,14 @@ def grid_of(frame: Frame) -> int:
     return round(len(frame.truth["cells"]["labels"]) ** 0.5)
 
 
+def noisy_truth(frame: Frame, dose: float) -> Heatmap:
+    """1 on the target's cells and −1 elsewhere, with random signs on a share of the pixels; a larger dose adds pixels."""
+    true = np.where(target_cells(frame)[frame.truth["cells"]["index"]], 1.0, -1.0)
+    random = rng("mosaic noise", frame.scene.key)
+    spoilt, signs = random.random(true.shape) < dose, random.choice([-1.0, 1.0], true.shape)
+    return Heatmap(np.where(spoilt, signs, true), signed=True)
+
+
 def mosaic_panel(caption: str, frame: Frame) -> Panel:
     """The mosaic; target cells are framed in purple, where evidence for the target belongs, the others in orange."""
     return Panel(caption, _framed(frame.srgb(), frame))
@@ -53,7 +62,7 @@ def evidence_panel(caption: str, heat: np.ndarray, frame: Frame) -> Panel:
 
 def _framed(image: np.ndarray, frame: Frame) -> np.ndarray:
     shown, index = np.array(image, np.float64), frame.truth["cells"]["index"]
-    width = max(1, round(image.shape[0] / 90))
+    width = max(1, round(image.shape[0] / 64))
     for i, own in enumerate(target_cells(frame)):
         rows, columns = (np.flatnonzero((index == i).any(axis=axis)) for axis in (1, 0))
         cell = shown[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]

@@ -1,4 +1,4 @@
-"""The Attribution Confusion Matrix: does evidence for a class lie on its cells of a mosaic, evidence against it elsewhere?"""
+"""The Attribution Confusion Matrix: is evidence for a class on its cells of a mosaic, evidence against it elsewhere?"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,17 @@ from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
-from diorama.core.scene import Scene, rng
+from diorama.core.rows import AS_ZERO
+from diorama.core.scene import Scene
 from diorama.metrics.confusion import LACKS, RATES, evidence, rates
-from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, target_cells
+from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, noisy_truth, target_cells
 
 #: Rates that mean nothing for a method that never says "against": recall is 1, precision is accuracy, the rest constant.
 WITHHELD = ("recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")
-_WITHHELD = "is withheld: the method gives no negative evidence"
+_WITHHELD = (
+    "recall, f1, specificity, npv, balanced accuracy and mcc are withheld: the method gives no negative evidence"
+)
+_EMPTY = "the map is zero everywhere"
 SHARES = ("tp", "fp", "tn", "fn")
 
 
@@ -68,20 +72,27 @@ class Confusion:
         heat, signed = evidence_map(bench.answer(frame.scene, _target(frame)))
         found = evidence(heat, target_cells(frame), grid_of(frame))
         for name, value in rates(found).items():
-            yield _score(name, float(value), LACKS[name]) if signed or name not in WITHHELD else _withheld(name)
+            if name in WITHHELD and not signed:
+                yield Score(name, None, status="undefined", reason=_WITHHELD)
+            else:
+                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if found.any() else _EMPTY)
         for name, share in zip(SHARES, found / (found.sum() or np.nan), strict=True):
-            yield _score(name, float(share), LACKS["accuracy"])
+            yield self._score(name, float(share), _EMPTY)
+
+    def _score(self, name: str, value: float, lacks: str) -> Score:
+        if np.isfinite(value):
+            return Score(name, value)
+        if self.undefined == "zero":
+            return Score(name, 0.0, reason=AS_ZERO + lacks)
+        return Score(name, None, status="undefined", reason=lacks)
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
         """1 on the target's cells, −1 elsewhere."""
-        return Heatmap(_truth(bench.frame(scene)), signed=True)
+        return noisy_truth(bench.frame(scene), 0.0)
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
         """The true evidence with random signs on a share of the pixels; a larger dose only adds pixels."""
-        true = _truth(bench.frame(scene))
-        random = rng("confusion", scene.key)
-        spoilt, signs = random.random(true.shape) < dose, random.choice([-1.0, 1.0], true.shape)
-        return Heatmap(np.where(spoilt, signs, true), signed=True)
+        return noisy_truth(bench.frame(scene), dose)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Figure 1 of the paper: the mosaic and the evidence, purple for the target and orange against it."""
@@ -94,19 +105,5 @@ class Confusion:
         ]
 
 
-def _score(name: str, value: float, lacks: str) -> Score:
-    if np.isfinite(value):
-        return Score(name, value)
-    return Score(name, None, status="undefined", reason=f"{name}: {lacks}")
-
-
-def _withheld(name: str) -> Score:
-    return Score(name, None, status="undefined", reason=f"{name} {_WITHHELD}")
-
-
 def _target(frame: Frame) -> int:
     return int(frame.truth["label"])
-
-
-def _truth(frame: Frame) -> np.ndarray:
-    return np.where(target_cells(frame)[frame.truth["cells"]["index"]], 1.0, -1.0)

@@ -1,7 +1,7 @@
 """Finished mosaics on disk: images with a table of the columns filename, filename_0 …, label_0 …, target_class."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.scene import Scene
+from diorama.core.images import write_png
+from diorama.core.scene import Scene, digest
 from diorama.metrics.confusion import edges
 from diorama.worlds._recorded import digest_of
 from diorama.worlds.photos import read_photo
@@ -26,7 +27,7 @@ def is_finished(table: Path) -> bool:
 
 
 class Finished:
-    """The cells of finished mosaics as a world: scene {"file", "cell"} is one cell of one file.
+    """The cells of finished mosaics as a world: scene {"file", "cell", "photo"} is one cell of one file.
 
     Files are looked for in `data` beside the table, or beside it. Labels are numbers, or names that are numbered in
     alphabetical order.
@@ -63,7 +64,7 @@ class Finished:
         """The name, target and cells of every mosaic."""
         found = []
         for row in self.rows:
-            scenes = [Scene("finished", {"file": row["filename"], "cell": i}) for i in range(self.cells)]
+            scenes = [self._scene(row, i) for i in range(self.cells)]
             cells = [{"label": self.label(scene), "image": scene.to_json()} for scene in scenes]
             found.append((Path(row["filename"]).stem, self._number(row["target_class"]), cells))
         return found
@@ -83,8 +84,11 @@ class Finished:
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th cell of all."""
-        file, cell = self.rows[index // self.cells]["filename"], index % self.cells
-        return f"{file}-{cell}", Scene("finished", {"file": file, "cell": cell})
+        row, cell = self.rows[index // self.cells], index % self.cells
+        return f"{row['filename']}-{cell}", self._scene(row, cell)
+
+    def _scene(self, row: dict[str, str], cell: int) -> Scene:
+        return Scene("finished", {"file": row["filename"], "cell": cell, "photo": row[f"filename_{cell}"]})
 
     @cached_property
     def _labels(self) -> dict[str, list[int]]:
@@ -129,6 +133,29 @@ def write_table(path: Path, rows: Iterable[tuple[str, int, list[tuple[str, int]]
             writer.writerow([name, *(image for image, _ in cells), *(label for _, label in cells), target])
 
 
+def write_mosaics(world: Any, count: int, out: Path, progress: Callable[[int, int], None]) -> Path:
+    """Write `data/<case>.png` (.jpg where the world recompresses) and `mosaics.csv`; returns the table's path."""
+    (out / "data").mkdir(parents=True, exist_ok=True)
+    rows = []
+    for i in range(min(count, len(world))):
+        name, scene = world.scene(i)
+        file = f"{name}.jpg" if world.recompress else f"{name}.png"
+        if world.recompress:
+            (out / "data" / file).write_bytes(jpeg(world.composed(scene)))
+        else:
+            write_png(out / "data" / file, world.composed(scene))
+        cells = [(_spelt(cell["image"]["params"]), cell["label"]) for cell in scene.params["cells"]]
+        rows.append((file, scene.params["target"], cells))
+        progress(i + 1, min(count, len(world)))
+    write_table(out / "mosaics.csv", rows)
+    return out / "mosaics.csv"
+
+
+def _spelt(image: dict[str, Any]) -> str:
+    """A cell's image in the table: the photo's file name, or the digest of a staged scene."""
+    return image["image"] if isinstance(image.get("image"), str) else digest(image)
+
+
 def jpeg(image: np.ndarray) -> bytes:
     """An (h, w, 3) uint8 image as JPEG bytes of Pillow's default quality."""
     import cv2
@@ -143,4 +170,6 @@ def unjpeg(data: bytes) -> np.ndarray:
     """JPEG bytes as an (h, w, 3) uint8 image."""
     import cv2
 
-    return np.ascontiguousarray(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1])
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    assert image is not None
+    return np.ascontiguousarray(image[:, :, ::-1])

@@ -13,7 +13,7 @@ Images are drawn as in the paper. For the target's cells the list of the class i
 shuffled; for the others every other class gives the same number of images. Two things differ: no image stands twice in
 one mosaic (the released code allows it), and other classes that are too small are repeated as well (the released code
 fails; `reuse=False` makes that an error here). Pixels are exact; `recompress=True` passes every mosaic through a JPEG of
-quality 75, as the released ones did.
+quality 75, as the released ones were; a swap then also changes the colour of pixels next to the cell.
 """
 
 from collections.abc import Iterator, Sequence
@@ -205,8 +205,8 @@ class Mosaic:
         if type(position) is not int or not 0 <= position < len(cells):
             raise InputError(f"mosaic: there is no cell {position!r}; cells are 0 to {len(cells) - 1}, row by row")
         label = cells[position]["label"] if wanted is None else self._label(wanted)
-        shown = [cell["image"] for cell in cells]
-        left = [other for other in self.pool[label] if other.to_json() not in shown]
+        shown = {_identity(cell) for cell in self._cells(scene)}
+        left = [other for other in self.pool[label] if _identity(other) not in shown]
         if not left:
             raise InputError(f"mosaic: class {self.class_name(label)!r} has no image that the mosaic does not show yet")
         chosen = left[int(rng(self.seed, "mosaic swap", scene.key, position, label).integers(len(left)))]
@@ -260,6 +260,11 @@ def label_of(world: Any, scene: Scene) -> int:
         return int(world.label(scene))
     known = scene.params.get("label")
     return known if type(known) is int else int(world.render([scene])[0].truth["label"])
+
+
+def _identity(scene: Scene) -> str:
+    """What two cells share that show the same image: its photo's name in a table of finished mosaics, else the scene."""
+    return str(scene.params.get("photo") or scene.key)
 
 
 def _scene(target: int, cells: list[dict[str, Any]]) -> Scene:
