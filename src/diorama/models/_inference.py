@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,9 +94,3 @@ def check_layer(layer: str, layers: tuple[str, ...]) -> None:
     """Raise InputError unless a layer is one of the model's."""
     if layer not in layers:
         raise InputError(f"no layer {layer!r}; {did_you_mean(layer, list(layers))}")
-
-
-def content_digest(path: Path) -> str:
-    """The digest of a file's bytes."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
