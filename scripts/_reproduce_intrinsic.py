@@ -294,11 +294,12 @@ def page(root: str) -> str:
     mit = run("mit", root, (*CLASSICAL, *LEARNED, *CONSTANT), ["lmse"], controls=True)
     original = run("original", root[:-1] + ", image=original)", (*CLASSICAL, *LEARNED), ["lmse"])
     l1 = run("l1", root, [f"{start}{', ' * (not start.endswith('('))}norm=l1)" for start in FIXED.values()], ["lmse"])
-    irls = run("irls", root, [f"retinex_color({COLOUR}, norm=l1_irls)", "weiss(norm=l1_irls)"], ["lmse"])
     pictures(root)
     both = {key: (value, values("l1", "retinex_color")[key]) for key, value in values("mit", "retinex_color").items()}
     pairs(FIGURES / "figure6_objects.svg", "LMSE of colour Retinex", ("L2", "L1"), both)
     table_of_spread, against = spread(root)
+    facts, captured = learned(root), studied()
+    irls = run("irls", root, [f"retinex_color({COLOUR}, norm=l1_irls)"], ["lmse"])
     text = (Path(__file__).with_name("_reproduce_intrinsic.md")).read_text(encoding="utf-8")
     return text.format(
         versions=f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}",
@@ -311,8 +312,8 @@ def page(root: str) -> str:
         specular=specular(mit, original),
         spread=table_of_spread,
         against=against,
-        learned=learned(root),
-        capture=studied(),
+        learned=facts,
+        capture=captured,
         stage=STAGE,
         seed=SEED,
         staged=STAGED,
