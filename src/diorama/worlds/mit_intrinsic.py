@@ -11,7 +11,7 @@ from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import one_of, read_each
+from diorama.worlds._recorded import existing, one_of, read_each
 
 #: The two halves in which learned methods were trained and tested; taken in turn, so that the parity of a case's index
 #: says which half it belongs to.
@@ -41,11 +41,7 @@ class MitIntrinsic:
     sample, render = one_of, read_each
 
     def __post_init__(self) -> None:
-        if not Path(self.root).expanduser().is_dir():
-            raise InputError(
-                f"mit_intrinsic: there is no folder {self.root!r}; root is the folder that holds box, cup1, …"
-            )
-        found = [path.name for path in Path(self.root).expanduser().iterdir() if path.is_dir()]
+        found = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
         known = list(dict.fromkeys([*SCORED, *EXTRA, *found]))  # other objects in the same layout are welcome
         for name in self.objects:
             if name not in known:
