@@ -40,5 +40,3 @@ def rates_loop(tp, fp, tn, fn):
         "balanced_accuracy": None if recall is None or specificity is None else (recall + specificity) / 2,
         "mcc": over(tp * tn - fp * fn, math.sqrt(product)),
     }
-
-

@@ -141,12 +141,17 @@ def find(kind: Kind, text: str | spec.Spec) -> Component:
     parsed = spec.parse(text) if isinstance(text, str) else text
     if ":" not in parsed.name:
         return _inside(kind, parsed)
-    family, _, name = parsed.name.partition(":")
-    if family not in entries(kind):
+    if not of_family(kind, parsed.name):
         return _outside(kind, parsed)
-    # timm:resnet50(classes=50) is timm(name=resnet50, classes=50)
+    family, _, name = parsed.name.partition(":")
     found = _inside(kind, spec.Spec(family, {"name": name, **parsed.params}))
     return replace(found, name=f"{found.name}:{name}", shown=str(parsed))
+
+
+def of_family(kind: Kind, name: str) -> bool:
+    """Whether a name is of a component that makes many: timm:resnet50(classes=50) is timm(name=resnet50, classes=50)."""
+    family, colon, _ = name.partition(":")
+    return bool(colon) and family in entries(kind)
 
 
 def build(kind: Kind, text: str | spec.Spec) -> Component:

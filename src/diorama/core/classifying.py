@@ -31,7 +31,7 @@ USUAL_SIZE = 224
 
 def adapt(given: Any, name: str) -> Any:
     """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model."""
-    if _is_module(given):
+    if is_module(given):
         return Classifier(copy.deepcopy(given), name, _whole(given, "size"), getattr(given, "cam_layer", None))
     if hasattr(given, "logits"):
         return given
@@ -43,9 +43,12 @@ def adapt(given: Any, name: str) -> Any:
     )
 
 
-def _is_module(given: Any) -> bool:
+def is_module(given: Any) -> bool:
+    """Whether something is a torch module, or a class of them."""
     torch = sys.modules.get("torch")  # a module cannot exist before torch is imported
-    return torch is not None and isinstance(given, torch.nn.Module)
+    if torch is None:
+        return False
+    return issubclass(given, torch.nn.Module) if isinstance(given, type) else isinstance(given, torch.nn.Module)
 
 
 def _whole(given: Any, name: str) -> int | None:

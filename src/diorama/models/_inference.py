@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,9 +41,3 @@ def checkpoint_path(given: str | None, bundled: str) -> Path:
     if not path.is_file():
         raise InputError(f"{bundled}: there is no checkpoint {path}; make one with: diorama train {bundled}")
     return path
-
-
-def content_digest(path: Path) -> str:
-    """The digest of a file's bytes."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

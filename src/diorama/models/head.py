@@ -17,6 +17,7 @@ import numpy as np
 
 from diorama.core.catalogue import build
 from diorama.core.classifying import Classifier, logits, place, state_digest
+from diorama.core.digests import file_digest
 from diorama.core.errors import Excluded, InputError
 from diorama.core.keys import source_key
 from diorama.core.locks import locked
@@ -24,7 +25,7 @@ from diorama.core.photo_split import split
 from diorama.core.scene import digest
 from diorama.core.spec import parse
 from diorama.models import _originals as originals
-from diorama.models._inference import content_digest, require_torch
+from diorama.models._inference import require_torch
 from diorama.models._vgg16_lpips import trunk as vgg16_trunk
 from diorama.solvers.logistic import fit_logistic
 from diorama.worlds.photos import fitted, read_photo
@@ -96,7 +97,7 @@ def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:
 
 def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
     """The features (n, d) of photos: from the cache, or computed and put there."""
-    contents = [content_digest(path) for path in files]
+    contents = [file_digest(path) for path in files]
     key = digest([state_digest(module), size, contents, source_key(Path(__file__))])
     path = _cache() / "features" / f"{key}.npy"
     try:

@@ -252,8 +252,8 @@ def _targets(bench: Bench, scene: Scene) -> list[int]:
 def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Elements) -> np.ndarray:
     """What a perfect explanation says of every element: 0 for background objects, and for the parts the measured effect.
 
-    For y these are the drops of f_y, shifted by one constant so that just the parts of a sufficient set and all that are
-    larger are positive: the order stays true. For TS's classes it is the effect of removing O1 against removing O2.
+    For y these are the drops of f_y, shifted by one constant so that the relevant parts and those of a sufficient set are
+    positive: the order stays true. For TS's classes it is the effect of removing O1 against removing O2.
     """
     table = part_table(bench, scene)
     target = table.label if target is None else target
@@ -262,7 +262,7 @@ def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Eleme
     if target != table.label and found and target in found[0]:
         drops = _contrast(table, target, found[1])
     elif target == table.label and hasattr(bench.world.object, "classes"):
-        drops = _above_cut(drops, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
+        drops = _above_cut(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
     importance[: table.parts] = drops
     return importance * seen.visible
 
@@ -275,8 +275,12 @@ def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndar
     return gap * (member[0] / member[0].sum() - member[1] / member[1].sum())
 
 
-def _above_cut(drops: np.ndarray, minimal: list[int], visible: np.ndarray) -> np.ndarray:
-    members = [np.array([bool(s >> i & 1) for i in range(len(drops))]) for s in minimal]
-    whole = [drops[m].min() for m in members if not (m & ~visible).any()]
-    above = drops - max(whole, default=drops[visible].min(initial=0.0))
-    return above + 0.1 * above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()
+def _above_cut(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
+    """The drops of f_y less one constant: positive for all relevant parts and for the best sufficient set that is seen."""
+    drops = table.drops(table.label)
+    members = [np.array([bool(s >> i & 1) for i in range(table.parts)]) for s in minimal]
+    sufficient = [drops[m].min() for m in members if not (m & ~visible).any()]
+    matters = visible & formulas.relevant(table.subsets[-1, table.label], table.without(table.label))
+    cut = min(max(sufficient, default=np.inf), drops[matters].min(initial=np.inf))
+    above = drops - cut if np.isfinite(cut) else drops
+    return above + above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()

@@ -12,6 +12,7 @@ from diorama.core.errors import InputError
 from diorama.report.notes import chosen, failures, incomplete, remarks, skipped, world_notes
 from diorama.report.sections import Line, Section, sections
 from diorama.report.shown import NONE, bounds, decimals, label, number, seconds
+from diorama.report.spread import Spread, spreads
 from diorama.report.summary import Results, document
 from diorama.report.verdicts import like_doses, verdicts
 
@@ -151,7 +152,19 @@ def tables(runs: Runs) -> list[Table]:
             groups.setdefault((section.protocol, section.metric, section.direction, *section.others), []).append(
                 section
             )
-    return [table(group) for group in groups.values()]
+    return [*(table(group) for group in groups.values()), *map(spread_table, spreads(sections(runs)))]
+
+
+def spread_table(spread: Spread) -> Table:
+    """One method under several protocols as a table."""
+    cells = [list(texts) for texts in zip(*spread.rows, strict=True)]
+    ranks = (9, 9, 9, 7, 3, 6, 5, 4, 2)  # which columns a narrow terminal keeps longest
+    columns = [
+        Column(head, texts, rank, numeric=head.endswith("mean"))
+        for head, texts, rank in zip(spread.heads, cells, ranks, strict=True)
+    ]
+    caption = f"one set of answers under every protocol · {spread.title}"
+    return Table(caption, columns, spread.notes, [False] * len(spread.rows))
 
 
 def _closing(runs: Runs) -> list[str]:

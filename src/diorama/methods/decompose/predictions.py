@@ -1,14 +1,14 @@
 """Saved predictions: reflectance and shading that were computed elsewhere, read from a folder by case."""
 
-import hashlib
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.exr import read_exr
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
@@ -42,10 +42,8 @@ class Predictions:
 
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""
-        total, base = hashlib.blake2b(digest_size=16), Path(self.folder).expanduser()
-        for path in sorted(p for p in base.rglob("*") if p.suffix in (*_ENDINGS, ".npz")):
-            total.update(f"{path.relative_to(base)}\0".encode() + hashlib.blake2b(path.read_bytes()).digest())
-        return total.hexdigest()
+        base = Path(self.folder).expanduser()
+        return files_digest((p for p in base.rglob("*") if p.suffix in (*_ENDINGS, ".npz")), base)
 
     def load(self, case: str, frame: Frame, target: int | None) -> Layers:
         """The saved layers of a case."""
@@ -69,7 +67,7 @@ class Predictions:
     def _layer(self, case: str, name: str) -> np.ndarray | None:
         base = Path(self.folder).expanduser()
         if (path := base / f"{case}.npz").is_file():
-            with _open_npz(path) as arrays:
+            with _read(path) as arrays:
                 return self._decoded(arrays[name], path) if name in arrays else None
         for ending in _ENDINGS:
             if (path := base / case / f"{name}{ending}").is_file():
@@ -111,14 +109,7 @@ def _unexplained(frame: Frame, layers: Layers) -> float:
     return residual(Frame(frame.scene, frame.image, frame.encoding, truth))
 
 
-def _open_npz(path: Path) -> np.lib.npyio.NpzFile:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def _read(path: Path) -> np.ndarray:
+def _read(path: Path) -> Any:
     if path.suffix == ".png":
         return read_png(path)
     if path.suffix == ".exr":

@@ -11,17 +11,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-import zennit.core
 from torch.overrides import TorchFunctionMode
-from zennit import rules, types
-from zennit.canonizers import SequentialMergeBatchNorm
-from zennit.composites import SpecialFirstLayerMapComposite, layer_map_base
 
 from diorama.core.errors import InputError
+from diorama.core.torchvision_ops import make_importable
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+_CONVOLUTION = torch.nn.modules.conv._ConvNd
+_LAYER = (_CONVOLUTION, torch.nn.Linear)
 _ADDITIONS = {
     torch.add,
     torch.Tensor.add,
@@ -51,32 +50,43 @@ def relevance(module: nn.Module, composite: Any, x: Tensor, start: Callable[[Ten
 
 def first_layer(module: nn.Module) -> nn.Module:
     """The first convolution or linear layer."""
-    found = next((m for m in module.modules() if isinstance(m, types.Linear)), None)
+    found = next((m for m in module.modules() if isinstance(m, _LAYER)), None)
     if found is None:
         raise InputError("lrp: the model has no convolution or linear layer to propagate through")
     return found
 
 
-def composite(first: str, conv: str, linear: Callable[[Tensor], Tensor]) -> Any:
-    """Which rule holds where; `linear` stabilises the denominator of the ε rule."""
-    by_type = [(types.Convolution, CONV[conv]()), (torch.nn.Linear, rules.Epsilon(linear, zero_params="bias"))]
-    at_first = [] if first == "same" else [(types.Linear, FIRST[first]())]
-    return SpecialFirstLayerMapComposite(
-        layer_map_base() + by_type, at_first, canonizers=[SequentialMergeBatchNorm()]
+def composite(first: str, conv: str, stable: Callable[[Tensor], Tensor]) -> Any:
+    """Which rule holds where: `first` and `conv` by name; `stable` is the denominator of the ε rule of linear layers."""
+    make_importable()  # zennit imports torchvision
+    from zennit import rules
+    from zennit.canonizers import SequentialMergeBatchNorm
+    from zennit.composites import SpecialFirstLayerMapComposite, layer_map_base
+
+    convolutions = {
+        "alpha1_beta0": lambda: rules.ZPlus(zero_params="bias"),
+        "alpha2_beta1": lambda: rules.AlphaBeta(2.0, 1.0, zero_params="bias"),
+        "gamma": lambda: rules.Gamma(0.25, zero_params="bias"),
+        "epsilon": lambda: rules.Epsilon(zero_params="bias"),
+    }
+    firsts = {"box": _box, "flat": rules.Flat, "w_square": lambda: rules.WSquare(zero_params="bias")}
+    by_type = [(_CONVOLUTION, convolutions[conv]()), (torch.nn.Linear, rules.Epsilon(stable, zero_params="bias"))]
+    at_first = [] if first == "same" else [(_LAYER, firsts[first]())]
+    return SpecialFirstLayerMapComposite(layer_map_base() + by_type, at_first, canonizers=[SequentialMergeBatchNorm()])
+
+
+def _box() -> Any:
+    """z^B (Montavon et al. 2017) with the least and greatest value of each image as bounds; biases cancel in it."""
+    from zennit.core import BasicHook
+    from zennit.rules import ClampMod, NoMod
+
+    return BasicHook(
+        input_modifiers=[lambda x: x, _least, _greatest],
+        param_modifiers=[NoMod(), ClampMod(min=0.0), ClampMod(max=0.0)],
+        output_modifiers=[lambda z: z] * 3,
+        gradient_mapper=lambda R, z: (R / _away_from_0(z[0] - z[1] - z[2]),) * 3,
+        reducer=lambda x, g: x[0] * g[0] - x[1] * g[1] - x[2] * g[2],
     )
-
-
-class _ImageBox(zennit.core.BasicHook):
-    """z^B (Montavon et al. 2017) with the least and greatest value of each image as bounds."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            input_modifiers=[lambda x: x, _least, _greatest],
-            param_modifiers=[rules.NoMod(), rules.ClampMod(min=0.0), rules.ClampMod(max=0.0)],
-            output_modifiers=[lambda z: z] * 3,
-            gradient_mapper=lambda R, z: (R / zennit.core.stabilize(z[0] - z[1] - z[2]),) * 3,
-            reducer=lambda x, g: x[0] * g[0] - x[1] * g[1] - x[2] * g[2],
-        )
 
 
 def _least(x: Tensor) -> Tensor:
@@ -87,14 +97,9 @@ def _greatest(x: Tensor) -> Tensor:
     return x.amax(dim=tuple(range(1, x.ndim)), keepdim=True).expand_as(x).clone()
 
 
-#: Rules of the convolutions, and of the first layer.
-CONV: dict[str, Callable[[], Any]] = {
-    "alpha1_beta0": lambda: rules.ZPlus(zero_params="bias"),
-    "alpha2_beta1": lambda: rules.AlphaBeta(2.0, 1.0, zero_params="bias"),
-    "gamma": lambda: rules.Gamma(0.25, zero_params="bias"),
-    "epsilon": lambda: rules.Epsilon(zero_params="bias"),
-}
-FIRST: dict[str, Callable[[], Any]] = {"box": _ImageBox, "flat": rules.Flat, "w_square": rules.WSquare}
+def _away_from_0(z: Tensor) -> Tensor:
+    """z ± 1e-6, as zennit's rules have it."""
+    return z + 1e-6 * (2 * (z >= 0).to(z.dtype) - 1)
 
 
 class _Share(torch.autograd.Function):
@@ -108,7 +113,7 @@ class _Share(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
         a, b = ctx.saved_tensors
-        part = R[0] / zennit.core.stabilize(a + b)
+        part = R[0] / _away_from_0(a + b)
         return a * part, b * part
 
 

@@ -1,7 +1,5 @@
 """Grad-CAM: the last convolutional features, weighted by the mean gradient of the target's logit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -47,13 +45,13 @@ class GradCam:
         return heatmaps(_shifted(heat) if self.shift else heat, signed=not (self.relu or self.shift))
 
 
-def _features(module: nn.Module, name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _features(module: "nn.Module", name: str, x: "Tensor", target: "Tensor") -> "tuple[Tensor, Tensor]":
     """The features of a layer (n, k, i, j) and the gradient of the target's logit by them."""
     import torch
 
     kept: list[Tensor] = []
 
-    def cut(_: nn.Module, __: Any, out: Tensor) -> Tensor:
+    def cut(_: "nn.Module", __: Any, out: "Tensor") -> "Tensor":
         kept.append(out.detach().requires_grad_(True))
         return kept[-1].clone()  # a copy, so that an in-place ReLU behind the layer may write to it
 
@@ -67,7 +65,7 @@ def _features(module: nn.Module, name: str, x: Tensor, target: Tensor) -> tuple[
     return kept[-1].detach(), slope
 
 
-def _shifted(heat: Tensor) -> Tensor:
+def _shifted(heat: "Tensor") -> "Tensor":
     """(map − min) / max of what is left, per image."""
     heat = heat - heat.amin(dim=(1, 2, 3), keepdim=True)
     return heat / heat.amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-30)

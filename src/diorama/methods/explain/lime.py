@@ -59,9 +59,7 @@ class Lime:
         """The superpixel (h, w) that every pixel belongs to, numbered from 0."""
         from skimage.segmentation import quickshift
 
-        found = quickshift(
-            image, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed
-        )
+        found = quickshift(image, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed)
         return np.unique(found, return_inverse=True)[1].reshape(found.shape)
 
     def _shown(self, image: np.ndarray, count: int) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Layer-wise relevance propagation: the logit handed down layer by layer, each input taking its share (zennit)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,7 +9,6 @@ import numpy as np
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, need, tensors
-from diorama.core.torchvision_ops import make_importable
 from diorama.methods.explain._gradients import Channels, as_answers
 
 if TYPE_CHECKING:
@@ -48,7 +45,6 @@ class Lrp:
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
-        make_importable()  # zennit imports torchvision
         from diorama.methods.explain._relevance import composite, relevance
 
         x, target = tensors(model, images, targets)
@@ -57,13 +53,13 @@ class Lrp:
             relevance(module_of(model), rules, x, lambda logits: self._start(logits, target)), self.channels, False
         )
 
-    def _start(self, logits: Tensor, target: Tensor) -> Tensor:
+    def _start(self, logits: "Tensor", target: "Tensor") -> "Tensor":
         import torch
 
         onehot = torch.zeros_like(logits).scatter_(1, target[:, None], 1.0)
         return onehot if self.start == "one" else onehot * logits
 
-    def _stable(self, z: Tensor) -> Tensor:
+    def _stable(self, z: "Tensor") -> "Tensor":
         """The denominator of the ε rule."""
         size = self.epsilon * z.square().mean(dim=tuple(range(1, z.ndim)), keepdim=True).sqrt()
         if self.stabiliser == "signed":

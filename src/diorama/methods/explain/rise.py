@@ -1,7 +1,5 @@
 """RISE: the mean of random masks, each weighted by the target's logit on the masked image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,7 +22,7 @@ BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 class Rise:
     """S = Σ_k f(x · m_k) · m_k / (N · p) with N = `masks`, p = `keep`: signed, (h, w), as FunnyBirds (there N = 6,000).
 
-    A mask is a `grid` × `grid` field of cells that are 1 with probability `keep`, enlarged bilinearly and shifted by a
+    A mask is a field of `cells` × `cells` squares that are 1 with probability `keep`, enlarged bilinearly and shifted by a
     random part of a cell. Hidden pixels are black; f is the raw logit. Masks are a function of the seed and the image's
     size, the same for all images (as FunnyBirds' mask file), and made batch by batch.
 
@@ -35,15 +33,15 @@ class Rise:
     cite: ClassVar[tuple[str, ...]] = ("petsiuk2018",)
 
     masks: int = 1000
-    grid: int = 8
+    cells: int = 8
     keep: float = 0.1
     output: Output = "logit"
     stop: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.masks < 2 or self.grid < 2 or not 0 < self.keep <= 1:
-            given = f"masks={self.masks}, grid={self.grid}, keep={self.keep}"
+        if self.masks < 2 or self.cells < 2 or not 0 < self.keep <= 1:
+            given = f"masks={self.masks}, cells={self.cells}, keep={self.keep}"
             raise InputError(f"rise: {given}: at least 2 masks and 2 cells, and keep in (0, 1]")
         if self.stop is not None and self.stop <= 0:
             raise InputError(f"rise: stop={self.stop}: a positive share of the map's spread, e.g. 0.1")
@@ -60,7 +58,7 @@ class Rise:
         """The standard error (h, w) of the map of one target."""
         return self.estimates(model, image, [target])[0].error
 
-    def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Estimate]:
+    def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
         """The map of every target with its standard error; a target stops by itself, whatever else is asked."""
         going, found = [_Sums(target, self.keep) for target in targets], dict[int, Estimate]()
         looked = 0
@@ -72,7 +70,9 @@ class Rise:
                 sums.add(values[:, sums.target], masks, squares)
             if piece.stop == self.masks or (self.stop is not None and piece.stop // LOOK > looked):
                 looked = piece.stop // LOOK
-                ended = [sums for sums in going if piece.stop == self.masks or sums.estimate().share <= (self.stop or 0)]
+                ended = [
+                    sums for sums in going if piece.stop == self.masks or sums.estimate().share <= (self.stop or 0)
+                ]
                 found.update({sums.target: sums.estimate() for sums in ended})
                 going = [sums for sums in going if sums.target not in found]
             if not going:
@@ -81,13 +81,13 @@ class Rise:
 
     def some_masks(self, piece: range, size: tuple[int, int]) -> np.ndarray:
         """The masks of those numbers, (n, h, w) float32 in [0, 1]."""
-        cells = (self._draw("cells").random((piece.stop, self.grid, self.grid)) < self.keep)[piece.start :]
+        fields = (self._draw("cells").random((piece.stop, self.cells, self.cells)) < self.keep)[piece.start :]
         down, right = (
-            self._draw(way).integers(0, _cell(self.grid, length), piece.stop)[piece.start :, None] + np.arange(length)
+            self._draw(way).integers(0, _cell(self.cells, length), piece.stop)[piece.start :, None] + np.arange(length)
             for way, length in zip(("down", "right"), size, strict=True)
         )
-        tall, wide = _enlarging(self.grid, size[0])[down], _enlarging(self.grid, size[1])[right]  # (n, h or w, grid)
-        return tall @ cells.astype(np.float32) @ wide.transpose(0, 2, 1)
+        tall, wide = _enlarging(self.cells, size[0])[down], _enlarging(self.cells, size[1])[right]  # (n, h or w, grid)
+        return tall @ fields.astype(np.float32) @ wide.transpose(0, 2, 1)
 
     def _draw(self, what: str) -> np.random.Generator:
         return rng(self.seed, "explain/rise", what)
