@@ -262,7 +262,7 @@ def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Eleme
     if target != table.label and found and target in found[0]:
         drops = _contrast(table, target, found[1])
     elif target == table.label and hasattr(bench.world.object, "classes"):
-        drops = _above_cut(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
+        drops = _parted(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
     importance[: table.parts] = drops
     return importance * seen.visible
 
@@ -275,12 +275,18 @@ def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndar
     return gap * (member[0] / member[0].sum() - member[1] / member[1].sum())
 
 
-def _above_cut(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
-    """The drops of f_y less one constant: positive for all relevant parts and for the best sufficient set that is seen."""
+def _parted(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
+    """The drops of f_y in their order, positive for the relevant parts and the best sufficient set that is seen.
+
+    Where that set has an irrelevant part, d wants it out of P and csdc in: the importances are then made nearly equal, so
+    that no threshold can tell it from the others.
+    """
     drops = table.drops(table.label)
     members = [np.array([bool(s >> i & 1) for i in range(table.parts)]) for s in minimal]
-    sufficient = [drops[m].min() for m in members if not (m & ~visible).any()]
+    sufficient = max((drops[m].min() for m in members if not (m & ~visible).any()), default=np.inf)
     matters = visible & formulas.relevant(table.subsets[-1, table.label], table.without(table.label))
-    cut = min(max(sufficient, default=np.inf), drops[matters].min(initial=np.inf))
+    least = drops[matters].min(initial=np.inf)
+    cut = min(sufficient, least)
     above = drops - cut if np.isfinite(cut) else drops
-    return above + above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()
+    room = (1000 if sufficient < least else 0.1) * above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()
+    return above + np.where(above >= 0, room, -room)
