@@ -58,7 +58,9 @@ def test_minimal_sets_agree_with_their_definition(birds):
         sufficient = {
             s
             for s in range(16)
-            if not any(all(own[p] == o[p] for k, p in enumerate("abcd") if s >> k & 1) for j, o in enumerate(some) if j != i)
+            if not any(
+                all(own[p] == o[p] for k, p in enumerate("abcd") if s >> k & 1) for j, o in enumerate(some) if j != i
+            )
         }
         minimal = {s for s in sufficient if not any(o != s and o & s == o for o in sufficient)}
         assert set(formulas.minimal_sets(some, i)) == minimal
@@ -97,9 +99,10 @@ def test_boxes_in_the_published_and_the_corrected_form():
     t = np.array([0.25, 0.6, 0.7])
     assert important_parts(narrow, seen, t, True)[:, 0].tolist() == [True, True, False]
     assert important_parts(narrow, seen, t, False)[:, 0].tolist() == [True, True, False]
-    assert important_parts(narrow, seen, np.array([0.66]), True)[0, 0] and not important_parts(
-        narrow, seen, np.array([0.667]), True
-    )[0, 0]
+    assert (
+        important_parts(narrow, seen, np.array([0.66]), True)[0, 0]
+        and not important_parts(narrow, seen, np.array([0.667]), True)[0, 0]
+    )
 
 
 def test_a_negative_sum_makes_every_part_important_in_the_published_form_only():
@@ -273,10 +276,9 @@ def test_the_loops_counters_read_as_the_frameworks(folder):
 
 
 def test_we_need_one_table_and_at_most_four_explanations(folder, tmp_path, monkeypatch):
+    import diorama.core.bench as bench
     from diorama.core.plan import Plan
     from diorama.core.run import create, work
-
-    import diorama.core.bench as bench
 
     seen, explained, pass_through = [], [], type(network()).logits
 
@@ -292,9 +294,13 @@ def test_we_need_one_table_and_at_most_four_explanations(folder, tmp_path, monke
     monkeypatch.setattr(type(network()), "logits", counted)
     monkeypatch.setattr(bench, "explain", counting)
     protocols = ["funnybirds", "funnybirds(variant=published)", "single_deletion", "accuracy"]
-    plan = Plan([f"funnybirds_recorded(root={folder})"], ["grad_cam", "input_x_gradient"], protocols, ["birds_cnn"], cases=8)
+    plan = Plan(
+        [f"funnybirds_recorded(root={folder})"], ["grad_cam", "input_x_gradient"], protocols, ["birds_cnn"], cases=8
+    )
     work(create(tmp_path, plan), 0, 1)
-    count = sum(32 + len(r["bg_objects"].split(",")) - 1 for r in json.loads((folder / "dataset_test.json").read_text())[:8])
+    count = sum(
+        32 + len(r["bg_objects"].split(",")) - 1 for r in json.loads((folder / "dataset_test.json").read_text())[:8]
+    )
     assert len(seen) <= count + 7  # one table for two methods and four protocols; a last chunk is padded
     assert len(set(explained)) <= 4 * 8 and len(explained) <= 2 * (4 * 8 + 7)
 

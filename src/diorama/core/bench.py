@@ -159,10 +159,7 @@ class Bench:
             for i, key in enumerate(chunk):
                 self._keep(key, missing[key][0], [answers[i] for answers in found])
 
-
-    def _explain_targets(
-        self, methods: list[Any], missing: dict[tuple[str, ...], tuple[Scene, int | None]]
-    ) -> None:
+    def _explain_targets(self, methods: list[Any], missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         """Image by image, all targets together: for methods whose passes serve every class."""
         assert self.model is not None
         scenes = {scene.key: scene for scene, _ in missing.values()}

@@ -114,7 +114,9 @@ def _summary(rows: Sequence[Row], metric: str, mean: float, draws: np.ndarray) -
     for row in rows:
         if row.metric in needs:
             by_case.setdefault(row.case, []).append(row.status)
-    status = [next((s for s in ("ok", "error", "undefined") if s in of_case), "excluded") for of_case in by_case.values()]
+    status = [
+        next((s for s in ("ok", "error", "undefined") if s in of_case), "excluded") for of_case in by_case.values()
+    ]
     if np.isnan(mean):
         status = ["undefined" if s == "ok" else s for s in status]
     counts = [status.count(s) for s in ("ok", "undefined", "excluded", "error")]
@@ -134,4 +136,9 @@ def _grid(columns: Columns, chosen: list[int]) -> dict[str, object]:
     curves = {m: v.tolist() for m, v in means.items() if not np.isnan(v).any()}
     if curves:
         curves["com"] = (objective(**means) / 2).tolist()
-    return {"name": "t", "points": THRESHOLDS.tolist(), "curves": curves, "chosen": [float(THRESHOLDS[i]) for i in chosen]}
+    return {
+        "name": "t",
+        "points": THRESHOLDS.tolist(),
+        "curves": curves,
+        "chosen": [float(THRESHOLDS[i]) for i in chosen],
+    }

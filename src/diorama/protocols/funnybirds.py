@@ -32,6 +32,7 @@ from diorama.protocols._part_pictures import panels
 from diorama.protocols._part_tables import PartTable, correlation, part_table, table_scenes
 from diorama.protocols._parts import (
     Elements,
+    blended,
     dilation_at,
     elements_of,
     heatmap_with,
@@ -136,8 +137,7 @@ class Funnybirds:
         seen = self._elements(bench, scene)
         true = _true_importance(bench, scene, target, seen)
         noise = rng("funnybirds", scene.key, target).standard_normal(seen.count) * seen.visible
-        blend = (1 - dose) * true / max(np.linalg.norm(true), 1e-12) + dose * noise / max(np.linalg.norm(noise), 1e-12)
-        return heatmap_with(blend, seen)
+        return heatmap_with(blended(true, noise, dose), seen)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside measured effects, and the frame reduced to P(t)."""
