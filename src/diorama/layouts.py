@@ -157,6 +157,17 @@ def mit_layers(frame: Frame, lights: list[Frame], gray: bool) -> tuple[dict[str,
     return {name: np.rint(values).astype(np.uint16) for name, values in files.items()}, exposure
 
 
+def write_mosaic(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Write mosaics with the official table of the Attribution Confusion Matrix: `data/…` and `mosaics.csv`."""
+    from diorama.worlds._mosaic_files import write_mosaics
+
+    if world.name != "mosaic" or changes or seed:
+        raise InputError("layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --do")
+    return write_mosaics(world.object, count, out, progress)
+
+
 def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
     if world.name != "birds" or changes:
         raise InputError(
@@ -180,4 +191,10 @@ def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> n
     return sheet
 
 
-LAYOUTS = {"flat": write_flat, "funnybirds": write_funnybirds, "figures": write_figures, "mit": write_mit}
+LAYOUTS = {
+    "flat": write_flat,
+    "funnybirds": write_funnybirds,
+    "figures": write_figures,
+    "mit": write_mit,
+    "mosaic": write_mosaic,
+}

@@ -4,6 +4,7 @@ Passes through a model are made in chunks of a fixed size, padded by repeating t
 bits at other batch sizes, so a result must not depend on how many images happened to be asked for together.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from diorama.core.contracts import Case, World
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.explaining import explain
 from diorama.core.frame import Frame
+from diorama.core.guard import Note
 from diorama.core.scene import Scene
 
 #: Images per pass through a model.
@@ -100,7 +102,10 @@ class Bench:
         key = self._answer_key(scene, target)
         if key not in self.memo.answers:
             self._answer({key: (scene, target)})
-        return self.memo.answers[key][self.point]
+        found = self.memo.answers[key][self.point]
+        if note := getattr(found, "note", ""):  # here, and not where it arose: a remembered answer keeps its note
+            warnings.warn(note, Note, stacklevel=2)
+        return found
 
     def ask(self, questions: Sequence[tuple[Scene, int | None]]) -> None:
         """Have the method answer about several (scene, target) at once; explanations go through the model together.

@@ -183,6 +183,7 @@ class Cell:
             "at": self.at,
             "points": list(self.asked.points),
             "dose_name": getattr(protocol, "dose_name", ""),
+            "spread": getattr(protocol, "spread", False),
             "depends_on": self.description,
         }
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from diorama.core.folds import leave_one_out
-from diorama.core.rows import Row
+from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
 
 Direction = Literal["lower", "higher"]
@@ -17,7 +17,11 @@ Choose = Callable[[np.ndarray, Direction], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Mean over the cases with a value, a 95 % bootstrap interval over cases, and the count of every status."""
+    """Mean over the cases with a value, a 95 % bootstrap interval over cases, and the count of every status.
+
+    `std` is the standard deviation over cases (n − 1), where there are two. Cases that are undefined but counted as 0 are
+    in the mean and in `n_undefined`.
+    """
 
     mean: float | None
     lo: float | None
@@ -26,6 +30,7 @@ class Summary:
     n_undefined: int
     n_excluded: int
     n_error: int
+    std: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The summary as a JSON value."""
@@ -54,7 +59,10 @@ def summarise(rows: Iterable[Row]) -> Summary:
     counts = Counter(row.status for row in rows)
     mean = float(values.mean()) if len(values) else None
     lo, hi = interval(values) if len(values) > 1 else (None, None)
-    return Summary(mean, lo, hi, len(values), counts["undefined"], counts["excluded"], counts["error"])
+    std = float(values.std(ddof=1)) if len(values) > 1 else None
+    zeros = sum(row.status == "ok" and row.reason.startswith(AS_ZERO) for row in rows)
+    ok, undefined = len(values) - zeros, counts["undefined"] + zeros
+    return Summary(mean, lo, hi, ok, undefined, counts["excluded"], counts["error"], std)
 
 
 @dataclass(frozen=True, slots=True)
