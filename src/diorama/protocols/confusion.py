@@ -61,7 +61,12 @@ class Confusion:
         return Case(name, {"scene": scene.to_json()})
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
-        """Have the block's mosaics explained together; one with a damaged photo does not hold up the others."""
+        """Have the block's mosaics explained together; one with a damaged photo does not hold up the others.
+
+        Methods that work image by image are asked case by case, so that a slow one leaves a row after each.
+        """
+        if hasattr(bench.asked.object, "explain_targets"):
+            return
         scenes = [Scene.from_json(case.payload["scene"]) for case in cases]
         whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
         bench.ask([(scene, scene.params["target"]) for scene in whole])

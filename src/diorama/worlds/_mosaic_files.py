@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import write_png
 from diorama.core.scene import Scene, digest
 from diorama.metrics.confusion import edges
-from diorama.worlds._recorded import digest_of
 from diorama.worlds.photos import read_photo
 
 #: Pillow's default quality, at which the published mosaics were written.
@@ -113,7 +113,7 @@ class Finished:
 
     def fingerprint(self) -> str:
         """The digest of the table and the mosaics."""
-        return digest_of([self.table, *(self.base / row["filename"] for row in self.rows)], self.table.parent)
+        return files_digest([self.table, *(self.base / row["filename"] for row in self.rows)], self.table.parent)
 
 
 def write_table(path: Path, rows: Iterable[tuple[str, int, list[tuple[str, int]]]]) -> None:

@@ -19,12 +19,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.photo_split import split
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import digest_of
 
 #: Columns of the file and the class in a table of photos, as different data sets call them.
 _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
@@ -140,7 +140,7 @@ class Photos:
 
     def fingerprint(self) -> str:
         """The digest of all photos by name and content."""
-        return digest_of(self._files.values(), self._base)
+        return files_digest(self._files.values(), self._base)
 
     def _frame(self, scene: Scene) -> Frame:
         label, path = self.label(scene), self._files[scene.params["image"]]
