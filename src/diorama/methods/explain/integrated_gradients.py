@@ -25,6 +25,7 @@ class IntegratedGradients:
     The settings of other papers have names of their own: `integrated_gradients_abs`, `integrated_gradients_acm`.
     """
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("sundararajan2017",)
 
     steps: int = 50
