@@ -191,3 +191,13 @@ def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:
     values = np.zeros(found.count + 1)
     values[:-1][seen] = np.linalg.lstsq(overlap[np.ix_(seen, seen)].astype(float), importance[seen], rcond=None)[0]
     return Heatmap(values[owner].reshape(found.shape), signed=True)
+
+
+def blended(true: np.ndarray, noise: np.ndarray, dose: float) -> np.ndarray:
+    """True and random importances, both of length one, blended by a dose.
+
+    >>> blended(np.array([3.0, 4.0]), np.array([0.0, 2.0]), 0.5).tolist()
+    [0.3, 0.9]
+    """
+    lengths = (max(float(np.linalg.norm(v)), 1e-12) for v in (true, noise))
+    return (1 - dose) * true / next(lengths) + dose * noise / next(lengths)
