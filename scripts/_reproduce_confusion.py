@@ -86,9 +86,10 @@ def _slug(text: str) -> str:
 
 def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
     """Every data set with every network that is there."""
-    backbones = {LITE: "efficientnet_lite0", VGG: "vgg16_lpips"}
+    backbones = {LITE: "efficientnet_lite0"}
     if resnet:
         backbones[RESNET] = f"resnet50_keras(checkpoint={resnet})"
+    backbones[VGG] = "vgg16_lpips"
     found = []
     for name, folder, train, each in ((DOGS, "dogs_vs_cats", 100, 100), (DTD, "textures_dtd", 8, 20)):
         place = data / folder
@@ -119,26 +120,28 @@ Job = tuple[Setup, str, int]
 
 
 def jobs(found: dict[tuple[str, str], Setup], few: list[Setup]) -> Iterator[Job]:
-    """What is computed, what matters most first: (setup, method, mosaics)."""
-    every = list(found.values())
-    dogs = [setup for setup in every if setup.data == DOGS]
-    cheap = (CAM, UNSHIFTED, LRP)
-    yield from ((setup, "accuracy", setup.count or 0) for setup in [*every, *few])
-    yield from ((setup, method, 16) for setup in every for method in cheap)
-    yield from ((setup, IG, 8) for setup in dogs + [s for s in every if s.data == BIRDS])
-    yield from ((setup, LRP, 24) for setup in few)
-    if (DOGS, LITE) in found:
-        yield found[DOGS, LITE], LIME, 24
-    if (BIRDS, "birds_cnn") in found:
-        yield found[BIRDS, "birds_cnn"], LIME, 24
-    if (DOGS, RESNET) in found:
-        yield found[DOGS, RESNET], LIME, 8
-    yield from ((setup, IG, 8) for setup in every if setup.data == DTD)
-    yield from ((setup, method, 200) for setup in every for method in cheap)
-    if (DTD, LITE) in found:
-        yield found[DTD, LITE], LIME, 24
-    yield from ((setup, IG, 24) for setup in every)
-    yield from ((setup, IG, 200) for setup in every)
+    """What is computed, what matters most first: (setup, method, mosaics). Light networks come before heavy ones."""
+    light = [setup for setup in found.values() if setup.data == BIRDS or setup.network == LITE]
+    heavy = [setup for setup in found.values() if setup not in light]
+    lime = [((DOGS, LITE), 24), ((BIRDS, "birds_cnn"), 24), ((DOGS, RESNET), 8), ((DTD, LITE), 24)]
+    by_lime = [(found[at], LIME, count) for at, count in lime if at in found]
+    yield from _first(light)
+    yield from by_lime[:1]
+    yield from _first([setup for setup in heavy if setup.data == DOGS])
+    yield from ((setup, method, count) for setup in few for method, count in (("accuracy", 0), (LRP, 24)))
+    yield from by_lime[1:3]
+    yield from _first([setup for setup in heavy if setup.data != DOGS])
+    yield from ((setup, method, 200) for setup in [*light, *heavy] for method in (CAM, UNSHIFTED, LRP))
+    yield from by_lime[3:]
+    yield from ((setup, IG, count) for count in (24, 200) for setup in [*light, *heavy])
+
+
+def _first(some: list[Setup]) -> Iterator[Job]:
+    """A first look at some setups: a block or two of everything but LIME."""
+    for setup in some:
+        yield setup, "accuracy", setup.count or 0
+        yield from ((setup, method, 16) for method in (CAM, UNSHIFTED, LRP))
+        yield setup, IG, 8
 
 
 def compute(job: Job) -> None:
