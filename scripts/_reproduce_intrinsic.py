@@ -184,7 +184,7 @@ def learned(root: str) -> str:
     world = build("world", root).object
     frames = partial(world.render, [world.scene(i)[1] for i in range(len(world))])
     found = kept("learned", _tappen_study, lambda: _tappen_study.study(frames()))
-    folds = {name: "; ".join(str(found[f"fold{i}"][name]) for i in (0, 1)) for name in found["fold0"]}
+    folds = {name: "; ".join(str(found[f"fold{i}"][name]) for i in (0, 1)) for name in ("stumps", "prototypes")}
     flipped, total = found["labels_flipped_by_the_field"], found["gradients"]
     shown = {k.replace("_", " "): f"{v:.4f}" for k, v in found.items() if isinstance(v, float)}
     shown["labels flipped by belief propagation"] = f"{flipped:,} of {total:,} ({flipped / total:.1%})"
