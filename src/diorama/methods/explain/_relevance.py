@@ -113,11 +113,13 @@ class _Share(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """The sum."""
         ctx.save_for_backward(a, b)
         return a + b
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
+        """R·a / (a + b) and R·b / (a + b)."""
         a, b = ctx.saved_tensors
         part = R[0] / _away_from_0(a + b)
         return a * part, b * part
