@@ -27,11 +27,11 @@ from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
 from diorama.core.bench import Bench, Memo
-from diorama.core.catalogue import build
+from diorama.core.catalogue import Kind, build
 from diorama.core.contracts import Panel
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.plan import Plan
+from diorama.core.plan import Cell, Plan
 from diorama.core.run import create, open_run
 from diorama.launch.local import launch
 from diorama.report.summary import document, read_results
@@ -288,6 +288,23 @@ def figure(setup: Setup, index: int, path: Path, only: tuple[str, ...]) -> None:
         sheet(path, [(f"case {case.key}"[:11], panels)], 192)
 
 
+def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) -> None:
+    """How the evidence of each method moves when one cell shows another class."""
+    protocol, world, model = (build(kind, text) for kind, text in _parts(setup))
+    case, rows = protocol.object.case(world.object, 0, index), []
+    for method in methods:
+        plan = Cell(world, model, build("method", method), protocol, 0, index + 1)
+        panels = protocol.object.pictures(Bench(world, model, plan.asked, protocol.object, case, Memo()), case)
+        captions = ("mosaic", "evidence", f"cell {case.payload['cell']} swapped", "evidence after", "what moved")
+        shown = [Panel(caption, panel.image) for caption, panel in zip(captions, panels, strict=True)]
+        rows.append((NAMES[method][:9], shown))
+    sheet(path, rows, 192)
+
+
+def _parts(setup: Setup) -> tuple[tuple[Kind, str], ...]:
+    return ("protocol", "cell_swap"), ("world", setup.world), ("model", setup.model)
+
+
 def page(found: dict[tuple[str, str], Setup], few: list[Setup]) -> str:
     """The page of results."""
     every = list(found.values())
@@ -348,6 +365,7 @@ def main() -> None:
     if (BIRDS, "birds_cnn") in found:
         birds = found[BIRDS, "birds_cnn"]
         figure(birds, 3, PAGE.with_suffix("") / "figure1_birds.png", (LRP, LIME, CAM, IG))
+        swap_figure(birds, 3, PAGE.with_suffix("") / "swap_birds.png", (LRP, CAM, IG))
     if options.minutes and (DOGS, LITE) in found:  # LIME takes minutes here, so its map is not drawn again
         figure(found[DOGS, LITE], 1, BUILD / "figure1_photos.png", (LRP, CAM, IG))
     PAGE.parent.mkdir(parents=True, exist_ok=True)
