@@ -310,6 +310,8 @@ def refusal(cell: Cell) -> str:
     track = _track(cell.method)
     if track and track != protocol.track:
         return f"{cell.method.name} is a method of the {track} track, {cell.protocol.name} judges {protocol.track}"
+    if cell.model and getattr(cell.method.object, "gradients", False) and not hasattr(cell.model.object, "module"):
+        return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in getattr(cell.method.object, "views", ()) for name in view}
     unknown = sorted(factors - set(world.factors))
     if unknown:

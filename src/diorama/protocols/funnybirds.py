@@ -32,6 +32,7 @@ from diorama.protocols._part_pictures import panels
 from diorama.protocols._part_tables import PartTable, correlation, part_table, table_scenes
 from diorama.protocols._parts import (
     Elements,
+    blended,
     dilation_at,
     elements_of,
     heatmap_with,
@@ -47,7 +48,7 @@ class Funnybirds:
 
     What the released code does, and what `corrected` does instead:
     - Threshold of P: t times the *signed* sum of the map; where that is negative, every part counts, hidden ones too.
-      Corrected: t times the sum of the positive pixels; a hidden part is never important.
+      Corrected: t times the positive evidence, Σ max(PI, 0); a hidden part is never important.
     - One t for all cases, chosen on these very cases, the first maximum. Corrected: t is chosen on the other half.
     - An undefined score (a binary map has no PI) counts 0 in the composites. Corrected: they are undefined then.
     - csdc finds no sufficient sets for the last class, so it scores 0. Corrected: the true sets, those that can be seen.
@@ -136,8 +137,7 @@ class Funnybirds:
         seen = self._elements(bench, scene)
         true = _true_importance(bench, scene, target, seen)
         noise = rng("funnybirds", scene.key, target).standard_normal(seen.count) * seen.visible
-        blend = (1 - dose) * true / max(np.linalg.norm(true), 1e-12) + dose * noise / max(np.linalg.norm(noise), 1e-12)
-        return heatmap_with(blend, seen)
+        return heatmap_with(blended(true, noise, dose), seen)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside measured effects, and the frame reduced to P(t)."""
@@ -262,7 +262,7 @@ def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Eleme
     if target != table.label and found and target in found[0]:
         drops = _contrast(table, target, found[1])
     elif target == table.label and hasattr(bench.world.object, "classes"):
-        drops = _above_cut(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
+        drops = _parted(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
     importance[: table.parts] = drops
     return importance * seen.visible
 
@@ -275,12 +275,18 @@ def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndar
     return gap * (member[0] / member[0].sum() - member[1] / member[1].sum())
 
 
-def _above_cut(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
-    """The drops of f_y less one constant: positive for all relevant parts and for the best sufficient set that is seen."""
+def _parted(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
+    """The drops of f_y in their order, positive for the relevant parts and the best sufficient set that is seen.
+
+    Where that set has an irrelevant part, d wants it out of P and csdc in: the importances are then made nearly equal, so
+    that no threshold can tell it from the others.
+    """
     drops = table.drops(table.label)
     members = [np.array([bool(s >> i & 1) for i in range(table.parts)]) for s in minimal]
-    sufficient = [drops[m].min() for m in members if not (m & ~visible).any()]
+    sufficient = max((drops[m].min() for m in members if not (m & ~visible).any()), default=np.inf)
     matters = visible & formulas.relevant(table.subsets[-1, table.label], table.without(table.label))
-    cut = min(max(sufficient, default=np.inf), drops[matters].min(initial=np.inf))
+    least = drops[matters].min(initial=np.inf)
+    cut = min(sufficient, least)
     above = drops - cut if np.isfinite(cut) else drops
-    return above + above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()
+    room = (1000 if sufficient < least else 0.1) * above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()
+    return above + np.where(above >= 0, room, -room)

@@ -14,6 +14,7 @@ from diorama.protocols._part_pictures import panels
 from diorama.protocols._part_tables import correlation, label_of, single_drops, with_deletions
 from diorama.protocols._parts import (
     Elements,
+    blended,
     dilation_at,
     elements_of,
     heatmap_with,
@@ -75,8 +76,7 @@ class SingleDeletion:
         """The true drops and random importances, both of length one, blended by the dose."""
         drops = _drops(bench, scene)
         noise = rng("single_deletion", scene.key).standard_normal(len(drops))
-        true = drops / max(np.linalg.norm(drops), 1e-12)
-        return heatmap_with((1 - dose) * true + dose * noise / np.linalg.norm(noise), self._elements(bench, scene))
+        return heatmap_with(blended(drops, noise, dose), self._elements(bench, scene))
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside drops, and the frame with the parts that matter."""

@@ -3,19 +3,16 @@
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
-from diorama.core.exr import read_exr
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
-from diorama.core.images import read_png
-
-_ENDINGS = (".npy", ".png", ".exr")
+from diorama.core.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Predictions:
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""
         base = Path(self.folder).expanduser()
-        return files_digest((p for p in base.rglob("*") if p.suffix in (*_ENDINGS, ".npz")), base)
+        return files_digest((p for p in base.rglob("*") if p.suffix in (*ENDINGS, ".npz")), base)
 
     def load(self, case: str, frame: Frame, target: int | None) -> Layers:
         """The saved layers of a case."""
@@ -67,11 +64,11 @@ class Predictions:
     def _layer(self, case: str, name: str) -> np.ndarray | None:
         base = Path(self.folder).expanduser()
         if (path := base / f"{case}.npz").is_file():
-            with _read(path) as arrays:
+            with read_array(path) as arrays:
                 return self._decoded(arrays[name], path) if name in arrays else None
-        for ending in _ENDINGS:
+        for ending in ENDINGS:
             if (path := base / case / f"{name}{ending}").is_file():
-                return self._decoded(_read(path), path)
+                return self._decoded(read_array(path), path)
         return None
 
     def _decoded(self, array: np.ndarray, path: Path) -> np.ndarray:
@@ -107,17 +104,6 @@ def _unexplained(frame: Frame, layers: Layers) -> float:
     if not all(np.isfinite(layer).all() for layer in (layers.reflectance, layers.shading)):
         return 0.0  # the check of the answer says so
     return residual(Frame(frame.scene, frame.image, frame.encoding, truth))
-
-
-def _read(path: Path) -> Any:
-    if path.suffix == ".png":
-        return read_png(path)
-    if path.suffix == ".exr":
-        return read_exr(path)
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def _divide(frame: Frame, known: np.ndarray) -> np.ndarray:
