@@ -1,8 +1,10 @@
 """The package as a whole: what importing costs, who may import whom, that everything public is there and documented."""
 
 import ast
+import io
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -68,10 +70,20 @@ def test_dependency_rule(part, allowed):
         assert imported(path) <= allowed, path
 
 
+def code_lines(path: Path) -> int:
+    """Lines that hold code: no blank lines, comments or docstrings (docs/decisions/0005)."""
+    held: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        text = token.type == tokenize.STRING and token.line.strip().startswith(('"', "'", 'r"'))
+        if token.type in (tokenize.OP, tokenize.NAME, tokenize.NUMBER, tokenize.STRING) and not text:
+            held.add(token.start[0])
+    return len(held)
+
+
 def test_line_budget_and_no_module_over_500_lines():
-    lengths = {path: len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")}
-    assert sum(lengths.values()) < 18_000
-    assert max(lengths.values()) <= 500
+    files = list(SOURCE.rglob("*.py"))
+    assert sum(map(code_lines, files)) < 18_000
+    assert max(len(path.read_text().splitlines()) for path in files) <= 500
 
 
 def test_there_is_one_broad_except_and_no_evaluation_or_pickle():
