@@ -7,7 +7,7 @@ latent takes part if it is active by the rule of the score:
 
     all      every latent
     varies   not constant (IRS in disentanglement_lib)
-    spread   standard deviation above 5 % of the largest: no dead latent of a VAE passes
+    spread   standard deviation above 10 % of the largest: no dead latent of a VAE passes; give codes of one scale
     range    range above 1/20 of the largest (InfoMEC; Hsu et al. 2023)
     scale    standard deviation at least 0.05 (FactorVAE score in disentanglement_lib; assumes a unit Gaussian prior)
 
@@ -25,7 +25,7 @@ Rule = Literal["all", "varies", "spread", "range", "scale"]
 _RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda z: np.ones(z.shape[1], bool),
     "varies": lambda z: np.ptp(z, axis=0) > 0,
-    "spread": lambda z: (np.ptp(z, axis=0) > 0) & (z.std(axis=0) > 0.05 * z.std(axis=0).max()),
+    "spread": lambda z: (np.ptp(z, axis=0) > 0) & (z.std(axis=0) > 0.1 * z.std(axis=0).max()),
     "range": lambda z: np.ptp(z, axis=0) > np.ptp(z, axis=0).max() / 20,
     "scale": lambda z: z.std(axis=0, ddof=1) >= 0.05,
 }

@@ -18,7 +18,7 @@ from diorama.metrics.codes import Measured, Rule, sample
 def irs(
     codes: np.ndarray, factors: np.ndarray, rule: Rule = "varies", bins: int | None = 20, quantile: float = 0.99
 ) -> Measured:
-    """IRS, its matrix R (latents, factors), and per factor the largest R over latents.
+    """IRS, its matrix R (latents, factors), and per factor the largest R over latents, whose mean is `irs_chosen`.
 
     >>> g = np.array([[i, j] for i in range(4) for j in range(4)])
     >>> irs(g, g).value
@@ -26,10 +26,10 @@ def irs(
     """
     part = sample(codes, factors, rule, bins)
     if part.empty:
-        return part.nothing("irs")
+        return part.nothing("irs", "irs_chosen")
     matrix = np.stack([r.mean(axis=0) for r in robustness(part.codes, part.labels, quantile)], axis=1)
     value = float(np.average(matrix.max(axis=1), weights=_reach(part.codes)))
-    return part.measured({"irs": value}, matrix, matrix.max(axis=0))
+    return part.measured({"irs": value, "irs_chosen": float(matrix.max(axis=0).mean())}, matrix, matrix.max(axis=0))
 
 
 def robustness(codes: np.ndarray, labels: np.ndarray, quantile: float = 0.99) -> list[np.ndarray]:
