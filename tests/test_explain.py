@@ -18,7 +18,7 @@ from diorama.core.explaining import explain
 from diorama.core.plan import Plan
 from diorama.core.run import create, work
 from diorama.core.scene import rng
-from diorama.protocols._parts import dilated_masks, dilation_at, heatmap_with, part_importance
+from diorama.protocols._parts import dilation_at, elements, heatmap_with, part_importance
 from tests.conftest import REPOSITORY
 from tests.test_run import rows
 from tests.tiny_models import Linear, Tiny
@@ -134,14 +134,15 @@ def slow_importance(heat, parts, groups, width):
 def test_part_importance_equals_the_loop(bird, width):
     world, _, frame = bird
     heat = np.random.default_rng(0).normal(size=(64, 64, 3))
-    fast = part_importance(Heatmap(heat, signed=True), dilated_masks(frame, ids(world), width))
+    fast = part_importance(Heatmap(heat, signed=True), elements(frame.truth["parts"], ids(world), width))
     assert np.allclose(fast, slow_importance(heat, frame.truth["parts"], ids(world), width))
 
 
 def test_a_painted_heat_map_has_the_importances_it_was_made_for(bird):
     world, _, frame = bird
     wanted = np.array([3.0, -1.0, 0.5, 2.0, 4.0])
-    found = part_importance(heatmap_with(wanted, frame, ids(world), 3), dilated_masks(frame, ids(world), 3))
+    seen = elements(frame.truth["parts"], ids(world), 3)
+    found = part_importance(heatmap_with(wanted, seen), seen)
     assert np.allclose(found, wanted)
 
 

@@ -1,6 +1,7 @@
 """L1 reconstruction: ADMM and reweighting against a linear programme, each other, and the published column."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame import channel_mean
 from diorama.core.scene import rng
+from diorama.methods.decompose.tappen05 import Tappen05
+from diorama.methods.decompose.tappen06 import Tappen06
 from diorama.metrics.lmse import lmse
 from diorama.report.summary import read_results
 from diorama.solvers.l1 import admm, irls, objective
@@ -114,6 +117,17 @@ def test_every_gradient_method_takes_a_norm(frames, start):
     assert np.isfinite(l2.shading).all() and np.isfinite(l1.shading).all()
 
 
+@pytest.mark.parametrize("method", [Tappen05(rounds=5, samples=500), Tappen06(prototypes=2, samples=500)])
+def test_the_learned_methods_take_a_norm(frames, method):
+    l2, l1, parity = (
+        replace(method, norm=norm).fitted(method.fit([frames[:1]], None)).decompose(frames[:1])
+        for norm in ("l2", "l1", "l1_irls")
+    )
+    mask = frames[0].mask
+    assert np.allclose(np.log(l1.reflectance[mask]), np.log(parity.reflectance[mask]), atol=0.1)
+    assert not np.allclose(l1.reflectance, l2.reflectance, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("spec", "tuned"),
     [
@@ -127,7 +141,7 @@ def test_thresholds_are_not_tuned_with_l1(spec, tuned):
         _ = build("method", spec).object
 
 
-@pytest.mark.parametrize("name", ["retinex_gray", "retinex_color", "weiss", "weiss_retinex"])
+@pytest.mark.parametrize("name", ["retinex_gray", "retinex_color", "weiss", "weiss_retinex", "tappen05", "tappen06"])
 def test_an_unknown_norm_is_named(name):
     with pytest.raises(InputError, match=r"norm='l3' is not one of 'l2', 'l1', 'l1_irls'|l3"):
         _ = build("method", f"{name}(norm=l3)").object

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,19 +101,25 @@ def show(component: str) -> None:
 @click.option("--do", "changes", multiple=True, metavar="NAME=VALUE", help="Change every scene, e.g. --do light=3.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--layout", default="flat", show_default=True, help="How the files are laid out.")
-def render(world: str, count: int, out: Path, changes: tuple[str, ...], seed: int, layout: str) -> None:
+@click.option("-M", "--model", help="With --layout flat: also name the class this model predicts as a target.")
+def render(
+    world: str, count: int, out: Path, changes: tuple[str, ...], seed: int, layout: str, model: str | None
+) -> None:
     """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS
+    from diorama.layouts import LAYOUTS, write_flat
 
     if layout not in LAYOUTS:
         raise InputError(f"unknown layout {layout!r}; {did_you_mean(layout, list(LAYOUTS))}")
+    if model and layout != "flat":
+        raise InputError(f"-M {model}: only --layout flat names what a model predicts")
+    write = partial(write_flat, model=build("model", model)) if model else LAYOUTS[layout]
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
     parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
     try:
         with _bar("rendering") as progress:
-            print(LAYOUTS[layout](build("world", world), count, seed, parsed, out, progress))
+            print(write(build("world", world), count, seed, parsed, out, progress))
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, parameters
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
 from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import residual
@@ -34,6 +34,8 @@ def describe(text: str) -> Iterator[str]:
 
 
 def _matches(kind: Kind, parsed: Spec) -> list[str]:
+    if of_family(kind, parsed.name):
+        return [parsed.name]
     if ":" in parsed.name:
         return [parsed.name] if kind == "method" else []
     return [name for name in entries(kind) if parsed.name in (name, name.rpartition("/")[2])]

@@ -25,7 +25,7 @@ class Gate:
     def check(self, run: Run) -> None:
         """Raise InputError if no cell of the run has the method or the metric."""
         cells = [cell for cell in run.cells if not cell.control]
-        metrics = sorted({m for cell in cells for m in cell.protocol.object.metrics})
+        metrics = sorted({m for cell in cells for m in _metrics(cell)})
         if self.metric not in metrics:
             raise InputError(
                 f"--require {self.text!r}: no metric {self.metric!r}; {did_you_mean(self.metric, metrics)}"
@@ -35,6 +35,11 @@ class Gate:
             raise InputError(
                 f"--require {self.text!r}: no method {self.method!r}; {did_you_mean(self.method, methods)}"
             )
+
+
+def _metrics(cell: Any) -> tuple[str, ...]:
+    protocol = cell.protocol.object
+    return (*getattr(protocol, "derived", ()), *protocol.metrics)
 
 
 def parse_gate(text: str) -> Gate:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.bench import CHUNK
 from diorama.core.catalogue import Component
 from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
@@ -15,15 +16,25 @@ from diorama.core.images import quantise, resize, write_png
 from diorama.core.pictures import coloured_parts
 from diorama.core.rows import write_json
 from diorama.core.scene import rng
+from diorama.metrics.funnybirds import target_pair
 
 Progress = Callable[[int, int], None]
 _LAYERS = ("reflectance", "shading", "specular")
 
 
-def write_flat(world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress) -> Path:
+def write_flat(
+    world: Component,
+    count: int,
+    seed: int,
+    changes: dict[str, Any],
+    out: Path,
+    progress: Progress,
+    model: Component | None = None,
+) -> Path:
     """Write `images/<case>.png` (linear: 16-bit, sRGB: 8-bit), `truth/<case>/…`, manifest and contact sheets.
 
-    Returns the contact sheet. The case names are those that `predictions(folder=…)` looks for.
+    Returns the contact sheet. The case names are those that `predictions(folder=…)` looks for; `targets` are the classes
+    that a case must be explained for: the true one, what a given model predicts, and the two of target sensitivity.
     """
     if hasattr(world.object, "__len__"):
         count = min(count, len(world.object))
@@ -34,7 +45,9 @@ def write_flat(world: Component, count: int, seed: int, changes: dict[str, Any],
         frame = world.object.render([scene])[0]
         _write_frame(out, name, frame)
         image = {"image": f"images/{name}.png", "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
-        entries.append({"case": name, **image, "target": frame.truth.get("label"), "scene": scene.to_json()})
+        label = frame.truth.get("label")
+        said = {"target": label, "targets": _targets(world.object, frame, model)} if label is not None else {}
+        entries.append({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
         frames.append(frame)
         progress(i + 1, count)
     write_json(out / "manifest.json", {"world": world.label, "seed": seed, "do": changes, "cases": entries})
@@ -43,6 +56,15 @@ def write_flat(world: Component, count: int, seed: int, changes: dict[str, Any],
         write_png(out / "contact_parts.png", sheet)
     write_png(out / "contact.png", contact_sheet([frame.srgb() for frame in frames]))
     return out / "contact.png"
+
+
+def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
+    """The true class, what the model predicts, and the two classes of target sensitivity where parts make a class."""
+    found = [int(frame.truth["label"])]
+    if model:
+        found.append(int(model.object.logits(np.stack([frame.srgb()] * CHUNK))[0].argmax()))
+    pair = target_pair(world.classes, found[0]) if hasattr(world, "classes") else None
+    return list(dict.fromkeys([*found, *(pair[0] if pair else ())]))
 
 
 def _write_frame(out: Path, name: str, frame: Frame) -> None:
@@ -135,6 +157,17 @@ def mit_layers(frame: Frame, lights: list[Frame], gray: bool) -> tuple[dict[str,
     return {name: np.rint(values).astype(np.uint16) for name, values in files.items()}, exposure
 
 
+def write_mosaic(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Write mosaics with the official table of the Attribution Confusion Matrix: `data/…` and `mosaics.csv`."""
+    from diorama.worlds._mosaic_files import write_mosaics
+
+    if world.name != "mosaic" or changes or seed:
+        raise InputError("layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --do")
+    return write_mosaics(world.object, count, out, progress)
+
+
 def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
     if world.name != "birds" or changes:
         raise InputError(
@@ -158,4 +191,10 @@ def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> n
     return sheet
 
 
-LAYOUTS = {"flat": write_flat, "funnybirds": write_funnybirds, "figures": write_figures, "mit": write_mit}
+LAYOUTS = {
+    "flat": write_flat,
+    "funnybirds": write_funnybirds,
+    "figures": write_figures,
+    "mit": write_mit,
+    "mosaic": write_mosaic,
+}

@@ -12,7 +12,8 @@ from diorama.core.errors import InputError
 from diorama.core.frame import channel_mean
 
 Shift = tuple[float, float]
-_ROUNDS = 4  # of estimating and shifting back; one leaves the bias of the window
+_ROUNDS = 12
+_BORDER = 4  # pixels at the edges, where the mirror image comes in
 
 
 def shift(image: np.ndarray, by: Shift) -> np.ndarray:
@@ -34,18 +35,20 @@ def shift(image: np.ndarray, by: Shift) -> np.ndarray:
 def estimate_shift(reference: np.ndarray, moved: np.ndarray, reach: int = 4) -> Shift:
     """(right, down) in pixels, up to `reach`, such that `moved` is `reference` shifted by it.
 
-    The images may differ in paint, as an object and its twin do: after a first guess, edges count as far as both images
-    have them. Without noise, shifts of one image are found to 0.01 pixel, those between an object and its twin to 0.05
-    to 0.1 (the paint moves edges a little); noise of 1 % of white can cost a tenth of a pixel on a picture
-    without sharp edges.
+    The images may differ in paint, as an object and its twin do: then the gradient of their log ratio is that of the
+    paint, zero but at a few edges, and the shift is where most of it vanishes. A first guess is the peak of the
+    correlation of edges; then robust Gauss–Newton steps. Without noise, shifts of one image are found to 0.01 pixel,
+    those between an object and its twin to about 0.03 on average and 0.1 at worst.
     """
     if reference.shape != moved.shape:
         raise InputError(f"estimate_shift: images of {reference.shape} and {moved.shape}; crop them alike")
-    target, total = _edges(reference), np.zeros(2)
-    for i in range(_ROUNDS):
-        other = _edges(shift(moved, (-total[0], -total[1])))
-        weight = _agreement(target, other) if i else 1.0
-        total += _offset(target * weight, other * weight, reach)
+    total = _offset(_edges(reference), _edges(moved), reach)
+    target = _log(reference)
+    for _ in range(_ROUNDS):
+        step = _robust_step(target, _log(shift(moved, (-total[0], -total[1]))))
+        total = total + np.clip(step, -0.5, 0.5)
+        if np.abs(step).max() < 1e-4:
+            break
     return float(total[0]), float(total[1])
 
 
@@ -62,12 +65,29 @@ def _edges(image: np.ndarray) -> np.ndarray:
     return (right + 1j * down) * np.hanning(gray.shape[0])[:, None] * np.hanning(gray.shape[1])
 
 
-def _agreement(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Near 1 where two edge maps agree within a few pixels, near 0 where an edge is in one of them only."""
+def _log(image: np.ndarray) -> np.ndarray:
+    """The log of the gray image, a little smoothed; a tenth of its brightest is added, so that noise in the dark counts
+    for little."""
     from scipy.ndimage import gaussian_filter
 
-    both = gaussian_filter((a * b.conj()).real, 1.5)
-    return 2 * np.maximum(both, 0) / (gaussian_filter(np.abs(a) ** 2 + np.abs(b) ** 2, 1.5) + 1e-12)
+    gray = np.maximum(image if image.ndim == 2 else channel_mean(image), 0)
+    return gaussian_filter(np.log(gray + 0.1 * np.quantile(gray, 0.99) + 1e-12), 0.7)
+
+
+def _robust_step(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The d for which b moved back by d has the gradients of a at most pixels: ∇(a − b) ≈ (∂∂b)·d, outliers let go.
+
+    One reweighted least-squares step; a residual of three times their median deviation counts a quarter (Geman and
+    McClure 1987).
+    """
+    inside = np.s_[:, _BORDER:-_BORDER, _BORDER:-_BORDER]
+    error, slope = np.array(np.gradient(a - b)[::-1]), np.array(np.gradient(b)[::-1])
+    bend = np.array([np.gradient(slope[0], axis=1), np.gradient(slope[0], axis=0), np.gradient(slope[1], axis=0)])
+    e, (xx, xy, yy) = error[inside].reshape(2, -1), bend[inside].reshape(3, -1)
+    target, design = e.ravel(), np.concatenate([np.stack([xx, xy], 1), np.stack([xy, yy], 1)])
+    width = 3 * 1.4826 * np.median(np.abs(target)) + 1e-9
+    root = 1 / (1 + (target / width) ** 2)
+    return np.linalg.lstsq(design * root[:, None], target * root, rcond=None)[0]
 
 
 def _offset(a: np.ndarray, b: np.ndarray, reach: int) -> np.ndarray:

@@ -11,10 +11,14 @@ from diorama.core.errors import AnswerError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heatmap:
-    """An attribution map (h, w) or (h, w, c); `signed` says whether negative values mean negative evidence."""
+    """An attribution map (h, w) or (h, w, c); `signed` says whether negative values mean negative evidence.
+
+    A `note` is kept beside every value that is scored from the map, e.g. how exact a sampled map is.
+    """
 
     values: np.ndarray
     signed: bool
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ Passes through a model are made in chunks of a fixed size, padded by repeating t
 bits at other batch sizes, so a result must not depend on how many images happened to be asked for together.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from diorama.core.contracts import Case, World
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.explaining import explain
 from diorama.core.frame import Frame
+from diorama.core.guard import Note
 from diorama.core.scene import Scene
 
 #: Images per pass through a model.
@@ -29,6 +31,7 @@ class Memo:
     frames: dict[tuple[str, str], Frame] = field(default_factory=dict)
     logits: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
     answers: dict[tuple[str, ...], list[Answer]] = field(default_factory=dict)
+    tables: dict[tuple[str, ...], Any] = field(default_factory=dict)
     prepared: dict[str, float] = field(default_factory=dict)  # by cell key: what preparing took, in seconds per case
 
 
@@ -87,15 +90,33 @@ class Bench:
             made.update(zip(chunk, found, strict=False))
         return np.array([made[key] for key in keys])
 
+    def once(self, name: str, scene: Scene, compute: Callable[[], Any]) -> Any:
+        """What follows from world, model and scene alone, computed once for all cells of the unit."""
+        key = (name, self.world.digest, self.model.digest if self.model else "", scene.key)
+        if key not in self.memo.tables:
+            self.memo.tables[key] = compute()
+        return self.memo.tables[key]
+
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
         """What the method says about a scene, at this point of its grid; checked."""
-        self.ask([(scene, target)])
-        return self.memo.answers[self._answer_key(scene, target)][self.point]
+        key = self._answer_key(scene, target)
+        if key not in self.memo.answers:
+            self._answer({key: (scene, target)})
+        found = self.memo.answers[key][self.point]
+        if note := getattr(found, "note", ""):  # here, and not where it arose: a remembered answer keeps its note
+            warnings.warn(note, Note, stacklevel=2)
+        return found
 
     def ask(self, questions: Sequence[tuple[Scene, int | None]]) -> None:
-        """Have the method answer about several (scene, target) at once; explanations go through the model together."""
-        known = self.memo.answers
-        missing = {key: q for q in questions if (key := self._answer_key(*q)) not in known}
+        """Have the method answer about several (scene, target) at once; explanations go through the model together.
+
+        Saved answers are named by case and therefore read when their case is scored.
+        """
+        if not hasattr(self.asked.object, "load"):
+            known = self.memo.answers
+            self._answer({key: q for q in questions if (key := self._answer_key(*q)) not in known})
+
+    def _answer(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         if missing and self.protocol.track == "explain" and not _answers_itself(self.asked.object):
             self._explain(missing)
             return
@@ -133,12 +154,26 @@ class Bench:
     def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         assert self.model is not None
         methods = [self.asked.object] if self.asked.points == ({},) else [*map(self.asked.at_point, self.asked.points)]
+        if hasattr(methods[0], "explain_targets"):
+            self._explain_targets(methods, missing)
+            return
         frames = self.frames([scene for scene, _ in missing.values()])
         for chunk, images in _chunks(list(missing), frames):
             targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
             found = [explain(method, self.model.object, images, targets) for method in methods]
             for i, key in enumerate(chunk):
                 self._keep(key, missing[key][0], [answers[i] for answers in found])
+
+    def _explain_targets(self, methods: list[Any], missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
+        """Image by image, all targets together: for methods whose passes serve every class."""
+        assert self.model is not None
+        scenes = {scene.key: scene for scene, _ in missing.values()}
+        for name, scene in scenes.items():
+            keys = [key for key, question in missing.items() if question[0].key == name]
+            image, targets = self.frame(scene).srgb(), [missing[key][1] for key in keys]
+            found = [list(method.explain_targets(self.model.object, image, targets)) for method in methods]
+            for i, key in enumerate(keys):
+                self._keep(key, scene, [answers[i] for answers in found])
 
 
 def _answers_itself(method: Any) -> bool:

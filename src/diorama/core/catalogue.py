@@ -9,12 +9,13 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 from diorama.core import keys, spec
+from diorama.core.classifying import adapt
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
@@ -78,17 +79,21 @@ class Component:
     target: Callable[..., Any]
     path: Path
     root: keys.Root
+    shown: str = ""
 
     @cached_property
     def params(self) -> dict[str, Any]:
         """Every parameter with its value, defaults filled in."""
-        defaults = {p.name: p.default for p in parameters(self.target) if p.default is not p.empty}
+        defaults = {p.name: p.default for p in parameters(self.target, self.kind) if p.default is not p.empty}
         return {**defaults, **self.spec.params}
 
     @cached_property
     def object(self) -> Any:
         """The component itself, made once."""
-        if inspect.isclass(self.target):
+        return adapt(self._made(), self.name) if self.kind == "model" else self._made()
+
+    def _made(self) -> Any:
+        if is_maker(self.target, self.kind):
             outcome = attempt(lambda: self.target(**self.spec.params))
             if isinstance(outcome.error, InputError):
                 raise outcome.error
@@ -120,7 +125,7 @@ class Component:
     @property
     def label(self) -> str:
         """How the component is shown in tables: its spec as given."""
-        return str(self.spec)
+        return self.shown or str(self.spec)
 
 
 def _plain(v: Any) -> Any:
@@ -134,7 +139,19 @@ def _plain(v: Any) -> Any:
 def find(kind: Kind, text: str | spec.Spec) -> Component:
     """The component that a spec names, its parameters not yet looked at."""
     parsed = spec.parse(text) if isinstance(text, str) else text
-    return _outside(kind, parsed) if ":" in parsed.name else _inside(kind, parsed)
+    if ":" not in parsed.name:
+        return _inside(kind, parsed)
+    if not of_family(kind, parsed.name):
+        return _outside(kind, parsed)
+    family, _, name = parsed.name.partition(":")
+    found = _inside(kind, spec.Spec(family, {"name": name, **parsed.params}))
+    return replace(found, name=f"{found.name}:{name}", shown=str(parsed))
+
+
+def of_family(kind: Kind, name: str) -> bool:
+    """Whether a name is of a component that makes many: timm:resnet50(classes=50) is timm(name=resnet50, classes=50)."""
+    family, colon, _ = name.partition(":")
+    return bool(colon) and family in entries(kind)
 
 
 def build(kind: Kind, text: str | spec.Spec) -> Component:
@@ -170,7 +187,7 @@ def _outside(kind: Kind, parsed: spec.Spec) -> Component:
     if target is None:
         public = [n for n in vars(module) if not n.startswith("_")]
         raise InputError(f"{kind} {parsed.name!r}: {where} has no {attribute!r}; {did_you_mean(attribute, public)}")
-    if not callable(target):
+    if not (callable(target) or (kind == "model" and hasattr(target, "logits"))):
         raise InputError(f"{kind} {parsed.name!r}: {attribute} is {type(target).__name__}, not a class or function")
     return Component(kind, parsed, parsed.name, target, path.resolve(), root)
 
@@ -202,16 +219,24 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
     return module, keys.Root("", Path(package.__file__ or "").parent)
 
 
-def parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a component; a plain function has none."""
-    if not inspect.isclass(target):
-        return []
-    return list(inspect.signature(target).parameters.values())
+def is_maker(target: Any, kind: Kind) -> bool:
+    """Whether a target makes the component: a class, or for models a function that can be called with nothing."""
+    if inspect.isclass(target):
+        return True
+    if kind != "model" or not inspect.isfunction(target):
+        return False
+    return all(p.default is not p.empty for p in inspect.signature(target).parameters.values())
+
+
+def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspect.Parameter]:
+    """The named parameters of a component; a function that is the component itself has none."""
+    listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def _check_parameters(component: Component) -> None:
-    known = {p.name: p for p in parameters(component.target)}
-    if not inspect.isclass(component.target):
+    known = {p.name: p for p in parameters(component.target, component.kind)}
+    if not is_maker(component.target, component.kind):
         return
     for name, given in component.spec.params.items():
         if name not in known:
@@ -225,7 +250,8 @@ def _check_parameters(component: Component) -> None:
 def _check_type(component: Component, name: str, given: Any) -> None:
     """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
     try:
-        hint = typing.get_type_hints(component.target.__init__)[name]
+        maker = component.target.__init__ if inspect.isclass(component.target) else component.target
+        hint = typing.get_type_hints(maker)[name]
     except (KeyError, NameError, TypeError):
         return
     options = (

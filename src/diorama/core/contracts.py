@@ -49,11 +49,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One metric of one case: a value, or a list with one entry per point of the protocol's own grid `at`."""
+    """One metric of one case: a value, or a list with one entry per point of the protocol's own grid `at`.
+
+    Without a value the status is "undefined" or "excluded" and the reason says why; the other metrics stand.
+    """
 
     metric: str
-    value: float | list[float]
+    value: float | list[float] | None
     at: str = ""
+    status: Literal["ok", "undefined", "excluded"] = "ok"
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,9 @@ class Panel:
 @runtime_checkable
 class ScoringProtocol(Protocol):
     """Judges answers against truth. Optional: `doses` with `dosed`, `prepare`, `pictures`, `settings`,
-    `objective`, `published`, `fold`."""
+    `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), and
+    `summarise(rows) -> Condensed` with `derived`, the names of metrics of a whole cell, the first of which leads.
+    """
 
     cite: tuple[str, ...]
     version: int

@@ -1,12 +1,13 @@
 """Explainers of every kind, asked in one way: our own, captum and zennit objects, factories of them, plain functions."""
 
+import importlib.util
 import inspect
 from typing import Any
 
 import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
-from diorama.core.errors import AnswerError
+from diorama.core.errors import AnswerError, InputError
 
 
 def explain(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
@@ -32,14 +33,31 @@ def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, A
     """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device; channels last in memory."""
     import torch
 
-    device = next(model.module.parameters()).device
-    x = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).to(device)
-    return x, torch.from_numpy(np.asarray(targets, np.int64)).to(device)
+    module = module_of(model)
+    place = next((p.device for p in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+    x = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).to(place)
+    return x, torch.from_numpy(np.asarray(targets, np.int64)).to(place)
 
 
-def heatmaps(attribution: Any) -> list[Answer]:
-    """Attributions (n, c, h, w) or (n, h, w) as signed heat maps."""
+def module_of(model: Any) -> Any:
+    """The model's torch module. Raises InputError where it has none: what needs gradients cannot be asked then."""
+    module = getattr(model, "module", None)
+    if module is None:
+        raise InputError(
+            f"{type(model).__name__} has no torch module (`module`) to take gradients of: use rise, lime or occlusion"
+        )
+    return module
+
+
+def heatmaps(attribution: Any, signed: bool = True) -> list[Answer]:
+    """Attributions (n, c, h, w) or (n, h, w) as heat maps."""
     array = attribution.detach().cpu().numpy() if hasattr(attribution, "detach") else np.asarray(attribution)
     if array.ndim == 4:
         array = array.transpose(0, 2, 3, 1)
-    return [Heatmap(np.ascontiguousarray(one), signed=True) for one in array]
+    return [Heatmap(np.ascontiguousarray(one), signed) for one in array]
+
+
+def need(library: str, method: str, extra: str) -> None:
+    """Raise InputError unless an optional library is installed; the message names the extra that brings it."""
+    if importlib.util.find_spec(library) is None:
+        raise InputError(f"{method} needs {library}: pip install 'diorama[{extra}]'")

@@ -12,9 +12,10 @@ from diorama.core.contracts import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
 from diorama.core.plan import Cell
+from diorama.core.rows import Row
 from diorama.core.run import Run, asked_for
 from diorama.core.scene import digest
-from diorama.core.summary import settle
+from diorama.core.summary import Settled, settle
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
 WORST, SIDE = 6, 144
@@ -51,14 +52,19 @@ def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]]) -> None:
 
 
 def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
-    """The indices of the worst cases with a value, each with the grid point chosen for it."""
+    """The indices of the worst cases by the first metric that has values, each with the grid point chosen for it."""
     protocol = cell.protocol.object
-    metric = protocol.metrics[0]
-    settled = settle(run.rows(cell), metric, protocol.direction)
-    values = {row.case: row.value for row in settled.rows if row.metric == metric and row.status == "ok"}
+    rows = run.rows(cell)
+    settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
+    values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
     index = {case.key: i for i, case in enumerate(cell.cases)}
-    ordered = sorted(values, key=lambda case: values[case], reverse=protocol.direction == "lower")  # type: ignore[arg-type, return-value]
+    ordered = sorted(values, key=lambda case: values[case], reverse=protocol.direction == "lower")
     return [(index[case], settled.chosen.get(case, 0)) for case in ordered[:count]]
+
+
+def _values(rows: list[Row], metric: str) -> dict[str, float]:
+    """The value of every case; of a list over the protocol's own grid the mean."""
+    return {row.case: float(np.mean(row.value)) for row in rows if row.metric == metric and row.status == "ok"}  # type: ignore[arg-type]
 
 
 def _path(run: Run, cell: Cell, index: int, point: int) -> Path:

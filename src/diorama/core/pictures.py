@@ -19,13 +19,19 @@ _COLOURS = np.array(
 )
 
 
-def diverging(heat: np.ndarray, image: np.ndarray) -> np.ndarray:
+#: Colours of positive and negative evidence.
+Colours = tuple[tuple[float, float, float], tuple[float, float, float]]
+RED_BLUE: Colours = ((0.79, 0.0, 0.13), (0.02, 0.30, 0.69))
+PURPLE_ORANGE: Colours = ((0.33, 0.15, 0.53), (0.90, 0.38, 0.0))
+
+
+def diverging(heat: np.ndarray, image: np.ndarray, colours: Colours = RED_BLUE) -> np.ndarray:
     """Positive evidence red, negative blue, over a pale gray image; full strength at the 99.5th percentile."""
     heat = heat.sum(axis=2) if heat.ndim == 3 else heat
     top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
     strength = np.clip(heat / top, -1, 1)[:, :, None]
     ground = 0.75 + 0.25 * image.mean(axis=2, keepdims=True)
-    colour = np.where(strength > 0, np.array([0.79, 0.0, 0.13]), np.array([0.02, 0.30, 0.69]))
+    colour = np.where(strength > 0, np.array(colours[0]), np.array(colours[1]))
     return ground * (1 - np.abs(strength)) + colour * np.abs(strength)
 
 

@@ -155,6 +155,11 @@ class Cell:
         whole = self.count == len(self.world.object) if hasattr(self.world.object, "__len__") else True
         return not self.control and whole and getattr(self.world.object, "published", True)
 
+    def _paper(self) -> dict[str, float] | None:
+        """What the paper reports for the network and method that this cell's are of the family of."""
+        paper = getattr(self.protocol.object, "paper", None)
+        return paper(self.model.name, self.method.name) if paper and self.model and self.method else None
+
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
@@ -167,6 +172,7 @@ class Cell:
             "control": self.control,
             "track": protocol.track,
             "metrics": list(protocol.metrics),
+            "derived": list(getattr(protocol, "derived", ())),
             "direction": protocol.direction,
             "range": list(protocol.range),
             "cite": [reference.text for reference in self._references()],
@@ -174,10 +180,12 @@ class Cell:
             "published": published.get((self.world.name, self.method.name))
             if self._as_published() and self.method
             else None,
+            "paper": self._paper(),
             "settings": settings(self.world.object) if settings else {},
             "at": self.at,
             "points": list(self.asked.points),
             "dose_name": getattr(protocol, "dose_name", ""),
+            "spread": getattr(protocol, "spread", False),
             "depends_on": self.description,
         }
 
@@ -286,7 +294,10 @@ def _in_track(text: str, protocols: list[Component]) -> str:
 def _lacking(world: Component, protocol: Component) -> str:
     """Why a protocol cannot be used on a world at all, or an empty string."""
     lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
-    return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have" if lacking else ""
+    if lacking:
+        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
+    fixed = ", ".join(f for f in getattr(protocol.object, "changes", ()) if f not in world.object.factors)
+    return f"{protocol.name} changes {fixed}, which {world.name} cannot" if fixed else ""
 
 
 def refusal(cell: Cell) -> str:
@@ -295,11 +306,17 @@ def refusal(cell: Cell) -> str:
     size, wanted = getattr(world, "size", None), getattr(cell.model.object, "size", None) if cell.model else None
     if cell.model and wanted and size and size != wanted:
         return f"{cell.model.name} takes {wanted}×{wanted} images: write {cell.world.name}(size={wanted})"
+    known = len(getattr(world, "classes", ()))
+    classes = getattr(cell.model.object, "classes", known) if cell.model else known
+    if known and isinstance(classes, int) and classes != known:
+        return f"{cell.model.name} has {classes} classes, {cell.world.name} has {known}"  # type: ignore[union-attr]
     if cell.method is None:
         return ""
     track = _track(cell.method)
     if track and track != protocol.track:
         return f"{cell.method.name} is a method of the {track} track, {cell.protocol.name} judges {protocol.track}"
+    if cell.model and getattr(cell.method.object, "gradients", False) and not hasattr(cell.model.object, "module"):
+        return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in getattr(cell.method.object, "views", ()) for name in view}
     unknown = sorted(factors - set(world.factors))
     if unknown:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 Status = Literal["ok", "undefined", "excluded", "error"]
+#: How the reason of a row begins whose value does not exist and which a protocol counts as 0 all the same.
+AS_ZERO = "undefined, counted as 0: "
 
 
 @dataclass(frozen=True, slots=True)

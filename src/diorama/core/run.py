@@ -196,8 +196,7 @@ def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
         scores: dict[str, Score] = outcome.value
         note = "; ".join([*_standing_notes(cell), *outcome.notes])
         return [
-            Row(cell.key, case.key, m, scores[m].value, "ok", note, scores[m].at, seconds)
-            for m in cell.protocol.object.metrics
+            Row(cell.key, case.key, m, s.value, s.status, s.reason or note, s.at, seconds) for m, s in scores.items()
         ]
     status, reason = _failure(run, cell, case, outcome)
     metrics = cell.protocol.object.metrics
@@ -226,15 +225,21 @@ def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score
 
 
 def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
-    """One score from those at every grid point; a metric scored at one point only does not depend on the grid."""
+    """One score from those at every grid point; a metric scored at one point only does not depend on the grid.
+
+    Where the protocol has a grid of its own, its lists follow each other, one per point of the method's grid.
+    """
+    failed = next((s for s in scores if s.status != "ok"), None)
+    if failed:
+        return failed
     if len(scores) == 1:
         merged = scores[0]
     else:
-        values = [s.value for s in scores if not isinstance(s.value, list)]
-        merged = Score(metric, values, at)
-        if len(values) != points:
+        values = [v for s in scores for v in (s.value if isinstance(s.value, list) else [s.value])]
+        if len(scores) != points:
             raise AnswerError(f"{metric}: the protocol gave {len(scores)} scores for {points} points of the grid")
-    if not np.isfinite(merged.value).all():
+        merged = Score(metric, values, ",".join(filter(None, (at, scores[0].at))))  # type: ignore[arg-type]
+    if not np.isfinite(merged.value).all():  # type: ignore[arg-type]
         raise AnswerError(f"{metric} is not finite: {merged.value}")
     return merged
 

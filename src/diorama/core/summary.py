@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from diorama.core.folds import leave_one_out
-from diorama.core.rows import Row
+from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
 
 Direction = Literal["lower", "higher"]
@@ -17,7 +17,11 @@ Choose = Callable[[np.ndarray, Direction], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Mean over the cases with a value, a 95 % bootstrap interval over cases, and the count of every status."""
+    """Mean over the cases with a value, a 95 % bootstrap interval over cases, and the count of every status.
+
+    `std` is the standard deviation over cases (n − 1), where there are two. Cases that are undefined but counted as 0 are
+    in the mean and in `n_undefined`.
+    """
 
     mean: float | None
     lo: float | None
@@ -26,6 +30,7 @@ class Summary:
     n_undefined: int
     n_excluded: int
     n_error: int
+    std: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The summary as a JSON value."""
@@ -54,7 +59,10 @@ def summarise(rows: Iterable[Row]) -> Summary:
     counts = Counter(row.status for row in rows)
     mean = float(values.mean()) if len(values) else None
     lo, hi = interval(values) if len(values) > 1 else (None, None)
-    return Summary(mean, lo, hi, len(values), counts["undefined"], counts["excluded"], counts["error"])
+    std = float(values.std(ddof=1)) if len(values) > 1 else None
+    zeros = sum(row.status == "ok" and row.reason.startswith(AS_ZERO) for row in rows)
+    ok, undefined = len(values) - zeros, counts["undefined"] + zeros
+    return Summary(mean, lo, hi, ok, undefined, counts["excluded"], counts["error"], std)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +86,15 @@ def settle(rows: Sequence[Row], metric: str, direction: Direction, choose: Choos
         return Settled([_undefined(row, why) if isinstance(row.value, list) else row for row in rows], {})
     points = choose(np.array([row.value for row in tuned], float), direction)
     chosen = {row.case: int(point) for row, point in zip(tuned, points, strict=True)}
-    return Settled([_at(row, chosen) for row in rows], chosen)
+    return Settled([_at(row, chosen, len(tuned[0].value)) for row in rows], chosen)  # type: ignore[arg-type]
 
 
-def _at(row: Row, chosen: dict[str, int]) -> Row:
+def _at(row: Row, chosen: dict[str, int], points: int) -> Row:
     if not isinstance(row.value, list):
         return row
     if row.case not in chosen:
         return _undefined(row, "no point of the grid could be chosen for this case")
-    return replace(row, value=row.value[chosen[row.case]], at="")
+    return pick(row, chosen[row.case], points)
 
 
 def _undefined(row: Row, why: str) -> Row:
@@ -95,11 +103,36 @@ def _undefined(row: Row, why: str) -> Row:
 
 def curve(rows: Sequence[Row], points: int) -> list[Summary]:
     """One summary per grid point, for cells whose grid is the result (a dose–response curve)."""
-    return [summarise(_pick(row, i) for row in rows) for i in range(points)]
+    return [summarise(pick(row, i, points) for row in rows) for i in range(points)]
 
 
-def _pick(row: Row, point: int) -> Row:
-    return replace(row, value=row.value[point], at="") if isinstance(row.value, list) else row
+def pick(row: Row, point: int, points: int) -> Row:
+    """A row at one point of the method's grid: a value, or the list over the protocol's own grid.
+
+    >>> pick(Row("c", "a", "m", [1.0, 2.0, 3.0, 4.0], at="dose,t"), 1, 2).value
+    [3.0, 4.0]
+    """
+    if not isinstance(row.value, list):
+        return row
+    each = len(row.value) // points
+    if each == 1:
+        return replace(row, value=row.value[point], at="")
+    return replace(row, value=row.value[point * each : (point + 1) * each], at=row.at.rpartition(",")[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """What a protocol's `summarise` makes of the rows of a cell.
+
+    `rows` have one value per case and metric; `chosen` says for each case where on the protocol's own grid it was read;
+    `derived` are metrics of the whole cell (also those of `rows` that are not plain means); `grid` has that grid's
+    name, its points, the curves over it and the points chosen, for the figure.
+    """
+
+    rows: list[Row]
+    chosen: dict[str, dict[str, float]]
+    derived: dict[str, Summary]
+    grid: dict[str, Any]
 
 
 def mean_ranks(table: dict[str, dict[str, float]], direction: Direction) -> dict[str, float]:

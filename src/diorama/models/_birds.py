@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.digests import file_digest
 from diorama.models import _inference
 
 if TYPE_CHECKING:
@@ -69,4 +70,4 @@ class BirdClassifier:
 
     def fingerprint(self) -> str:
         """The digest of the weights, so that keys follow their content and not their place."""
-        return _inference.content_digest(self.path)
+        return file_digest(self.path)

@@ -6,17 +6,18 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.locks import locked
-from diorama.models._inference import content_digest, require_torch
+from diorama.core.rows import write_json
+from diorama.models._inference import require_torch
 from diorama.models._schedule import Schedule
 from diorama.models._staged import Order, Progress, Staged, staged
 from diorama.worlds.birds import Birds
@@ -102,7 +103,7 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
         "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
         "parameters": sum(p.numel() for p in state.mean.parameters()),
         "bytes": path.stat().st_size,
-        "digest": content_digest(path),
+        "digest": file_digest(path),
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
     }
     write_json(path.with_suffix(".json"), card)
@@ -119,10 +120,3 @@ def binomial_interval(rate: float, count: int) -> list[float]:
     centre = (rate + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * (rate * (1 - rate) / count + z * z / (4 * count * count)) ** 0.5
     return [centre - half, centre + half]
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON document; the new file replaces the old one when it is complete."""
-    part = path.with_suffix(".json.part")
-    part.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
-    part.replace(path)

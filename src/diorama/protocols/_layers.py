@@ -1,16 +1,17 @@
-"""What protocols that judge reflectance and shading share: cases, the true answer, a leak of growing dose, pictures."""
+"""What protocols that judge reflectance and shading share: cases, the true answer, a leak of growing dose, pictures.
+
+Functions whose first argument is `self` become methods by assignment in the body of a protocol: `case = one_scene`.
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
-from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb
 from diorama.core.scene import Scene
@@ -19,63 +20,71 @@ from diorama.core.scene import Scene
 LN_FLOOR = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class LayersProtocol:
-    """One number for reflectance, one for shading, and their mean, which ranks; a subclass says how to get the two."""
+#: What the doses of `leaked` are.
+LEAK = "share of the true shading leaked into the true reflectance"
 
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
-    doses: ClassVar[tuple[float, ...]] = DOSES
-    dose_name: ClassVar[str] = "share of the true shading leaked into the true reflectance"
-    #: The mean of both layers, and the stem of the names of the two.
-    name: ClassVar[str]
-    metrics: ClassVar[tuple[str, ...]]
-    undefined: ClassVar[str] = "the truth is zero everywhere on the mask"
 
-    def case(self, world: World, seed: int, index: int) -> Case:
-        """One scene of the world."""
-        name, scene = scene_at(world, seed, index)
-        return Case(name, {"scene": scene.to_json()})
+class JudgesLayers(Protocol):
+    """What `score_layers` and `layers_objective` need of a protocol: its metrics, and one number for each layer."""
+
+    direction: ClassVar[Literal["lower", "higher"]]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The mean of both layers first."""
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """The score of reflectance and of shading; NaN where there is none."""
-        raise NotImplementedError
 
-    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
-        """The two layers of one scene."""
-        scene = Scene.from_json(case.payload["scene"])
-        reflectance, shading = self.both(bench.frame(scene), bench.layers(scene))
-        if np.isnan(reflectance + shading):
-            raise Undefined(self.undefined)
-        mean = (reflectance + shading) / 2
-        yield Score(self.name, mean)
-        yield Score(f"{self.name}_reflectance", reflectance)
-        yield Score(f"{self.name}_shading", shading)
-        if f"ln_{self.name}" in self.metrics:
-            yield Score(f"ln_{self.name}", float(np.log(max(mean, LN_FLOOR))))
 
-    def objective(self, layers: Layers, frame: Frame) -> float:
-        """The score of one answer, for methods that are fitted; lower is better."""
-        return sum(self.both(frame, layers)) / 2 * (1 if self.direction == "lower" else -1)
+def one_scene(self: Any, world: World, seed: int, index: int) -> Case:
+    """One scene of the world."""
+    name, scene = scene_at(world, seed, index)
+    return Case(name, {"scene": scene.to_json()})
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
-        """The world's truth."""
-        truth = bench.frame(scene).truth
-        return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
 
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
-        """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
-        true = self.oracle(bench, scene, target)
-        leak = np.maximum(true.shading.mean(axis=2, keepdims=True), 1e-6) ** np.float32(dose)
-        return Layers(true.reflectance * leak, true.shading / leak)
+def scene_of(case: Case) -> Scene:
+    """The scene of a case made by `one_scene`."""
+    return Scene.from_json(case.payload["scene"])
 
-    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """The frame, the true layers, the answered layers, and where they differ."""
-        scene = Scene.from_json(case.payload["scene"])
-        return comparison(bench.frame(scene), bench.layers(scene))
+
+def score_layers(self: JudgesLayers, bench: Bench, case: Case) -> Iterator[Score]:
+    """The mean of both layers, which ranks, then reflectance and shading; ln of the mean where the protocol names it."""
+    scene, (name, *others) = scene_of(case), self.metrics
+    reflectance, shading = self.both(bench.frame(scene), bench.layers(scene))
+    if np.isnan(reflectance + shading):
+        raise Undefined("the truth is zero everywhere on the mask, or the image is smaller than one window")
+    mean = (reflectance + shading) / 2
+    yield Score(name, mean)
+    yield Score(f"{name}_reflectance", reflectance)
+    yield Score(f"{name}_shading", shading)
+    if f"ln_{name}" in others:
+        yield Score(f"ln_{name}", float(np.log(max(mean, LN_FLOOR))))
+
+
+def layers_objective(self: JudgesLayers, layers: Layers, frame: Frame) -> float:
+    """The score of one answer, for methods that are fitted; lower is better."""
+    return sum(self.both(frame, layers)) / 2 * (1 if self.direction == "lower" else -1)
+
+
+def true_layers(self: Any, bench: Bench, scene: Scene, target: int | None) -> Layers:
+    """The world's truth."""
+    truth = bench.frame(scene).truth
+    if truth.get("reflectance") is None or truth.get("shading") is None:
+        raise Undefined("the world has no true layers")
+    return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
+
+
+def leaked(self: Any, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
+    """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
+    true = self.oracle(bench, scene, target)
+    leak = np.maximum(channel_mean(true.shading)[:, :, None], 1e-6) ** np.float32(dose)
+    return Layers(true.reflectance * leak, true.shading / leak)
+
+
+def compared(self: Any, bench: Bench, case: Case) -> list[Panel]:
+    """The frame, the true layers, the answered layers, and where they differ."""
+    return comparison(bench.frame(scene_of(case)), bench.layers(scene_of(case)))
 
 
 @lru_cache(maxsize=4)
@@ -113,13 +122,13 @@ def comparison(frame: Frame, layers: Layers) -> list[Panel]:
     for name in ("reflectance", "shading"):
         answer = channel_mean(getattr(layers, name))
         if frame.truth.get(name) is None:
-            panels.append(Panel(name, _shown(_aligned(answer, answer, frame.mask)[1])))
+            panels.append(Panel(name, as_shown(_aligned(answer, answer, frame.mask)[1])))
             continue
         truth, answer = _aligned(channel_mean(frame.truth[name]), answer, frame.mask)
         error = np.abs(truth - answer)[:, :, None] * np.array([1.0, 0.45, 0.1])
         panels += [
-            Panel(f"true {name}", _shown(truth)),
-            Panel(name, _shown(answer)),
+            Panel(f"true {name}", as_shown(truth)),
+            Panel(name, as_shown(answer)),
             Panel("error", np.clip(error * 3, 0, 1)),
         ]
     return panels
@@ -132,5 +141,6 @@ def _aligned(truth: np.ndarray, answer: np.ndarray, mask: np.ndarray) -> tuple[n
     return np.where(mask, truth / top, 0), np.where(mask, answer * scale / top, 0)
 
 
-def _shown(layer: np.ndarray) -> np.ndarray:
+def as_shown(layer: np.ndarray) -> np.ndarray:
+    """A gray layer (h, w) as a picture."""
     return linear_to_srgb(np.repeat(layer[:, :, None], 3, axis=2))

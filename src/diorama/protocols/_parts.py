@@ -1,19 +1,22 @@
-"""FunnyBirds' interface function PI: how important each part is by an answer (Hesse et al. 2023, §4.5 of its code).
+"""FunnyBirds' interface functions PI and P: how important each part is by an answer, and which parts are important.
 
-A new kind of explanation joins every part-based protocol by registering one conversion with `part_importance`.
+A new kind of explanation joins every part-based protocol by registering one conversion with each (Hesse et al. 2023).
+Parts and background objects are treated alike and called elements here.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, singledispatch
+from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 
-from diorama.core.answers import Answer, Heatmap, check_array
-from diorama.core.errors import AnswerError
-from diorama.core.frame import Frame
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask
+from diorama.core.bench import Bench
+from diorama.core.errors import AnswerError, Undefined
+from diorama.core.scene import Scene
 
-#: The masks of a part: one per sub-part (two eyes, two feet, two wings).
-SubParts = Sequence[np.ndarray]
+#: The ids of an element in a part map: one per sub-part (two eyes, two feet, two wings).
+Ids = tuple[int, ...]
 
 
 def dilation_at(size: int, at_256: int) -> int:
@@ -25,40 +28,182 @@ def dilation_at(size: int, at_256: int) -> int:
     return max(1, 2 * round((at_256 * size / 256 - 1) / 2) + 1)
 
 
-@lru_cache(maxsize=64)
-def dilated_masks(frame: Frame, ids: tuple[tuple[int, ...], ...], width: int) -> list[list[np.ndarray]]:
-    """For each part its sub-parts' masks after a max filter of `width` pixels: the outline belongs to the part too."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Pixels:
+    """Pixels of several regions after each other: flat indices, and the region each belongs to."""
+
+    index: np.ndarray
+    region: np.ndarray
+    count: int
+
+    @classmethod
+    def of(cls, masks: Sequence[np.ndarray]) -> "Pixels":
+        """The pixels of some masks."""
+        found = [np.flatnonzero(mask) for mask in masks]
+        return cls(np.concatenate(found), np.repeat(np.arange(len(found)), [len(f) for f in found]), len(found))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """The sum of flat values over each region, float64."""
+        return np.bincount(self.region, values[self.index], self.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """The elements of a frame by sub-part: their own pixels, those after a max filter, and whose sub-part each is.
+
+    The outline of a part is not in its mask, which is why attributions are counted over the dilated one; `covered` are the
+    pixels inside any dilated mask.
+    """
+
+    shape: tuple[int, int]
+    own: Pixels
+    dilated: Pixels
+    element: np.ndarray
+    count: int
+    covered: np.ndarray
+
+    @property
+    def area(self) -> np.ndarray:
+        """Own pixels of each sub-part."""
+        return np.bincount(self.own.region, minlength=self.own.count)
+
+    @property
+    def visible(self) -> np.ndarray:
+        """Which elements have a pixel at all."""
+        return self.total(self.area) > 0
+
+    def total(self, of_sub_parts: np.ndarray) -> np.ndarray:
+        """Sums over the sub-parts of each element."""
+        return np.bincount(self.element, of_sub_parts, self.count)
+
+
+def elements(parts: np.ndarray, ids: Sequence[Ids], width: int) -> Elements:
+    """The elements of a part map (h, w), each named by its ids, with a max filter of `width` pixels."""
     import cv2
 
-    parts, kernel = np.asarray(frame.truth["parts"]), np.ones((width, width), np.uint8)
-    return [[cv2.dilate((parts == i).astype(np.uint8), kernel).astype(bool) for i in of_part] for of_part in ids]
+    parts, kernel = np.asarray(parts), np.ones((width, width), np.uint8)
+    own = [parts == i for of_element in ids for i in of_element]
+    dilated = Pixels.of([cv2.dilate(mask.view(np.uint8), kernel) for mask in own])
+    element = np.repeat(np.arange(len(ids)), [len(of_element) for of_element in ids])
+    return Elements(parts.shape[:2], Pixels.of(own), dilated, element, len(ids), np.unique(dilated.index))
+
+
+def elements_of(bench: Bench, scene: Scene, at_256: int, objects: Sequence[int] = ()) -> Elements:
+    """The parts of a scene, then some background objects by their index; made once for all cells."""
+    world, frame = bench.world.object, bench.frame(scene)
+    ids = [world.part_ids[name] for name in world.part_names]
+    ids += [(world.background_id + i,) for i in objects]
+    width = dilation_at(frame.image.shape[0], at_256)
+    return bench.once(f"elements {width} {len(ids)}", scene, lambda: elements(frame.truth["parts"], ids, width))
 
 
 @singledispatch
-def part_importance(answer: Answer, masks: Sequence[SubParts]) -> np.ndarray:
-    """PI of every part, (parts,)."""
+def part_importance(answer: Answer, found: Elements, published: bool = False) -> np.ndarray:
+    """PI of every element, (elements,)."""
     raise AnswerError(f"no part importance is defined for {type(answer).__name__}")
 
 
 @part_importance.register
-def _(answer: Heatmap, masks: Sequence[SubParts]) -> np.ndarray:
+def _(answer: Heatmap, found: Elements, published: bool = False) -> np.ndarray:
     """Σ over sub-parts, pixels and channels of the attribution inside the dilated mask; overlaps count more than once."""
-    check_array("heat map", answer.values, [])
-    heat = answer.values.astype(np.float64)
-    heat = heat.sum(axis=2) if heat.ndim == 3 else heat
-    return np.array([sum(float(heat[mask].sum()) for mask in of_part) for of_part in masks])
+    return found.total(found.dilated.sums(_flat(answer)))
 
 
-def heatmap_with(importance: np.ndarray, frame: Frame, ids: tuple[tuple[int, ...], ...], width: int) -> Heatmap:
-    """A heat map, constant on each part, whose PI is the given importance (least squares where parts are hidden).
+@part_importance.register
+def _(answer: Mask, found: Elements, published: bool = False) -> np.ndarray:
+    """A binary map does not say how important a part is."""
+    raise Undefined("a binary map gives no part importance")
+
+
+@part_importance.register
+def _(answer: Boxes, found: Elements, published: bool = False) -> np.ndarray:
+    """Σ over boxes of weight · pixels of the element inside the box; no dilation. Published boxes end one pixel early."""
+    boxes = zip(answer.corners, answer.weights, strict=True)
+    heat = sum((w * _box(corner, found.shape, published) for corner, w in boxes), np.zeros(found.shape))
+    return found.total(found.own.sums(heat.ravel()))
+
+
+@singledispatch
+def important_parts(answer: Answer, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """P(t): which elements are important at every threshold, (thresholds, elements) of bool."""
+    raise AnswerError(f"no important parts are defined for {type(answer).__name__}")
+
+
+@important_parts.register
+def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """PI > t · total, with the signed sum over image and channels (published) or the positive evidence (corrected).
+
+    Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. Unlike the signed sum it is never
+    negative, where every part would be important, even hidden ones; a sum over positive *pixels* would let noise decide
+    that cancels within every part and that PI does not see either (Input × Gradient then has no important parts at all).
+    """
+    heat = _flat(answer)
+    importance = part_importance(answer, found)
+    rest = heat.sum() - heat[found.covered].sum()
+    total = heat.sum() if published else np.maximum(importance, 0).sum() + max(rest, 0.0)
+    above = importance[None] > t[:, None] * total
+    return above if published else above & found.visible
+
+
+@important_parts.register
+def _(answer: Mask, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """Any sub-part of which more than a share t of the pixels is marked; no dilation."""
+    return _covered(found, found.own.sums((answer.values != 0).ravel().astype(float)), t)
+
+
+@important_parts.register
+def _(answer: Boxes, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """Any sub-part covered by the boxes' union to more than t; published counts three channels, so to more than t/3."""
+    union = np.zeros(found.shape, bool)
+    for corner in answer.corners:
+        union |= _box(corner, found.shape, published)
+    return _covered(found, (3 if published else 1) * found.own.sums(union.ravel().astype(float)), t)
+
+
+def _covered(found: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
+    first = np.searchsorted(found.element, np.arange(found.count))  # every element has a sub-part
+    return np.logical_or.reduceat(marked[None] > t[:, None] * found.area, first, axis=1)
+
+
+def _flat(answer: Heatmap) -> np.ndarray:
+    values = answer.values
+    return (values.sum(axis=2, dtype=np.float64) if values.ndim == 3 else values.astype(np.float64)).ravel()
+
+
+def _box(corner: np.ndarray, shape: tuple[int, int], published: bool) -> np.ndarray:
+    x0, y0, x1, y1 = (int(v) for v in corner)
+    mask = np.zeros(shape, bool)
+    mask[max(y0, 0) : max(y1 - published, 0), max(x0, 0) : max(x1 - published, 0)] = True
+    return mask
+
+
+def says_nothing(answer: Answer) -> bool:
+    """Whether an answer is zero everywhere."""
+    values = answer.weights if isinstance(answer, Boxes) else getattr(answer, "values", np.ones(1))
+    return not np.any(values)
+
+
+def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:
+    """A heat map, constant on each element, whose PI is the given importance wherever the element can be seen.
 
     Dilated masks overlap their neighbours, so the constants solve A v = importance with A[p, q] the number of pixels of
-    part q inside the dilated sub-parts of p.
+    element q inside the dilated sub-parts of p.
     """
-    parts = np.asarray(frame.truth["parts"])
-    own = [np.isin(parts, of_part) for of_part in ids]
-    overlap = np.array(
-        [[sum(int((m & o).sum()) for m in of_p) for o in own] for of_p in dilated_masks(frame, ids, width)]
-    )
-    values = np.linalg.lstsq(overlap.astype(np.float64), importance, rcond=None)[0]
-    return Heatmap(sum(v * o for v, o in zip(values, own, strict=True)), signed=True)
+    owner = np.full(int(np.prod(found.shape)), found.count)
+    owner[found.own.index] = found.element[found.own.region]
+    pairs = found.element[found.dilated.region] * (found.count + 1) + owner[found.dilated.index]
+    overlap = np.bincount(pairs, minlength=found.count * (found.count + 1)).reshape(found.count, -1)[:, :-1]
+    seen = found.visible
+    values = np.zeros(found.count + 1)
+    values[:-1][seen] = np.linalg.lstsq(overlap[np.ix_(seen, seen)].astype(float), importance[seen], rcond=None)[0]
+    return Heatmap(values[owner].reshape(found.shape), signed=True)
+
+
+def blended(true: np.ndarray, noise: np.ndarray, dose: float) -> np.ndarray:
+    """True and random importances, both of length one, blended by a dose.
+
+    >>> blended(np.array([3.0, 4.0]), np.array([0.0, 2.0]), 0.5).tolist()
+    [0.3, 0.9]
+    """
+    lengths = (max(float(np.linalg.norm(v)), 1e-12) for v in (true, noise))
+    return (1 - dose) * true / next(lengths) + dose * noise / next(lengths)

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Score, World, scene_at
 from diorama.core.scene import Scene
+from diorama.protocols._part_tables import label_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +36,4 @@ class Accuracy:
         """Right or wrong."""
         scene = Scene.from_json(case.payload["scene"])
         predicted = int(bench.logits([scene])[0].argmax())
-        yield Score("accuracy", float(predicted == bench.frame(scene).truth["label"]))
+        yield Score("accuracy", float(predicted == label_of(bench, scene)))

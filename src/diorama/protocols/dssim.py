@@ -7,16 +7,17 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
+from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame
 from diorama.metrics.errors import scale
 from diorama.metrics.ssim import best_ssim, dssim, moments
-from diorama.protocols._layers import LayersProtocol, colour_pairs, mask_of
+from diorama.protocols import _layers
 from diorama.protocols._marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Dssim(LayersProtocol):
+class Dssim:
     """½·DSSIM(reflectance) + ½·DSSIM(shading), pixels off the mask black, which raises SSIM.
 
     `fan` (2018, MPI): linear layers after the least-squares scale, then with `search=True` the published search for the
@@ -25,12 +26,18 @@ class Dssim(LayersProtocol):
     """
 
     cite: ClassVar[tuple[str, ...]] = ("wang2004", "fan2018", "ke2025")
-    name: ClassVar[str] = "dssim"
+    direction: ClassVar[Literal["lower", "higher"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    version, track, needs = 1, "decompose", ("reflectance", "shading")
+    doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("dssim", "dssim_reflectance", "dssim_shading")
 
     preset: Literal["fan", "fan2018", "marigold"] = "fan"
     search: bool = True
     window: Literal[11, 3] = 11
+
+    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
+    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
@@ -40,7 +47,7 @@ class Dssim(LayersProtocol):
             "encoding": "sRGB reflectance, linear shading" if marigold else "linear, colour where both sides have it",
             "scale": "reflectance none, shading least squares" if marigold else fan,
             "window": "Gaussian 11×11, σ 1.5" if self.window == 11 else "uniform 3×3",
-            "mask": f"{mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
+            "mask": f"{_layers.mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
             "mean": "arithmetic over cases",
             "tuning": "leave one out",
         }
@@ -52,7 +59,7 @@ class Dssim(LayersProtocol):
         if self.preset == "marigold":
             reflectance, shading = (self._at(c, e, 1.0, False) for c, e in shown_pairs(frame, layers))
         else:
-            pairs = colour_pairs(frame, layers)
+            pairs = _layers.colour_pairs(frame, layers)
             reflectance, shading = (self._at(c, e, float(scale(c, e, frame.mask)), self.search) for c, e in pairs)
         return reflectance, shading
 

@@ -11,9 +11,10 @@ from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined
-from diorama.core.frame import channel_mean, linear_to_srgb
+from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
+from diorama.protocols._layers import as_shown, leaked, mask_of, scene_of
 
 #: Lights of worlds that do not say which they have (`lights(scene)`): the ten further ones of MIT Intrinsic Images.
 LIGHTS = tuple(range(1, 11))
@@ -38,13 +39,15 @@ class Invariance:
     doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "share of each view's shading leaked into the true reflectance"
 
+    dosed = leaked
+
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
         return {
             "encoding": "natural log of the linear channel mean, at least 1e-3 of the image's mean",
             "scale": "every image its own",
             "window": "the whole image",
-            "mask": "the world's" if "mask" in world.truth else "none",
+            "mask": mask_of(world),
             "views": "every recorded light" if hasattr(world, "lights") else f"{len(LIGHTS)} lights",
             "mean": "arithmetic over scenes",
             "tuning": "leave one out",
@@ -74,17 +77,11 @@ class Invariance:
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
         """The scene's true reflectance under every light."""
-        truth = bench.frame(Scene.from_json(bench.case.payload["scene"])).truth
+        truth = bench.frame(scene_of(bench.case)).truth
         if truth.get("reflectance") is None:
             raise Undefined("the world has no true reflectance")
         reflectance = truth["reflectance"]
         return Layers(reflectance, _shading(bench, scene, reflectance))
-
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
-        """True reflectance times the view's shading to the power of the dose."""
-        true = self.oracle(bench, scene, target)
-        leak = np.maximum(channel_mean(true.shading)[:, :, None], 1e-6) ** dose
-        return Layers(true.reflectance * leak, true.shading / leak)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Three views and their reflectance."""
@@ -93,12 +90,12 @@ class Invariance:
             frame, layer = bench.frame(view), channel_mean(bench.layers(view).reflectance)
             shown = np.where(frame.mask, layer / max(float(np.quantile(layer[frame.mask], 0.99)), 1e-12), 0)
             light = view.params.get("light")
-            panels += [Panel(f"light {light}", frame.srgb()), Panel("reflectance", _gray(shown))]
+            panels += [Panel(f"light {light}", frame.srgb()), Panel("reflectance", as_shown(shown))]
         return panels
 
 
 def _views(bench: Bench, case: Case) -> list[Scene]:
-    scene = Scene.from_json(case.payload["scene"])
+    scene = scene_of(case)
     return [bench.world.object.do(scene, light=light) for light in case.payload["lights"]]
 
 
@@ -106,7 +103,3 @@ def _shading(bench: Bench, scene: Scene, reflectance: np.ndarray) -> np.ndarray:
     image = bench.frame(scene).linear()
     image = image if reflectance.shape[2] == 3 else channel_mean(image)[:, :, None]
     return image / np.maximum(reflectance, 1e-4)
-
-
-def _gray(layer: np.ndarray) -> np.ndarray:
-    return linear_to_srgb(np.repeat(layer[:, :, None], 3, axis=2))

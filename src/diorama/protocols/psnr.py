@@ -5,27 +5,32 @@ from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
+from diorama.core.controls import DOSES
 from diorama.core.frame import Frame
 from diorama.metrics.errors import PSNR_CAP, psnr
-from diorama.protocols._layers import LayersProtocol, colour_pairs, mask_of
+from diorama.protocols import _layers
 from diorama.protocols._marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Psnr(LayersProtocol):
+class Psnr:
     """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
 
     `marigold`: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. `aligned`: the same with
     reflectance aligned by least squares first, which relative methods need. `rgbx`: linear, nothing aligned.
     """
 
+    cite: ClassVar[tuple[str, ...]] = ("ke2025", "zeng2024")
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, PSNR_CAP)
-    cite: ClassVar[tuple[str, ...]] = ("ke2025", "zeng2024")
-    name: ClassVar[str] = "psnr"
+    version, track, needs = 1, "decompose", ("reflectance", "shading")
+    doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("psnr", "psnr_reflectance", "psnr_shading")
 
     preset: Literal["aligned", "marigold", "rgbx"] = "aligned"
+
+    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
+    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
@@ -35,7 +40,7 @@ class Psnr(LayersProtocol):
             "encoding": "linear" if raw else "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
             "scale": scale.get(self.preset, "least squares, one per layer"),
             "window": "the whole image",
-            "mask": mask_of(world),
+            "mask": _layers.mask_of(world),
             "mean": f"arithmetic over cases of decibels, at most {PSNR_CAP:g}",
             "tuning": "leave one out",
         }
@@ -43,6 +48,6 @@ class Psnr(LayersProtocol):
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """PSNR of reflectance and of shading."""
         aligned = self.preset == "aligned"
-        pairs = colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
+        pairs = _layers.colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
         reflectance, shading = (psnr(c, e, frame.mask) for c, e in pairs)
         return reflectance, shading

@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, residual
 from diorama.core.scene import Scene
-from diorama.protocols._layers import comparison, mask_of
+from diorama.protocols._layers import compared, mask_of, one_scene, scene_of, true_layers
 from diorama.protocols.lmse import explained
 
 
@@ -34,6 +34,8 @@ class Reconstruction:
 
     saturated: float = 0.99
 
+    case, oracle, pictures = one_scene, true_layers, compared
+
     def __post_init__(self) -> None:
         if not self.saturated > 0:
             raise InputError(f"reconstruction: saturated={self.saturated} leaves no pixel; give a value like 0.99")
@@ -49,14 +51,9 @@ class Reconstruction:
             "tuning": "leave one out",
         }
 
-    def case(self, world: World, seed: int, index: int) -> Case:
-        """One image of the world."""
-        name, scene = scene_at(world, seed, index)
-        return Case(name, {"scene": scene.to_json()})
-
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The residual of one image."""
-        scene = Scene.from_json(case.payload["scene"])
+        scene = scene_of(case)
         frame = bench.frame(scene)
         mask = frame.mask & (frame.image.max(axis=2) < self.saturated)
         if not mask.any():
@@ -64,19 +61,7 @@ class Reconstruction:
         unsaturated = Frame(scene, frame.image, frame.encoding, {"mask": mask})
         yield Score("reconstruction", residual(explained(unsaturated, bench.layers(scene))))
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
-        """The world's truth, where it has one."""
-        truth = bench.frame(scene).truth
-        if truth.get("reflectance") is None or truth.get("shading") is None:
-            raise Undefined("the world has no true layers")
-        return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
-
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
         """Reflectance with a leak that shading keeps."""
         true = self.oracle(bench, scene, target)
         return Layers(true.reflectance * true.shading.clip(1e-6) ** dose, true.shading, true.specular)
-
-    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """The image and the answered layers."""
-        scene = Scene.from_json(case.payload["scene"])
-        return comparison(bench.frame(scene), bench.layers(scene))

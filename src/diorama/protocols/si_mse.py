@@ -5,13 +5,14 @@ from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
+from diorama.core.controls import DOSES
 from diorama.core.frame import Frame
 from diorama.metrics.errors import si_mse
-from diorama.protocols._layers import LayersProtocol, colour_pairs, gray_pairs, mask_of
+from diorama.protocols import _layers
 
 
 @dataclass(frozen=True, slots=True)
-class SiMse(LayersProtocol):
+class SiMse:
     """½·si-MSE(reflectance) + ½·si-MSE(shading) in the truth's units of 0 to 1.
 
     `barron` (2015; also Fan's MIT table): over the masked pixels. `fan` (2018, the MPI table): α·e clipped at 1, the sum
@@ -20,11 +21,17 @@ class SiMse(LayersProtocol):
     """
 
     cite: ClassVar[tuple[str, ...]] = ("barron2015", "fan2018")
-    name: ClassVar[str] = "si_mse"
+    direction: ClassVar[Literal["lower", "higher"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    version, track, needs = 1, "decompose", ("reflectance", "shading")
+    doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
 
     preset: Literal["barron", "barron2015", "fan", "fan2018"] = "barron"
     channels: Literal["gray", "one", "each"] = "gray"
+
+    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
+    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
@@ -34,7 +41,7 @@ class SiMse(LayersProtocol):
             "encoding": "linear, gray" if self.channels == "gray" else "linear, colour where both sides have it",
             "scale": scale + (", clipped at 1" if whole else ""),
             "window": "the whole image",
-            "mask": mask_of(world) + (", the sum divided by all pixels" if whole else ""),
+            "mask": _layers.mask_of(world) + (", the sum divided by all pixels" if whole else ""),
             "mean": "arithmetic over cases; papers give the geometric one, exp of the mean of ln_si_mse",
             "tuning": "leave one out",
         }
@@ -43,8 +50,10 @@ class SiMse(LayersProtocol):
         """si-MSE of reflectance and of shading."""
         whole = self.preset.startswith("fan")
         gray = (
-            [(c[:, :, None], e[:, :, None]) for c, e in gray_pairs(frame, layers)] if self.channels == "gray" else None
+            [(c[:, :, None], e[:, :, None]) for c, e in _layers.gray_pairs(frame, layers)]
+            if self.channels == "gray"
+            else None
         )
-        pairs = gray or colour_pairs(frame, layers)
+        pairs = gray or _layers.colour_pairs(frame, layers)
         reflectance, shading = (si_mse(c, e, frame.mask, self.channels == "each", whole, whole) for c, e in pairs)
         return reflectance, shading

@@ -8,13 +8,13 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Score, World, scene_at
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
 from diorama.metrics.whdr import Judgements, constant_whdr, judgements, lightness, ordinal, whdr
-from diorama.protocols._layers import comparison
+from diorama.protocols._layers import compared, scene_of
 
 #: Pairs that are drawn where a world has true reflectance instead of judgements.
 PAIRS = 200
@@ -42,6 +42,8 @@ class Whdr:
 
     preset: Literal["bell", "bell2014", "li", "li2018"] = "bell"
     delta: float = 0.1
+
+    pictures = compared
 
     def __post_init__(self) -> None:
         if not self.delta >= 0:
@@ -72,7 +74,7 @@ class Whdr:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The disagreement on one image."""
-        scene = Scene.from_json(case.payload["scene"])
+        scene = scene_of(case)
         judged = self._judged(bench.frame(scene), case)
         yield Score("whdr", whdr(self._encoded(bench.layers(scene).reflectance), judged, self.delta))
         if bench.point == 0:
@@ -114,8 +116,3 @@ class Whdr:
         true = self.oracle(bench, scene, target)
         chance, noise = rng("whdr", scene.key).random((2, *true.shading.shape), np.float32)
         return Layers(np.where(chance < dose, noise, channel_mean(true.reflectance)[:, :, None]), true.shading)
-
-    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """The image and the answered layers."""
-        scene = Scene.from_json(case.payload["scene"])
-        return comparison(bench.frame(scene), bench.layers(scene))

@@ -30,7 +30,7 @@ class Heat:
 def heat(section: Section) -> Heat | None:
     """The values of every case and method, the cases on which methods do worst on average first."""
     lines = section.methods
-    columns = [line.values() for line in lines]
+    columns = [line.values(line.cell.case_metric) for line in lines]
     cases = list(dict.fromkeys(case for column in columns for case in column))
     if not cases or len(lines) > METHODS:
         return None

@@ -79,11 +79,11 @@ def _difference(a: CellResult, b: CellResult) -> dict[str, Any]:
     said = _labels(a, b)
     if a.manifest["control"] == "dose" or b.manifest["control"] == "dose":
         return {**said, "reason": "a dose curve has no single value per case"}
-    if a.metric != b.metric or a.manifest["direction"] != b.manifest["direction"]:
-        return {**said, "reason": f"the protocols disagree: {a.metric} in a, {b.metric} in b"}
+    if a.case_metric != b.case_metric or a.manifest["direction"] != b.manifest["direction"]:
+        return {**said, "reason": f"the protocols disagree: {a.case_metric} in a, {b.case_metric} in b"}
     found = paired(_values(a), _values(b), a.manifest["direction"])
     reason = "" if found.n else "no case has a value in both"
-    return {**said, "metric": a.metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
+    return {**said, "metric": a.case_metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
 
 
 def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
 
 
 def _values(cell: CellResult) -> dict[str, float]:
-    return {row.case: row.value for row in cell.of(cell.metric) if isinstance(row.value, float | int)}
+    return {row.case: row.value for row in cell.of(cell.case_metric) if isinstance(row.value, float | int)}
 
 
 def _alone(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Picture:
 
 def pictures(section: Section, line: Line) -> list[Picture]:
     """A line's pictures, worst case first; those of grid points that are no longer chosen are left aside."""
-    values = line.values()
+    values = next(filter(None, map(line.values, line.cell.manifest["metrics"])), {})
     worst = sorted(values, key=lambda case: values[case], reverse=section.direction == "lower")
     found = [_picture(section, line, case, values[case]) for case in worst]
     return [picture for picture in found if picture]

@@ -7,13 +7,15 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from diorama.report.cases import Heat, heat
+from diorama.report.curves import grid_figure
 from diorama.report.figures import dose_figure, methods_figure
 from diorama.report.gallery import Gallery, select
 from diorama.report.notes import Failure, failures, incomplete, remarks, skipped, world_notes
 from diorama.report.prose import citations, facts, reproduce, summary
 from diorama.report.sections import Section, sections
+from diorama.report.spread import spreads
 from diorama.report.summary import Results
-from diorama.report.tables import Table, table
+from diorama.report.tables import Table, spread_table, table
 from diorama.report.verdicts import Verdict, verdicts
 
 LIMIT = 3_000_000
@@ -35,6 +37,7 @@ class Part:
     remarks: list[Failure]
     methods: Markup
     dose: Markup
+    grid: Markup
     heat: Heat | None
 
 
@@ -57,6 +60,7 @@ def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dic
     return {
         "title": _title(found),
         "parts": [_part(i, section, detail) for i, section in enumerate(found)],
+        "spreads": [spread_table(spread) for spread in spreads(found)],
         "incomplete": incomplete(runs.values()),
         "skipped": skipped(runs.values()),
         "runs": [(name, facts(results), reproduce(results)) for name, results in runs.items()],
@@ -68,7 +72,7 @@ def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dic
 
 def _title(found: list[Section]) -> str:
     """The protocols and the worlds, by name alone."""
-    protocols = dict.fromkeys(s.protocol for s in found)
+    protocols = dict.fromkeys(s.protocol.partition("(")[0].strip() for s in found)
     worlds = dict.fromkeys(s.world.partition("(")[0] for s in found)
     return f"{', '.join(protocols)} on {', '.join(worlds)}" if found else "An empty run"
 
@@ -85,6 +89,7 @@ def _part(index: int, section: Section, detail: int) -> Part:
         remarks=remarks(section),
         methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write
         dose=Markup(dose_figure(section) if detail else ""),
+        grid=Markup(grid_figure(section) if detail else ""),
         heat=heat(section) if detail == 2 else None,
     )
 

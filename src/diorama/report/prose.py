@@ -82,7 +82,7 @@ _STATUS = {"error": "failed", "undefined": "undefined", "excluded": "excluded by
 def facts(results: Results) -> list[tuple[str, str]]:
     """What was run, where and when, as names and values."""
     run, cells = results.run, results.cells
-    spent = sum(row.seconds for cell in cells for row in cell.rows if row.metric == cell.metric)
+    spent = sum(row.seconds for cell in cells for row in cell.rows if row.metric == cell.case_metric)
     found = [
         (
             "cells",

@@ -30,12 +30,12 @@ class Line:
 
     @property
     def primary(self) -> dict[str, Any]:
-        """The summary of the protocol's first metric."""
+        """The summary of the metric that leads."""
         return self.entry["summary"][self.cell.metric]
 
     @property
     def mean(self) -> float | None:
-        """The mean of the protocol's first metric."""
+        """The mean of the metric that leads."""
         return self.primary["mean"]
 
     @property
@@ -45,7 +45,7 @@ class Line:
         return self.entry["seconds"] / done if done else None
 
     def values(self, metric: str | None = None) -> dict[str, float]:
-        """The value of each case that has one."""
+        """The value of each case that has one; a metric of the whole cell has none."""
         rows = self.cell.of(metric or self.cell.metric)
         return {row.case: row.value for row in rows if isinstance(row.value, float | int)}
 
@@ -68,13 +68,15 @@ class Section:
 
     @property
     def metric(self) -> str:
-        """The protocol's first metric."""
+        """The metric that leads."""
         return self.some.metric
 
     @property
     def others(self) -> list[str]:
         """The other metrics that judge methods."""
-        return [m for m in self.some.manifest["metrics"][1:] if not m.startswith(OF_THE_WORLD)]
+        derived = self.some.manifest.get("derived", []) if self.some.condensed else []
+        every = [*derived, *self.some.manifest["metrics"]]
+        return [m for m in every if m != self.metric and not m.startswith(OF_THE_WORLD)]
 
     @property
     def direction(self) -> str:

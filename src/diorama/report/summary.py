@@ -1,32 +1,44 @@
 """The results of a run as one document: every cell with its means, intervals, counts, ranks and curves."""
 
 import json
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from diorama.core.catalogue import build
 from diorama.core.errors import InputError
+from diorama.core.guard import attempt
 from diorama.core.rows import Row, read_rows
-from diorama.core.summary import Settled, curve, mean_ranks, settle, summarise
+from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell's manifest, its rows in the order of the cases, and the same with one value per case."""
+    """A cell's manifest, its rows in the order of the cases, and the same with one value per case.
+
+    `condensed` is what the protocol makes of all rows together: one, of a dose cell one per dose; empty for most.
+    """
 
     folder: Path
     manifest: dict[str, Any]
     rows: list[Row]
     settled: Settled
     cases: int
+    condensed: tuple[Condensed, ...] = ()
+
+    @property
+    def case_metric(self) -> str:
+        """The protocol's first metric of a single case."""
+        return self.manifest["metrics"][0]
 
     @property
     def metric(self) -> str:
-        """The protocol's first metric."""
-        return self.manifest["metrics"][0]
+        """The metric that leads: the first of the whole cell, or else of a case."""
+        return self.manifest["derived"][0] if self.condensed else self.case_metric
 
     @property
     def missing(self) -> int:
@@ -76,10 +88,31 @@ def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     known = read_rows(folder, listed["key"])
     rows = [known[at] for case in listed["cases"] for m in manifest["metrics"] if (at := (case, m)) in known]
+    whole, count = _summariser(manifest), len(listed["cases"])
     if manifest["control"] == "dose":  # the grid is the result, nothing is chosen
-        return CellResult(folder, manifest, rows, Settled(rows, {}), len(listed["cases"]))
-    settled = settle(rows, manifest["metrics"][0], manifest["direction"])
-    return CellResult(folder, manifest, rows, settled, len(listed["cases"]))
+        points = len(manifest["points"])
+        at_dose = [[pick(row, i, points) for row in rows] for i in range(points)] if whole and rows else []
+        return CellResult(folder, manifest, rows, Settled(rows, {}), count, tuple(whole(r) for r in at_dose))  # type: ignore[misc]
+    settled = settle(rows, manifest["metrics"][0], manifest["direction"]) if manifest["at"] else Settled(rows, {})
+    if whole is None or not rows:
+        return CellResult(folder, manifest, rows, Settled(_single(settled.rows), settled.chosen), count)
+    found = whole(settled.rows)
+    return CellResult(folder, manifest, rows, Settled(found.rows, settled.chosen), count, (found,))
+
+
+def _summariser(manifest: dict[str, Any]) -> Callable[[list[Row]], Condensed] | None:
+    """The `summarise` of a cell's protocol, where it has one and can still be found."""
+    if not manifest.get("derived"):
+        return None
+    return attempt(lambda: build("protocol", manifest["protocol"]).object.summarise).value
+
+
+def _single(rows: list[Row]) -> list[Row]:
+    """Lists over a grid that only the protocol can read have no single value."""
+    why = "the protocol that reads these values is not there"
+    return [
+        replace(row, value=None, status="undefined", reason=why) if isinstance(row.value, list) else row for row in rows
+    ]
 
 
 def document(results: Results) -> dict[str, Any]:
@@ -95,16 +128,28 @@ def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:
     shown["cases"] = cell.cases
     shown["missing"] = cell.missing
     shown["mean_rank"] = rank
-    shown["published"] = manifest["published"]
-    shown["seconds"] = round(sum(row.seconds for row in cell.rows if row.metric == cell.metric), 3)
+    shown["published"] = (manifest.get("paper") or {}).get(cell.metric, manifest["published"])
+    shown["paper"] = manifest.get("paper")
+    shown["seconds"] = round(sum(row.seconds for row in cell.rows if row.metric == cell.case_metric), 3)
     if manifest["control"] == "dose":
         shown["doses"] = [point["dose"] for point in manifest["points"]]
-        shown["curve"] = {m: _curve(cell, m) for m in manifest["metrics"] if _listed(cell, m)}
+        names = [*manifest.get("derived", ()), *manifest["metrics"]] if cell.condensed else manifest["metrics"]
+        shown["curve"] = {m: _curve(cell, m) for m in names if cell.condensed or _listed(cell, m)}
         shown["summary"] = {}
         return shown
     shown["chosen"] = _chosen(cell)
-    shown["summary"] = {m: summarise(cell.of(m)).to_json() for m in manifest["metrics"]}
+    if not cell.condensed:
+        shown["summary"] = {m: summarise(cell.of(m)).to_json() for m in manifest["metrics"]}
+        return shown
+    shown["grid"] = cell.condensed[0].grid
+    names = [*manifest["derived"], *manifest["metrics"]]
+    shown["summary"] = {m: _of_whole(cell.condensed[0], m).to_json() for m in names}
     return shown
+
+
+def _of_whole(found: Condensed, metric: str) -> Summary:
+    """A metric of the whole cell, or the mean over cases at the points that were chosen."""
+    return found.derived.get(metric) or summarise(row for row in found.rows if row.metric == metric)
 
 
 def _listed(cell: CellResult, metric: str) -> bool:
@@ -112,11 +157,16 @@ def _listed(cell: CellResult, metric: str) -> bool:
 
 
 def _curve(cell: CellResult, metric: str) -> list[dict[str, Any]]:
+    if cell.condensed:
+        return [_of_whole(found, metric).to_json() for found in cell.condensed]
     return [s.to_json() for s in curve(cell.of(metric), len(cell.manifest["points"]))]
 
 
 def _chosen(cell: CellResult) -> list[dict[str, Any]]:
-    """How often each grid point was chosen, most often first."""
+    """How often each grid point was chosen, most often first; on the protocol's own grid where it has one."""
+    if cell.condensed and cell.condensed[0].chosen:
+        often = Counter(tuple(place.items()) for place in cell.condensed[0].chosen.values())
+        return [{"point": dict(place), "cases": n} for place, n in often.most_common()]
     counts: dict[int, int] = defaultdict(int)
     for point in cell.settled.chosen.values():
         counts[point] += 1

@@ -12,6 +12,7 @@ from diorama.core.errors import InputError
 from diorama.report.notes import chosen, failures, incomplete, remarks, skipped, world_notes
 from diorama.report.sections import Line, Section, sections
 from diorama.report.shown import NONE, bounds, decimals, label, number, seconds
+from diorama.report.spread import Spread, spreads
 from diorama.report.summary import Results, document
 from diorama.report.verdicts import like_doses, verdicts
 
@@ -81,6 +82,7 @@ def _scores(group: list[Section], pairs: list[tuple[Section, Line]], better: str
         Column("method", [name(line) for line in lines], 9, numeric=False),
         Column(f"{group[0].metric} {better}", [s.show(line.mean) for s, line in pairs], 9),
         Column("95 % interval", [bounds(line.primary["lo"], line.primary["hi"], s.places) for s, line in pairs], 8),
+        Column("std", [_std(s, line) for s, line in pairs], 7),
         Column("ok/undef/excl/err", [counts(line) for line in lines], 9),
         Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5),
         Column("published", [_published(s, line) for s, line in pairs], 6),
@@ -108,10 +110,22 @@ def counts(line: Line) -> str:
     return f"{text} ({line.cell.missing} missing)" if line.cell.missing else text
 
 
+def _spread(line: Line) -> bool:
+    """Whether the protocol's table shows standard deviations."""
+    return bool(line.cell.manifest.get("spread"))
+
+
+def _std(section: Section, line: Line) -> str:
+    return number(line.primary["std"], section.places) if _spread(line) else NONE
+
+
 def _metric(metric: str, lines: list[Line]) -> Column:
-    means = [line.entry["summary"][metric]["mean"] for line in lines]
-    places = decimals(means)
-    return Column(metric, [number(m, places) for m in means], 3)
+    found = [line.entry["summary"][metric] for line in lines]
+    places = decimals([one["mean"] for one in found])
+    shown = [number(one["mean"], places) for one in found]
+    if _spread(lines[0]):
+        shown = [f"{m} ± {number(one['std'], places)}" if m != NONE else m for m, one in zip(shown, found, strict=True)]
+    return Column(metric, shown, 3)
 
 
 def _notes(group: list[Section]) -> list[str]:
@@ -138,7 +152,19 @@ def tables(runs: Runs) -> list[Table]:
             groups.setdefault((section.protocol, section.metric, section.direction, *section.others), []).append(
                 section
             )
-    return [table(group) for group in groups.values()]
+    return [*(table(group) for group in groups.values()), *map(spread_table, spreads(sections(runs)))]
+
+
+def spread_table(spread: Spread) -> Table:
+    """One method under several protocols as a table."""
+    cells = [list(texts) for texts in zip(*spread.rows, strict=True)]
+    ranks = (9, 9, 9, 7, 3, 6, 5, 4, 2)  # which columns a narrow terminal keeps longest
+    columns = [
+        Column(head, texts, rank, numeric=head.endswith("mean"))
+        for head, texts, rank in zip(spread.heads, cells, ranks, strict=True)
+    ]
+    caption = f"one set of answers under every protocol · {spread.title}"
+    return Table(caption, columns, spread.notes, [False] * len(spread.rows))
 
 
 def _closing(runs: Runs) -> list[str]:

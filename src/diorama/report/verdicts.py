@@ -48,7 +48,8 @@ def _oracle(section: Section) -> list[Verdict]:
 
 def why(line: Line) -> str:
     """Why a line has no mean."""
-    reasons = dict.fromkeys(row.reason for row in line.cell.of(line.cell.metric) if row.status != "ok")
+    rows = line.cell.of(line.cell.metric) or line.cell.settled.rows
+    reasons = dict.fromkeys(row.reason for row in rows if row.status != "ok")
     return "; ".join(reasons) or "no case has been computed"
 
 
@@ -70,7 +71,13 @@ def _chance(section: Section) -> list[Verdict]:
 
 
 def better_than_chance(section: Section, method: Line, random: Line) -> bool:
-    """Whether the 95 % interval of the paired difference lies on the good side of 0; of the mean, for a single case."""
+    """Whether the 95 % interval of the paired difference lies on the good side of 0; of the mean, for a single case.
+
+    A metric of the whole cell has no pairs: then the two intervals must not meet.
+    """
+    a, b = method.primary, random.primary
+    if method.cell.condensed and a["lo"] is not None and b["lo"] is not None:
+        return a["hi"] < b["lo"] if section.direction == "lower" else a["lo"] > b["hi"]
     gap = paired(random.values(), method.values(), section.direction)
     worst = gap.hi if section.direction == "lower" else gap.lo
     worst = gap.mean if worst is None else worst
@@ -141,7 +148,8 @@ def _certain(curve: Curve, i: int) -> bool:
     a, b = curve.columns[i], curve.columns[i + 1]
     gaps = np.array([b[case] - a[case] for case in a if case in b], float)
     if len(gaps) < 2:
-        return True
+        first, second = curve.points[i], curve.points[i + 1]
+        return first["lo"] is None or first["lo"] > second["hi"] or first["hi"] < second["lo"]
     lo, hi = interval(gaps)
     return lo > 0 or hi < 0
 

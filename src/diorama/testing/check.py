@@ -5,13 +5,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, parameters
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, is_maker, of_family, parameters
+from diorama.core.classifying import is_module
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
 from diorama.testing import decomposers, encoders, explainers, models, protocols, worlds
 
 Say = Callable[[str], None]
+#: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.
+_IMAGES = ("images", "image", "batch", "x")
 
 
 def check_all(texts: list[str], say: Say) -> bool:
@@ -83,8 +86,11 @@ def _name(check: partial[str]) -> str:
 def _build_any(text: str) -> Component:
     """The component that a spec names, of whatever kind it is."""
     parsed = parse(text)
+    for kind in KINDS:
+        if of_family(kind, parsed.name):
+            return build(kind, parsed)
     if ":" in parsed.name:
-        return build(_kind(find("method", parsed).target, text), parsed)
+        return build(_kind(find("model", parsed).target, text), parsed)
     for kind in KINDS:
         if any(parsed.name in (name, name.rpartition("/")[2]) for name in entries(kind)):
             return build(kind, parsed)
@@ -102,6 +108,12 @@ def _kind(target: Any, text: str) -> Kind:
     for kind, names in signs.items():
         if any(hasattr(target, name) for name in names):
             return kind
+    if is_module(target):
+        return "model"
     if inspect.isfunction(target):
-        return "method"
+        return (
+            "model"
+            if is_maker(target, "model") or next(iter(inspect.signature(target).parameters)) in _IMAGES
+            else "method"
+        )
     raise InputError(f"{text}: cannot tell what it is; a world has render, a method decompose, a protocol score")

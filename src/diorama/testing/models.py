@@ -8,7 +8,7 @@ from diorama.core.catalogue import Component
 
 
 def _images(component: Component, count: int) -> np.ndarray:
-    size = getattr(component.object, "size", 128)
+    size = getattr(component.object, "size", None) or 128
     return np.random.default_rng(0).random((count, size, size, 3), np.float32)
 
 

@@ -17,7 +17,10 @@ from diorama.core.run import Run, score_case
 
 _CASES = 4
 #: A small staged world for each kind of truth a protocol may need; the first that has it is used.
-_WORLDS = ("mondrian(size=64, patches=8)", "sprites(counts=(3, 2, 3, 3, 3))", "birds")
+_WORLDS = (
+    *("mondrian(size=64, patches=8)", "sprites(counts=(3, 2, 3, 3, 3))"),
+    *("birds", "mosaic(source=birds(size=64), per_class=1)"),
+)
 #: The bundled model that protocols about models are tried with, by world.
 _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
 

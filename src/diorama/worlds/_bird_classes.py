@@ -7,7 +7,7 @@ class list names fifty. Everything here is about lists of variants, nothing abou
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -71,46 +71,3 @@ def compatible_classes(classes: Sequence[Variants], kept: Variants) -> tuple[int
     (0, 1)
     """
     return tuple(i for i, bird in enumerate(classes) if all(bird[part] == kept[part] for part in kept))
-
-
-def minimal_sets(classes: Sequence[Variants], index: int) -> tuple[tuple[str, ...], ...]:
-    """The minimal sufficient part sets of a class: no other class shares them, and no smaller sufficient set is inside.
-
-    The released code of FunnyBirds finds none for the last class of a list; this is the corrected set.
-
-    >>> minimal_sets([{"beak": 0, "eye": 1}, {"beak": 0, "eye": 2}], 0)
-    (('eye',),)
-    """
-    minimal: list[tuple[str, ...]] = []
-    for subset in SUBSETS:
-        kept = {part: classes[index][part] for part in subset if part in classes[index]}
-        if len(kept) == len(subset) and _is_new(subset, minimal) and compatible_classes(classes, kept) == (index,):
-            minimal.append(subset)
-    return tuple(minimal)
-
-
-def _is_new(subset: Iterable[str], found: Iterable[tuple[str, ...]]) -> bool:
-    return not any(set(smaller) <= set(subset) for smaller in found)
-
-
-@dataclass(frozen=True, slots=True)
-class TargetPair:
-    """Two other classes, and the parts each shares with the class in question (target sensitivity)."""
-
-    classes: tuple[int, int]
-    shared: tuple[tuple[str, ...], tuple[str, ...]]
-
-
-def target_pair(classes: Sequence[Variants], index: int) -> TargetPair | None:
-    """The first pair of classes, in index order, at part distance 3 whose shared part sets are disjoint; None if none.
-
-    >>> birds = draw_classes(random.Random(0))
-    >>> target_pair(birds, 0)
-    TargetPair(classes=(1, 25), shared=(('beak', 'eye'), ('foot', 'wing')))
-    """
-    shared = {i: shared_parts(classes[index], bird) for i, bird in enumerate(classes) if i != index}
-    near = [i for i, parts in shared.items() if len(parts) == len(PARTS) - 3]
-    for first, second in combinations(near, 2):
-        if not set(shared[first]) & set(shared[second]):
-            return TargetPair((first, second), (shared[first], shared[second]))
-    return None

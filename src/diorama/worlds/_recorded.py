@@ -1,7 +1,9 @@
-"""What recorded worlds share: pictures of any common format, lists of names, the digest of files."""
+"""What recorded worlds share: reading pictures of any common format, names, and methods that are all alike.
 
-import hashlib
-from collections.abc import Iterable
+Functions whose first argument is `self` become methods by assignment in the body of a world: `sample = one_of`.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.exr import read_exr
+from diorama.core.frame import Frame
 from diorama.core.images import read_png
+from diorama.core.scene import Scene
 
 
 def existing(world: str, root: str, holds: str) -> Path:
@@ -18,6 +22,23 @@ def existing(world: str, root: str, holds: str) -> Path:
     if not folder.is_dir():
         raise InputError(f"{world}: there is no folder {root!r}; root is the folder that holds {holds}")
     return folder
+
+
+def one_of(self: Any, rng: np.random.Generator) -> Scene:
+    """One of the recorded scenes."""
+    return self.scene(int(rng.integers(len(self))))[1]
+
+
+def read_each(self: Any, scenes: Sequence[Scene]) -> list[Frame]:
+    """Read the frames of some scenes."""
+    return [self._frame(scene) for scene in scenes]
+
+
+def unchangeable(self: Any, scene: Scene, **changes: Any) -> Scene:
+    """Nothing about a photo can be changed."""
+    if changes:
+        raise InputError(f"{scene.world} cannot change {next(iter(changes))!r}: a photo was recorded once")
+    return scene
 
 
 def read_picture(path: Path) -> np.ndarray:
@@ -52,16 +73,6 @@ def same_size(path: Path, image: np.ndarray, layer: np.ndarray) -> np.ndarray:
         (h, w), (ih, iw) = layer.shape[:2], image.shape[:2]
         raise InputError(f"{path} is {w}×{h} pixels, its image {iw}×{ih}: they must have one size")
     return layer
-
-
-def digest_of(files: Iterable[Path], base: Path) -> str:
-    """The digest of names and contents, so that keys follow the data and not its place."""
-    total = hashlib.blake2b(digest_size=16)
-    for path in sorted(files):
-        total.update(f"{path.relative_to(base)}\0".encode())
-        with open(path, "rb") as file:
-            total.update(hashlib.file_digest(file, "blake2b").digest())
-    return total.hexdigest()
 
 
 def natural(name: str) -> tuple[Any, ...]:

@@ -1,7 +1,6 @@
 """ARAP: rendered scenes with true reflectance and shading, many under several lights (Bonneel et al. 2017; recorded)."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, srgb_to_linear
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, digest_of, existing, read_picture, same_size
+from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture, same_size
 
 #: Scenes that published evaluations leave out: of Luo et al. 2024 (invalid layers), and of Gupta et al. 2022 (one object).
 EXCLUDED = {
@@ -41,6 +41,8 @@ class Arap:
     exclude: Literal["none", "luo2024", "gupta2022"] = "luo2024"
     encoding: Literal["linear", "srgb"] = "linear"
 
+    sample, render = one_of, read_each
+
     def __post_init__(self) -> None:
         existing("arap", self.root, "input, reflectance, shading and mask")
         if not self.names:
@@ -64,10 +66,6 @@ class Arap:
         base, light = _split(self.names[index])
         return self.names[index], Scene("arap", {"scene": base, "light": light})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the images."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
     def lights(self, scene: Scene) -> list[int]:
         """The lights under which a scene was rendered."""
         return sorted(light for base, light in map(_split, self.names) if base == scene.params["scene"])
@@ -79,14 +77,10 @@ class Arap:
             raise InputError(f"arap: {scene.params['scene']} has no light {light!r}; there are {known}")
         return scene.changed({"light": light})
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the images with their layers."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of every file of the images."""
         files = {path for i in range(len(self)) for path in self._files(self.scene(i)[1]).values()}
-        return digest_of([path for path in files if path.is_file()], self._base)
+        return files_digest([path for path in files if path.is_file()], self._base)
 
     def _files(self, scene: Scene) -> dict[str, Path]:
         base, light = scene.params["scene"], scene.params["light"]

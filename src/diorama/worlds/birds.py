@@ -16,9 +16,8 @@ map shows the surfaces without it, as published.
 
 from __future__ import annotations
 
-import hashlib
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -83,7 +83,7 @@ class Birds:
 
     def fingerprint(self) -> str:
         """The digest of the part files, so that keys follow their content and not their place."""
-        return "" if self.parts is None else file_digest(Path(self.parts), Path(self.parts).rglob("*.glb"))
+        return "" if self.parts is None else files_digest(Path(self.parts).rglob("*.glb"), Path(self.parts))
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene drawn with the published distributions."""
@@ -132,16 +132,6 @@ def _frame(scene: Scene, arrays: Mapping[str, np.ndarray]) -> Frame:
         "factors": flat_factors(scene.params),
     }
     return Frame(scene, arrays["image"].astype(np.float32) / 255, "srgb", truth)
-
-
-def file_digest(root: Path, paths: Iterable[Path]) -> str:
-    """The digest of some files under `root`: their relative names and contents."""
-    total = hashlib.blake2b(digest_size=16)
-    for path in sorted(paths):
-        total.update(f"{path.relative_to(root).as_posix()}\0".encode())
-        with open(path, "rb") as file:
-            total.update(hashlib.file_digest(file, "blake2b").digest())
-    return total.hexdigest()
 
 
 def boxes(parts: np.ndarray) -> dict[str, list[int]]:

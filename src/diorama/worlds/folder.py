@@ -6,8 +6,7 @@
 A removed part is not gone: what stands in its place is guessed. The operator is therefore noted beside every score.
 """
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +14,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.scene import Scene
+from diorama.worlds._recorded import one_of, read_each
 
 _ENDINGS = (".png", ".jpg", ".jpeg")
 
@@ -38,6 +39,8 @@ class Folder:
     size: int | None = None
     removal: Literal["blur", "mean", "inpaint"] = "blur"
     labels: str | None = None
+
+    sample, render = one_of, read_each
 
     def __post_init__(self) -> None:
         for name in ("images", "masks"):
@@ -96,10 +99,6 @@ class Folder:
         name = self._names[index]
         return name.replace("/", "__"), Scene("folder", {"image": name, "without": [], "removal": self.removal})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the images."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
     def do(self, scene: Scene, **changes: Any) -> Scene:
         """The image without the named parts."""
         for name, value in changes.items():
@@ -109,18 +108,11 @@ class Folder:
                 raise InputError(f"folder: {name}={value!r}; a part of a photo can only be removed, with {name}=None")
         return scene.changed({"without": sorted({*scene.params["without"], *changes})})
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the images and take away what is removed."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of every image and mask."""
-        total = hashlib.blake2b(digest_size=16)
-        for place in (self.images, self.masks):
-            base = Path(place).expanduser()
-            for path in sorted(p for p in base.rglob("*") if p.suffix.lower() in _ENDINGS):
-                total.update(f"{path.relative_to(base)}\0".encode() + hashlib.blake2b(path.read_bytes()).digest())
-        return total.hexdigest()
+        bases = [Path(place).expanduser() for place in (self.images, self.masks)]
+        found = ((p for p in base.rglob("*") if p.suffix.lower() in _ENDINGS) for base in bases)
+        return "/".join(files_digest(paths, base) for paths, base in zip(found, bases, strict=True))
 
     def _frame(self, scene: Scene) -> Frame:
         name, without = scene.params["image"], scene.params["without"]

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -23,7 +24,7 @@ from diorama.worlds._bird_classes import PARTS, SUBSETS
 from diorama.worlds._bird_scenes import flat_factors
 from diorama.worlds._funnybirds_layout import decode_parts, image_path, read_image, removal_path, subset_path
 from diorama.worlds._funnybirds_metadata import Split, from_record
-from diorama.worlds.birds import Birds, boxes, file_digest
+from diorama.worlds.birds import Birds, boxes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class FunnybirdsRecorded:
         """The digest of the split's metadata and images, so that keys follow the data and not its place."""
         root = Path(self.root)
         images = (path for folder in root.glob(f"{self.split}*") for path in folder.rglob("*.png"))
-        return file_digest(root, [root / "classes.json", root / f"dataset_{self.split}.json", *images])
+        return files_digest([root / "classes.json", root / f"dataset_{self.split}.json", *images], root)
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
         """A recorded intervention: parts removed or put back, or one background object removed."""

@@ -1,18 +1,16 @@
 """Intrinsic Images in the Wild: photos with human judgements of which of two points is darker (recorded)."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, digest_of, existing, natural, read_picture
+from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, unchangeable
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,8 @@ class Iiw:
     split: Literal["all", "train", "test"] = "all"
     ids: str | None = None
 
+    sample, do, render = one_of, unchangeable, read_each
+
     def __post_init__(self) -> None:
         existing("iiw", self.root, "54.json, 54.png, …")
         if not self.names:
@@ -54,24 +54,10 @@ class Iiw:
         """The index-th photo, by id."""
         return self.names[index], Scene("iiw", {"photo": self.names[index]})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the photos."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """Nothing about a photo can be changed."""
-        if changes:
-            raise InputError(f"iiw cannot change {next(iter(changes))!r}: a photo was recorded once")
-        return scene
-
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the photos with their judgements."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of the photos and judgements of the split."""
         base = Path(self.root).expanduser()
-        return digest_of([p for name in self.names for p in (base / f"{name}.json", self._photo(name))], base)
+        return files_digest([p for name in self.names for p in (base / f"{name}.json", self._photo(name))], base)
 
     def _photo(self, name: str) -> Path:
         base = Path(self.root).expanduser()

@@ -1,17 +1,17 @@
 """MIT Intrinsic Images: 16 real objects with measured reflectance and shading, ten further lights each (recorded)."""
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.scene import Scene
+from diorama.worlds._recorded import existing, one_of, read_each
 
 #: The two halves in which learned methods were trained and tested; taken in turn, so that the parity of a case's index
 #: says which half it belongs to.
@@ -38,12 +38,10 @@ class MitIntrinsic:
     image: Literal["diffuse", "original"] = "diffuse"
     objects: tuple[str, ...] = SCORED
 
+    sample, render = one_of, read_each
+
     def __post_init__(self) -> None:
-        if not Path(self.root).expanduser().is_dir():
-            raise InputError(
-                f"mit_intrinsic: there is no folder {self.root!r}; root is the folder that holds box, cup1, …"
-            )
-        found = [path.name for path in Path(self.root).expanduser().iterdir() if path.is_dir()]
+        found = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
         known = list(dict.fromkeys([*SCORED, *EXTRA, *found]))  # other objects in the same layout are welcome
         for name in self.objects:
             if name not in known:
@@ -71,10 +69,6 @@ class MitIntrinsic:
         name = self.objects[index]
         return name, Scene("mit_intrinsic", {"object": name, "light": 0})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the objects."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
     def do(self, scene: Scene, *, light: int) -> Scene:
         """The same object under another light."""
         if light not in range(11):
@@ -83,19 +77,10 @@ class MitIntrinsic:
             )
         return scene.changed({"light": light})
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the frames; values are the stored 16-bit integers over 65535."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of every file of the objects, so that keys follow the data and not its place."""
-        total = hashlib.blake2b(digest_size=16)
-        for name in self.objects:
-            for path in sorted(self._path(name, "").glob("*.png")):
-                total.update(f"{name}/{path.name}\0".encode())
-                with open(path, "rb") as file:
-                    total.update(hashlib.file_digest(file, "blake2b").digest())
-        return total.hexdigest()
+        files = [path for name in self.objects for path in self._path(name, "").glob("*.png")]
+        return files_digest(files, Path(self.root).expanduser())
 
     def _path(self, name: str, file: str) -> Path:
         return Path(self.root).expanduser() / name / file

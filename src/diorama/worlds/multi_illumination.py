@@ -1,6 +1,5 @@
 """Multi-Illumination in the Wild: indoor scenes, each under 25 directions of a flash (recorded)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, digest_of, existing, read_picture
+from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture
 
 #: Directions of the flash.
 LIGHTS = 25
@@ -33,6 +33,8 @@ class MultiIllumination:
 
     root: str
     mip: int = 2
+
+    sample, render = one_of, read_each
 
     def __post_init__(self) -> None:
         base = existing("multi_illumination", self.root, "everett_kitchen2, …, each with dir_0_mip2.jpg")
@@ -57,10 +59,6 @@ class MultiIllumination:
         """The index-th scene, by name, under direction 0."""
         return self.names[index], Scene("multi_illumination", {"scene": self.names[index], "light": 0})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the scenes."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
     def lights(self, scene: Scene) -> list[int]:
         """The directions of the flash."""
         return list(range(LIGHTS))
@@ -71,13 +69,11 @@ class MultiIllumination:
             raise InputError(f"multi_illumination: light={light!r} was not recorded; there are 0 to {LIGHTS - 1}")
         return scene.changed({"light": light})
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the pictures."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of every file of this size."""
-        return digest_of([p for name in self.names for p in (self._base / name).glob(f"*_mip{self.mip}.*")], self._base)
+        return files_digest(
+            [p for name in self.names for p in (self._base / name).glob(f"*_mip{self.mip}.*")], self._base
+        )
 
     def _frame(self, scene: Scene) -> Frame:
         folder = self._base / scene.params["scene"]

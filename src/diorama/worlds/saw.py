@@ -1,6 +1,5 @@
 """Shading Annotations in the Wild: photos with pixels labelled smooth, shadow boundary or edge (recorded)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, digest_of, existing, natural, read_picture, same_size
+from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, same_size, unchangeable
 from diorama.worlds.iiw import read_judgements
 
 _LABELS = (0, 1, 2, 100)
@@ -33,6 +33,8 @@ class Saw:
 
     root: str
     split: Literal["all", "train", "val", "test"] = "test"
+
+    sample, do, render = one_of, unchangeable, read_each
 
     def __post_init__(self) -> None:
         existing("saw", self.root, "saw_images_512, saw_pixel_labels and saw_splits")
@@ -66,24 +68,10 @@ class Saw:
         """The index-th photo, by id."""
         return self.names[index], Scene("saw", {"photo": self.names[index]})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the photos."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """Nothing about a photo can be changed."""
-        if changes:
-            raise InputError(f"saw cannot change {next(iter(changes))!r}: a photo was recorded once")
-        return scene
-
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the photos with their labels."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of the photos, labels and judgements of the split."""
         files = (p for name in self.names for p in self._files(name))
-        return digest_of([p for p in files if p.is_file()], self._base)
+        return files_digest([p for p in files if p.is_file()], self._base)
 
     def _files(self, name: str) -> tuple[Path, Path, Path]:
         photo, labels = self._base / "saw_images_512" / f"{name}.png", self._labels / f"{name}.npy"

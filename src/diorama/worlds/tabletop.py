@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -93,13 +94,12 @@ class Tabletop:
         """The digest of the mesh and texture files, so that keys follow their content and not their place."""
         from diorama.worlds._tabletop_meshes import KINDS
         from diorama.worlds._tabletop_paint import IMAGES
-        from diorama.worlds.birds import file_digest
 
         parts = []
         for folder, kinds in ((self.meshes, KINDS), (self.textures, IMAGES)):
             root = Path(folder or ".").expanduser()
             files = (p for p in root.rglob("*") if p.suffix.lower() in kinds) if folder else ()
-            parts.append(file_digest(root, files) if folder else "")
+            parts.append(files_digest(files, root) if folder else "")
         return "/".join(parts)
 
     def sample(self, rng: np.random.Generator) -> Scene:

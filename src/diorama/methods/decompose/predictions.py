@@ -1,6 +1,5 @@
 """Saved predictions: reflectance and shading that were computed elsewhere, read from a folder by case."""
 
-import hashlib
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
-from diorama.core.exr import read_exr
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
-from diorama.core.images import read_png
-
-_ENDINGS = (".npy", ".png", ".exr")
+from diorama.core.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +39,8 @@ class Predictions:
 
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""
-        total, base = hashlib.blake2b(digest_size=16), Path(self.folder).expanduser()
-        for path in sorted(p for p in base.rglob("*") if p.suffix in (*_ENDINGS, ".npz")):
-            total.update(f"{path.relative_to(base)}\0".encode() + hashlib.blake2b(path.read_bytes()).digest())
-        return total.hexdigest()
+        base = Path(self.folder).expanduser()
+        return files_digest((p for p in base.rglob("*") if p.suffix in (*ENDINGS, ".npz")), base)
 
     def load(self, case: str, frame: Frame, target: int | None) -> Layers:
         """The saved layers of a case."""
@@ -69,11 +64,11 @@ class Predictions:
     def _layer(self, case: str, name: str) -> np.ndarray | None:
         base = Path(self.folder).expanduser()
         if (path := base / f"{case}.npz").is_file():
-            with _open_npz(path) as arrays:
+            with read_array(path) as arrays:
                 return self._decoded(arrays[name], path) if name in arrays else None
-        for ending in _ENDINGS:
+        for ending in ENDINGS:
             if (path := base / case / f"{name}{ending}").is_file():
-                return self._decoded(_read(path), path)
+                return self._decoded(read_array(path), path)
         return None
 
     def _decoded(self, array: np.ndarray, path: Path) -> np.ndarray:
@@ -109,24 +104,6 @@ def _unexplained(frame: Frame, layers: Layers) -> float:
     if not all(np.isfinite(layer).all() for layer in (layers.reflectance, layers.shading)):
         return 0.0  # the check of the answer says so
     return residual(Frame(frame.scene, frame.image, frame.encoding, truth))
-
-
-def _open_npz(path: Path) -> np.lib.npyio.NpzFile:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def _read(path: Path) -> np.ndarray:
-    if path.suffix == ".png":
-        return read_png(path)
-    if path.suffix == ".exr":
-        return read_exr(path)
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def _divide(frame: Frame, known: np.ndarray) -> np.ndarray:

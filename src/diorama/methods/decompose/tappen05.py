@@ -12,7 +12,7 @@ from diorama.core.frame import Frame
 from diorama.methods.decompose._boost import Stumps, boost
 from diorama.methods.decompose._contours import Field
 from diorama.methods.decompose._filters import responses, training, truth_gradients
-from diorama.methods.decompose._gradients import clipped_gray, only, reconstruct
+from diorama.methods.decompose._gradients import Norm, check_norm, clipped_gray, only, reconstruct
 from diorama.solvers.poisson import Edges
 
 #: Columns of `responses`: the first derivatives at σ = 2 along the edge's difference and across it.
@@ -45,8 +45,10 @@ class Tappen05:
     samples: int = 40_000
     beta: float = 0.9
     strength: float = 0.1
+    norm: Norm = "l2"
 
     def __post_init__(self) -> None:
+        check_norm("tappen05", self.norm)
         if not 0.5 <= self.beta < 1:
             raise InputError(f"tappen05: beta={self.beta} is not in [0.5, 1); 0.5 leaves the field out")
         if self.rounds < 1 or self.samples < 1:
@@ -98,13 +100,13 @@ class Fitted05:
         """Gradients with p > ½ are reflectance; then the reconstruction that all gradient methods share."""
         frame = frames[0]
         seen = responses(frame)
-        return layers(frame, seen, self.pooled(frame, self.log_odds(frame, seen), seen))
+        return layers(frame, seen, self.pooled(frame, self.log_odds(frame, seen), seen), self.method.norm)
 
 
-def layers(frame: Frame, seen: np.ndarray, log_odds: np.ndarray) -> Layers:
+def layers(frame: Frame, seen: np.ndarray, log_odds: np.ndarray, norm: Norm = "l2") -> Layers:
     """The layers where gradients with positive log-odds are reflectance."""
     kept = np.where(log_odds > 0, seen[:, 0], 0.0).astype(np.float64)[:, None]
-    return only(reconstruct(frame.mask, clipped_gray(frame), kept))
+    return only(reconstruct(frame.mask, clipped_gray(frame), kept, norm))
 
 
 def labels(frame: Frame) -> np.ndarray:

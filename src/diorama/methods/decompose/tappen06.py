@@ -12,7 +12,7 @@ from diorama.core.frame import Frame
 from diorama.core.scene import rng
 from diorama.methods.decompose._experts import Experts, Samples, grow
 from diorama.methods.decompose._filters import ANGLES, SCALES, responses, training
-from diorama.methods.decompose._gradients import clipped_gray, only, reconstruct
+from diorama.methods.decompose._gradients import Norm, check_norm, clipped_gray, only, reconstruct
 
 #: The linear features of a patch: the difference itself, and at each scale both derivatives along it.
 _PATCH = [0] + [1 + 2 * len(ANGLES) * i + order for i in range(len(SCALES)) for order in (0, 1)]
@@ -41,8 +41,10 @@ class Tappen06:
     prototypes: int = 12
     samples: int = 40_000
     width: float = 0.3
+    norm: Norm = "l2"
 
     def __post_init__(self) -> None:
+        check_norm("tappen06", self.norm)
         if self.prototypes < 1 or self.samples < 1 or self.width <= 0:
             raise InputError(
                 f"tappen06: prototypes={self.prototypes}, samples={self.samples}, width={self.width} must be positive"
@@ -59,7 +61,7 @@ class Tappen06:
 
     def fitted(self, fit: dict[str, np.ndarray]) -> "Fitted06":
         """The method with what was learnt."""
-        return Fitted06(Experts(fit["prototypes"], fit["functions"], self.width), fit["mean"], fit["spread"])
+        return Fitted06(Experts(fit["prototypes"], fit["functions"], self.width), fit["mean"], fit["spread"], self.norm)
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """Only what `fitted` returns can answer."""
@@ -73,6 +75,7 @@ class Fitted06:
     experts: Experts
     mean: np.ndarray
     spread: np.ndarray
+    norm: Norm = "l2"
 
     def shading(self, seen: np.ndarray) -> np.ndarray:
         """The estimated gradient of log shading (edges,) from the responses (edges, COUNT)."""
@@ -82,7 +85,8 @@ class Fitted06:
         """Gradients less their estimated shading are reflectance."""
         frame = frames[0]
         seen = responses(frame)
-        return only(reconstruct(frame.mask, clipped_gray(frame), (seen[:, 0] - self.shading(seen))[:, None]))
+        kept = (seen[:, 0] - self.shading(seen))[:, None]
+        return only(reconstruct(frame.mask, clipped_gray(frame), kept, self.norm))
 
 
 def _look(seen: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:

@@ -7,18 +7,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diorama.core.answers import Answer
-from diorama.core.explaining import heatmaps, tensors
+from diorama.core.explaining import module_of, tensors
+from diorama.methods.explain._gradients import Channels, as_answers, gradient
 
 
 @dataclass(frozen=True, slots=True)
 class InputXGradient:
-    """x · ∂f_target/∂x, signed, per channel; x is the image in [0, 1]."""
+    """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1]."""
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("shrikumar2017",)
+
+    channels: Channels = "keep"
+    absolute: bool = False
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
-        from captum.attr import InputXGradient
-
         x, target = tensors(model, images, targets)
-        return heatmaps(InputXGradient(model.module).attribute(x.requires_grad_(True), target=target))
+        return as_answers(x * gradient(module_of(model), x, target), self.channels, self.absolute)

@@ -1,6 +1,5 @@
 """Chance: a heat map of Gaussian noise, blind to the model and the image's content."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.scene import rng
+from diorama.methods.explain._passes import pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,5 +22,4 @@ class Random:
         return [Heatmap(self._noise(x, int(t)), signed=True) for x, t in zip(images, targets, strict=True)]
 
     def _noise(self, image: np.ndarray, target: int) -> np.ndarray:
-        pixels = hashlib.blake2b(np.ascontiguousarray(image).tobytes(), digest_size=16).hexdigest()
-        return rng(self.seed, "explain/random", pixels, target).standard_normal(image.shape[:2], np.float32)
+        return rng(self.seed, "explain/random", pixels(image), target).standard_normal(image.shape[:2], np.float32)

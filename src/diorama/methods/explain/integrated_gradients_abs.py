@@ -1,0 +1,12 @@
+"""Absolute Integrated Gradients, "IG abs." of FunnyBirds: the absolute value of Integrated Gradients."""
+
+from dataclasses import dataclass
+
+from diorama.methods.explain.integrated_gradients import IntegratedGradients
+
+
+@dataclass(frozen=True, slots=True)
+class IntegratedGradientsAbs(IntegratedGradients):
+    """|IG| of every channel, taken before anything is summed: how much a pixel matters, whichever way."""
+
+    absolute: bool = True

@@ -1,0 +1,104 @@
+"""LIME: a linear model of the target's probability, fitted to copies of the image with superpixels hidden."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Answer, Heatmap, Mask
+from diorama.core.errors import InputError
+from diorama.core.explaining import need
+from diorama.core.scene import rng
+from diorama.methods.explain._passes import Output, all_outputs, by_image, pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Lime:
+    """Weighted ridge regression of the output on which superpixels are shown, and the superpixels of largest weight.
+
+    `answer=mask`, as FunnyBirds: a binary map of the `features` superpixels of largest positive weight (fewer if fewer
+    are positive). `answer=signed`, as the Attribution Confusion Matrix (`lime_acm`): the weights of those largest by
+    magnitude, 0 elsewhere. Superpixels are quickshift's (`kernel_size`, `max_dist`, `ratio`); hidden ones take the gray
+    `hide`. A sample shows each with probability ½, the first shows all; it weighs exp(−d²/2·width²), d its cosine
+    distance to the first. Segments and samples are functions of the seed and the pixels.
+    """
+
+    cite: ClassVar[tuple[str, ...]] = ("ribeiro2016",)
+
+    samples: int = 1000
+    features: int = 5
+    answer: Literal["mask", "signed"] = "mask"
+    output: Output = "probability"
+    hide: float = 0.0
+    width: float = 0.25
+    ridge: float = 1.0
+    kernel_size: float = 4.0
+    max_dist: float = 200.0
+    ratio: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        need("skimage", "lime", "lime")
+        if self.samples < 2 or self.features < 1 or self.width <= 0 or self.ridge <= 0:
+            given = f"samples={self.samples}, features={self.features}, width={self.width}, ridge={self.ridge}"
+            raise InputError(f"lime: {given}: at least 2 samples and 1 feature, and positive width and ridge")
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Masks (h, w), or signed heat maps (h, w)."""
+        return by_image(self, model, images, targets)
+
+    def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
+        """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""
+        segments = self.segments(image)
+        shown = self._shown(image, int(segments.max()) + 1)
+        weights = local_weights(shown, self._outputs(model, image, segments, shown)[:, targets], self.width, self.ridge)
+        return [self._painted(w, segments) for w in weights.T]
+
+    def segments(self, image: np.ndarray) -> np.ndarray:
+        """The superpixel (h, w) that every pixel belongs to, numbered from 0."""
+        from skimage.segmentation import quickshift
+
+        found = quickshift(image, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed)
+        return np.unique(found, return_inverse=True)[1].reshape(found.shape)
+
+    def _shown(self, image: np.ndarray, count: int) -> np.ndarray:
+        """Which superpixels every sample shows, (samples, count) of 0 and 1."""
+        shown = rng(self.seed, "explain/lime", pixels(image)).integers(0, 2, (self.samples, count), np.uint8)
+        shown[0] = 1
+        return shown
+
+    def _outputs(self, model: Any, image: np.ndarray, segments: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        deviation = image - np.float32(self.hide)
+
+        def altered(piece: range) -> np.ndarray:
+            visible = np.take(shown[piece.start : piece.stop].astype(np.float32), segments, axis=1)
+            return visible[:, :, :, None] * deviation + np.float32(self.hide)
+
+        return all_outputs(model, image, self.samples, altered, self.output)
+
+    def _painted(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
+        if self.answer == "signed":
+            largest = np.argsort(-np.abs(weights), kind="stable")[: self.features]
+            kept = np.zeros_like(weights)
+            kept[largest] = weights[largest]
+            return Heatmap(kept[segments].astype(np.float32), signed=True)
+        best = np.argsort(-weights, kind="stable")[: self.features]
+        return Mask(np.isin(segments, best[weights[best] > 0]))
+
+
+def local_weights(shown: np.ndarray, values: np.ndarray, width: float, ridge: float) -> np.ndarray:
+    """argmin_β,c Σ_k w_k (values_k − c − shown_k·β)² + ridge·|β|², (features, targets); c is not penalised.
+
+    w_k = exp(−d_k² / 2·width²), d_k the cosine distance of shown_k (samples, features) to all ones.
+
+    >>> shown = np.array([[1, 1], [1, 0], [0, 1], [0, 0]])
+    >>> local_weights(shown, shown @ np.array([[2.0], [-1.0]]), 1e6, 1e-9).round(6).ravel().tolist()
+    [2.0, -1.0]
+    """
+    distance = 1 - np.sqrt(shown.mean(axis=1))
+    weight = np.exp(-0.5 * (distance / width) ** 2)
+    share = weight / weight.sum()
+    centred = shown - share @ shown
+    weighted = centred.T * weight
+    return np.linalg.solve(weighted @ centred + ridge * np.eye(shown.shape[1]), weighted @ (values - share @ values))

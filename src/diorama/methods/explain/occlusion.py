@@ -1,0 +1,61 @@
+"""Occlusion: how much the target's logit drops when a window of the image is hidden."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from diorama.core.answers import Answer, Heatmap
+from diorama.core.errors import InputError
+from diorama.methods.explain._passes import Output, all_outputs, by_image, outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Occlusion:
+    """f(x) − f(x with the window at `baseline`), averaged over the windows that cover a pixel; signed, (h, w).
+
+    A square of `window` pixels moves by `stride` (16 and 8 as Rao et al. 2022); the last ones are cut off at the edge.
+    """
+
+    cite: ClassVar[tuple[str, ...]] = ("zeiler2014", "rao2022")
+
+    window: int = 16
+    stride: int = 8
+    baseline: float = 0.0
+    output: Output = "logit"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.stride <= self.window:
+            raise InputError(f"occlusion: window={self.window}, stride={self.stride}: 1 ≤ stride ≤ window is needed")
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Heat maps (h, w)."""
+        return by_image(self, model, images, targets)
+
+    def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
+        """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""
+        windows = self._windows(image.shape[0], image.shape[1])
+
+        def altered(piece: range) -> np.ndarray:
+            copies = np.repeat(image[None], len(piece), axis=0)
+            for copy, k in zip(copies, piece, strict=True):
+                copy[windows[k]] = self.baseline
+            return copies
+
+        whole = outputs(model, image[None], self.output)[0]
+        drops = whole - all_outputs(model, image, len(windows), altered, self.output)
+        return [Heatmap(_spread(windows, drops[:, t], image.shape[:2]), signed=True) for t in targets]
+
+    def _windows(self, height: int, width: int) -> list[tuple[slice, slice]]:
+        down, right = (range(0, max(n - self.window, 0) + self.stride, self.stride) for n in (height, width))
+        return [(slice(y, y + self.window), slice(x, x + self.window)) for y in down for x in right]
+
+
+def _spread(windows: list[tuple[slice, slice]], drops: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
+    """The mean drop over the windows that cover a pixel."""
+    total, count = np.zeros(size), np.zeros(size)
+    for window, drop in zip(windows, drops, strict=True):
+        total[window] += drop
+        count[window] += 1
+    return (total / count).astype(np.float32)

@@ -1,0 +1,27 @@
+"""Saliency: the absolute gradient of the target's logit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from diorama.core.answers import Answer
+from diorama.core.explaining import module_of, tensors
+from diorama.methods.explain._gradients import Channels, as_answers, gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Saliency:
+    """|∂f_target/∂x| per channel, as FunnyBirds' later additions; `channels=max` is the map of Simonyan et al."""
+
+    gradients: ClassVar[bool] = True
+    cite: ClassVar[tuple[str, ...]] = ("simonyan2014",)
+
+    channels: Channels = "keep"
+    absolute: bool = True
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Heat maps (h, w, 3)."""
+        x, target = tensors(model, images, targets)
+        return as_answers(gradient(module_of(model), x, target), self.channels, self.absolute)
