@@ -13,7 +13,7 @@ from diorama.core.answers import Code
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.encoding import codes_of, factors_of
-from diorama.core.errors import InputError, Undefined
+from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
 from diorama.core.scene import Scene, rng
 from diorama.metrics import chance
@@ -22,6 +22,8 @@ from diorama.metrics.planted import planted, unit
 
 #: Frames in a draw, as in the large study of Locatello et al. 2019.
 FRAMES = 10_000
+#: Frames of a draw that a picture is made from.
+PICTURED = 500
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 DOSE_NAME = "dose of the protocol's defect in codes that are the true factors"
 
@@ -67,15 +69,18 @@ def score_draw(self: Any, bench: Bench, case: Case) -> Iterator[Score]:
     """Every value of the metric, and the mean of the first over permuted rows."""
     codes, factors, found = measured(self, bench, case)
     for name, value in found.values.items():
-        if np.isnan(value):
-            raise Undefined(f"{name} has no value: {_reason(found, factors)}")
-        yield Score(name, value)
+        yield _score(name, value, _reason(found, factors))
     generator = rng(case.payload["seed"], "null", case.key)
 
     def again(z: np.ndarray, g: np.ndarray) -> float:
         return self.measure(z, g, generator).value
 
-    yield Score(f"{next(iter(found.values))}_null", chance.null(again, codes, factors, generator, self.nulls).mean)
+    null = chance.null(again, codes, factors, generator, self.nulls)
+    yield _score(f"{next(iter(found.values))}_null", null.mean, "no permutation has a value")
+
+
+def _score(name: str, value: float, reason: str) -> Score:
+    return Score(name, None, status="undefined", reason=reason) if np.isnan(value) else Score(name, value)
 
 
 def _reason(found: Measured, factors: np.ndarray) -> str:
@@ -107,15 +112,12 @@ def draw_settings(self: Any, world: Any) -> dict[str, str]:
 
 
 def matrix_panels(self: Any, bench: Bench, case: Case) -> list[Panel]:
-    """Some frames of the draw, and the matrix that the score is read from: latents down, factors across."""
-    draw = frames_of(self, bench.world.object, case)
-    matrix = measured(self, bench, case)[2].matrix
-    frames = bench.frames([scene for _, scene in draw[:2]])
-    return [
-        Panel("a frame", frames[0].srgb()),
-        Panel("another", frames[1].srgb()),
-        Panel("latents × factors", _heat(matrix)),
-    ]
+    """Two frames of the draw, and the matrix that the score is read from on its first frames: latents × factors."""
+    draw = frames_of(self, bench.world.object, case)[:PICTURED]
+    codes, factors = codes_of(bench, draw)[:PICTURED], factors_of(bench, draw)
+    matrix = self.measure(codes, factors, rng(case.payload["seed"], "picture", case.key)).matrix
+    frames = [Panel("a frame", frame.srgb()) for frame in bench.frames([scene for _, scene in draw[:2]])]
+    return [*frames, Panel(f"latents × factors, {len(draw)} frames", _heat(matrix))]
 
 
 def _heat(matrix: np.ndarray, side: int = 144) -> np.ndarray:

@@ -1,5 +1,6 @@
 """CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022)."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -11,6 +12,7 @@ from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score
 from diorama.core.encoding import CHUNK, Draw, codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
+from diorama.core.guard import Note
 from diorama.core.scene import Scene, rng
 from diorama.metrics import cg as metric
 from diorama.metrics.codes import Measured, active, sample
@@ -89,6 +91,9 @@ class Cg:
         found = self._measured(judge, codes, labels, chosen, alive, accuracy)
         if np.isnan(found.value):
             raise Undefined(f"no factor is told with an accuracy of {metric.ENOUGH}: {_listed(bench, accuracy)}")
+        if self.variant == "corrected" and (accuracy < metric.ENOUGH).any():
+            told = f"factors count from an accuracy of {metric.ENOUGH}: {_listed(bench, accuracy)}"
+            warnings.warn(told, Note, stacklevel=2)
         generator = rng(case.payload["seed"], "sets", case.key)
         draws = [metric.random_sets(chosen, alive, generator) for _ in range(self.nulls)]
         null = [self._measured(judge, codes, labels, sets, alive, accuracy).value for sets in draws]
