@@ -20,6 +20,8 @@ from diorama.worlds.sprites import COUNTS, Sprites
 
 #: What is taken off every pixel as haze, the spread of a place in pixels, and the least spread of a moment.
 _HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
+#: The least log probability: differences of what is impossible mean nothing.
+_NEVER = -50.0
 _ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
 
 
@@ -80,7 +82,7 @@ class SpritesMoments:
         shapes = [_log_sum(table, (2, 3)), _log_sum(table, (1, 3)), _log_sum(table, (1, 2))]
         place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32
         places = [_log_softmax(-0.5 * ((place[:, i, None] - self._levels[3 + i]) * 32 / _PLACE) ** 2) for i in (0, 1)]
-        return np.concatenate([*shapes, *places], axis=1).astype(np.float32)
+        return np.maximum(np.concatenate([*shapes, *places], axis=1), _NEVER).astype(np.float32)
 
     def features(self, images: np.ndarray, layer: str) -> np.ndarray:
         """There are no layers."""

@@ -21,7 +21,7 @@ class Transformer:
     could only be stored as pickles, so they are fitted again, with random_state 0 where they take one.
     """
 
-    name: str = "FastICA"
+    name: str = "PCA"
     options: dict[str, Any] | None = None
     fitted_on: int = 500
     images: np.ndarray | None = None
