@@ -33,11 +33,13 @@ from diorama.worlds._funnybirds_layout import write_funnybirds
 from diorama.worlds.birds import Birds
 
 BIRDS, MODEL = 8, "birds_cnn"
+#: The loop is so slow that it gets two of the birds, those nearest to the published mean of 17 background objects.
+LOOPED = 2
 METHODS = ("input_x_gradient", "integrated_gradients", "grad_cam", "rise(masks=200)", "lime(samples=200)", "lrp")
 
 
 def staged(root: Path) -> tuple[Birds, list[Scene], float]:
-    """Eight birds with the published number of background objects on disk, and the seconds per bird that took."""
+    """Eight birds and the seconds per bird to render them with every removal; the looped ones are written to disk."""
     world = Birds()
     scenes = [world.sample(rng(0, "scene", i)) for i in range(BIRDS)]
     world.render(scenes[:1])  # compile first
@@ -45,7 +47,8 @@ def staged(root: Path) -> tuple[Birds, list[Scene], float]:
     for scene in scenes:
         world.render([*world.subsets(scene).values(), *world.removals(scene).values()])
     rendering = (time.perf_counter() - start) / BIRDS
-    write_funnybirds(root, world, [], scenes)
+    nearest = sorted(scenes, key=lambda scene: abs(len(scene.params["background"]) - 17))[:LOOPED]
+    write_funnybirds(root, world, [], nearest)
     return world, scenes, rendering
 
 
@@ -98,7 +101,7 @@ def loop(root: Path, model: Any, method: Any) -> tuple[float, float, float]:
         )
         start = time.perf_counter()
         slow.evaluate()
-        return (time.perf_counter() - start) / BIRDS, slow.forwards / BIRDS, slow.explanations / BIRDS
+        return (time.perf_counter() - start) / LOOPED, slow.forwards / LOOPED, slow.explanations / LOOPED
     finally:
         funnybirds_loop.read = plain
 
