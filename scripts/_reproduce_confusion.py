@@ -98,7 +98,9 @@ def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
             f"photos(source={place}, train={train})",
         )
         for network, backbone in backbones.items():
-            found.append(Setup(name, network, world, f"head(backbone={backbone}, on={place}, train={train})", single))
+            found.append(
+                Setup(name, network, world, f"head(backbone={backbone}, on={place}, train={train}, bias=False)", single)
+            )
     for network in ("birds_cnn", "birds_vgg", "birds_resnet"):
         if attempt(lambda network=network: build("model", network)).error is None:  # type: ignore[misc]
             found.append(Setup(BIRDS, network, "mosaic(source=birds(size=64), per_class=4)", network, "birds", 500))
@@ -111,7 +113,7 @@ def shots(data: Path) -> list[Setup]:
     world = f"mosaic(source={place}, train=100, per_class=100, cell=112)"
     made = []
     for count in SHOTS:
-        model = f"head(backbone=efficientnet_lite0, on={place}, train={count})"
+        model = f"head(backbone=efficientnet_lite0, on={place}, train={count}, bias=False)"
         made.append(Setup(DOGS, f"{LITE}, head of {count}", world, model, f"photos(source={place}, train=100)"))
     return made
 
