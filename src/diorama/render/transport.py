@@ -91,7 +91,7 @@ def centres(embree, surfaces, camera, span, front, depth, normal):
 
 @kernel
 def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
-    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window (first and last row, column)."""
+    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window."""
     samples, bounces, seed, seen = setting
     height, width = coverage.shape
     packet, points, first = new_packet(), new_points(), new_points()

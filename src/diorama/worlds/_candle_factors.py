@@ -79,7 +79,9 @@ def values_of(row: Sequence[int]) -> dict[str, Any]:
     return {name: known(name)[int(level)] for name, level in zip(NAMES, row, strict=True)}
 
 
-def metadata(factors: Mapping[str, Any], loose: Sequence[int], visible: Sequence[int] | None) -> dict[str, Any]:
+def metadata(
+    factors: Mapping[str, Any], loose: Sequence[int], visible: Sequence[int] | None, height: int = HEIGHT
+) -> dict[str, Any]:
     """The published JSON of an image, with the tight box beside the published one.
 
     Both boxes are [[xmin, ymin], [xmax, ymax]] in pixels, with the origin at the bottom left and y upwards; `bounds` is
@@ -94,8 +96,8 @@ def metadata(factors: Mapping[str, Any], loose: Sequence[int], visible: Sequence
     thing = {
         "object_type": factors["object"],
         **{name: factors[name] for name in ("color", "size", "rotation")},
-        "bounds": flipped(loose),
-        "visible_bounds": None if visible is None else flipped(visible),
+        "bounds": flipped(loose, height),
+        "visible_bounds": None if visible is None else flipped(visible, height),
     }
     about = {"scene": factors["scene"], "lights": factors["light"], "bounds_origin": "bottom-left"}
     return {**about, "objects": {f"{factors['object'].capitalize()}_0": thing}}

@@ -12,7 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from diorama.core.scene import rng
-from diorama.render.mesh import Mesh, box, cylinder, plane, rotation, scaling, sphere, sweep, translation
+from diorama.render.mesh import (
+    Mesh,
+    box,
+    cylinder,
+    plane,
+    rotation,
+    scaling,
+    smooth_normals,
+    sphere,
+    sweep,
+    translation,
+)
 from diorama.render.stage import Instance, RectLight
 
 EYE = (0.0, 14.0, 3.76)  # the camera stands here and looks along −y; right is −x
@@ -78,7 +89,9 @@ def grooved(
     shift = (0.5 * (row % 2) if stagger else 0) / columns
     column = np.floor(((x + shift) % 1) * columns).astype(int)
     tone = 0.85 + 0.3 * rng(0, "candle joints", rows, columns).random((rows, columns))[row, column]
-    near = np.minimum(np.abs((y * rows + 0.5) % 1 - 0.5) / rows, np.abs(((x + shift) * columns + 0.5) % 1 - 0.5) / columns)
+    near = np.minimum(
+        np.abs((y * rows + 0.5) % 1 - 0.5) / rows, np.abs(((x + shift) * columns + 0.5) % 1 - 0.5) / columns
+    )
     return (texture * (tone * np.where(near < width, dark, 1))[..., None]).astype(np.float32)
 
 
@@ -100,7 +113,11 @@ def facade(
 
 
 def sky(
-    zenith: Colour, horizon: Colour, clouds: float = 0.0, sun: tuple[float, float, float] | None = None, gray: float = 1.0
+    zenith: Colour,
+    horizon: Colour,
+    clouds: float = 0.0,
+    sun: tuple[float, float, float] | None = None,
+    gray: float = 1.0,
 ) -> Sky:
     """A sky of two colours with a share of clouds; `sun` is (degrees right of the view, elevation, irradiance).
 
@@ -162,6 +179,10 @@ def meshes() -> dict[str, Mesh]:
     }
 
 
+def _mesh(points: np.ndarray, normals: np.ndarray, uv: np.ndarray, faces: np.ndarray) -> Mesh:
+    return Mesh(points.astype(np.float32), normals.astype(np.float32), uv.astype(np.float32), faces.astype(np.int32))
+
+
 def _tiled(mesh: Mesh, times: float) -> Mesh:
     return Mesh(mesh.vertices, mesh.normals, mesh.uv * times, mesh.faces)
 
@@ -188,7 +209,7 @@ def _leaves(count: int) -> Mesh:
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     uv = np.repeat(chance.random((count, 2)), 3, axis=0)
     faces = np.arange(3 * count).reshape(-1, 3)
-    return Mesh(corners.reshape(-1, 3), np.repeat(normal, 3, axis=0), uv, faces)
+    return _mesh(corners.reshape(-1, 3), np.repeat(normal, 3, axis=0), uv, faces)
 
 
 def _helix() -> np.ndarray:
@@ -205,7 +226,7 @@ def _vault() -> Mesh:
     uv = np.stack([turn / np.pi * 6, (along + 1) * 12], -1).reshape(-1, 2)
     i = np.arange(48)
     faces = np.concatenate([np.stack([i, i + 1, i + 50], 1), np.stack([i, i + 50, i + 49], 1)])
-    return Mesh(points, inward, uv, faces)
+    return _mesh(points, inward, uv, faces)
 
 
 def _hill() -> Mesh:
@@ -215,9 +236,7 @@ def _hill() -> Mesh:
     rough = _sampled(noise("hill", 1.8, 256), x * 60 + 31, y * 60 + 47)
     z = np.clip(1 - x**2, 0, 1) * np.clip(1 - y**2, 0, 1) * (0.25 + 1.3 * rough)
     points = np.stack([x, y, z], 1)
-    from diorama.render.mesh import smooth_normals
-
-    return Mesh(points, smooth_normals(points, mesh.faces), mesh.uv * 8, mesh.faces)
+    return _mesh(points, smooth_normals(points, mesh.faces), mesh.uv * 8, mesh.faces)
 
 
 def block(
@@ -277,9 +296,7 @@ def hedge(start: float, end: float, depth: float, tall: float, shade: Colour = (
     return pieces
 
 
-def room(
-    half: float, back: float, tall: float, walls: str, ceiling: Colour, front: float = -6.0
-) -> list[Piece]:
+def room(half: float, back: float, tall: float, walls: str, ceiling: Colour, front: float = -6.0) -> list[Piece]:
     """Four walls and a ceiling around camera and floor: ±half wide, from depth `front` (behind the camera) to `back`."""
     middle, long = (front + back) / 2, back - front
     return [
@@ -291,7 +308,9 @@ def room(
     ]
 
 
-def lamp(right: float, depth: float, height: float, size: tuple[float, float], radiance: float, tint: Colour = (1, 1, 1)) -> RectLight:
+def lamp(
+    right: float, depth: float, height: float, size: tuple[float, float], radiance: float, tint: Colour = (1, 1, 1)
+) -> RectLight:
     """A panel (wide, deep) that shines down."""
     x, y, _ = at(right, depth)[:3, 3].tolist()
     bright = (radiance * tint[0], radiance * tint[1], radiance * tint[2])

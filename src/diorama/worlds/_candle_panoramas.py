@@ -6,6 +6,7 @@ sharp plate of what the camera may see, and as a small lat-long map that lights 
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.keys import source_key
+from diorama.core.locks import locked
+from diorama.core.scene import digest
 from diorama.render.stage import Camera, Environment, RectLight, Stage
 from diorama.worlds._candle_kit import EYE, Set, instances, meshes
 from diorama.worlds._candle_sets import SETS, build, texture
@@ -21,7 +25,7 @@ from diorama.worlds._candle_sets import SETS, build, texture
 HALF, PITCH = 0.36, 0.94
 #: How far, in degrees, the camera may be turned from its place; plates show this much more on every side.
 TURN = 1.0
-_SAMPLES, _BOUNCES, _LIGHT, _FACE = 8, 1, 128, 32
+_SAMPLES, _BOUNCES, _LIGHT, _FACE = 32, 2, 256, 48
 KINDS = (".exr", ".hdr", ".png", ".jpg")
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
@@ -83,6 +87,26 @@ def panorama(scene: str, hdri: str | None, width: int) -> Panorama:
 
 @lru_cache(maxsize=len(SETS))
 def _staged(scene: str, width: int, height: int) -> Panorama:
+    """The photograph of a set, taken once and kept in the user's cache under a key of everything that makes it."""
+    key = digest([source_key(Path(__file__)), scene, width, height])
+    file = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "diorama" / f"candle-{key}.npz"
+    try:
+        with locked(file.with_suffix(".lock"), wait=True):
+            if not file.exists():
+                _store(file, _taken(scene, width, height))
+            with np.load(file, allow_pickle=False) as kept:
+                return Panorama(kept["plate"], Environment(kept["light"], seen=False), tuple(kept["floor"].tolist()))
+    except OSError:  # no place to keep it
+        return _taken(scene, width, height)
+
+
+def _store(file: Path, made: Panorama) -> None:
+    temporary = file.with_suffix(f".{os.getpid()}.npz")
+    np.savez(temporary, plate=made.plate, light=made.light.image, floor=np.array(made.floor))
+    os.replace(temporary, file)
+
+
+def _taken(scene: str, width: int, height: int) -> Panorama:
     made = build(scene)
     surfaces, share = _photograph(made, view(), plate_half(), width, height, _SAMPLES)
     plate = surfaces + share[..., None] * made.sky(directions(view(), width, height, plate_half()))

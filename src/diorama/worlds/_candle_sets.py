@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -132,7 +133,10 @@ def _indoor() -> Set:
     knob = Piece("ball", at(-8.9, 31.4, 2.9) @ scaling(0.14), (0.5, 0.4, 0.2))
     legs = [post(r, d, 0.11, 2.2, (0.42, 0.09, 0.04)) for r in (5.2, 10.2) for d in (29.4, 31.0)]
     table = [block(7.7, 30.2, (5.8, 2.2, 0.22), (0.48, 0.11, 0.05), None, 2.2), *legs]
-    skirting = [block(0, 31.9, (28, 0.1, 0.35), (0.62, 0.56, 0.5)), block(14 - 0.05, 14, (0.1, 40, 0.35), (0.62, 0.56, 0.5))]
+    skirting = [
+        block(0, 31.9, (28, 0.1, 0.35), (0.62, 0.56, 0.5)),
+        block(14 - 0.05, 14, (0.1, 40, 0.35), (0.62, 0.56, 0.5)),
+    ]
     walls = room(14, 32, 15, "plaster", (0.75, 0.72, 0.68))
     lamps = [lamp(-5, 16, 14.8, (4, 12), 3.2, (1, 0.95, 0.86)), window_light(-13.9, 12, 3, (14, 8), 2.2, 1)]
     dark = sky((0, 0, 0), (0, 0, 0))
@@ -140,7 +144,14 @@ def _indoor() -> Set:
 
 
 def _outdoor() -> Set:
-    towers = [(-38, 130, 12, 30), (-20, 150, 18, 17), (-2, 140, 12, 15), (15, 150, 22, 18), (38, 135, 16, 14), (58, 150, 26, 13)]
+    towers = [
+        (-38, 130, 12, 30),
+        (-20, 150, 18, 17),
+        (-2, 140, 12, 15),
+        (15, 150, 22, 18),
+        (38, 135, 16, 14),
+        (58, 150, 26, 13),
+    ]
     houses = [block(r, d, (w, 12, h), _WHITE, "flats") for r, d, w, h in towers]
     park = wood(-75, 80, 108, (3.5, 7.5), 5.5, (0.8, 0.85, 0.8))
     gate = [block(r, 75, (0.9, 0.9, 4.2), (0.05, 0.05, 0.05)) for r in (4, 8.5, 17, 21.5)]
@@ -155,7 +166,7 @@ def _playground_set() -> Set:
     frame += [beam((-7.6, 36, 6.9), (5.6, 36, 6.2), 0.09, blue), beam((-13, 34, 5.5), (-7.6, 36, 6.9), 0.09, blue)]
     rungs = [beam((r, 36, 6.55 - 0.05 * (r + 7)), (r + 0.6, 36, 5.6), 0.06, blue) for r in np.arange(-5.5, 4, 0.9)]
     ring = [(-11.5 + 1.9 * np.cos(t), 33, 3.4 + 2.2 * np.sin(t)) for t in np.linspace(0, 2 * np.pi, 17)]
-    net = [beam(a, b, 0.07, blue) for a, b in zip(ring, ring[1:], strict=False)]
+    net = [beam(a, b, 0.07, blue) for a, b in pairwise(ring)]
     net += [beam((-13.2, 33, h), (-9.8, 33, h), 0.05, blue) for h in (2.4, 3.4, 4.4)]
     slide = Piece("slide", at(9.6, 37, 0.3), (0.0, 0.42, 0.36), None, (0.04, 0.15))
     trees = wood(-60, 60, 50, (8, 13), 5.0, (0.9, 1.0, 0.8)) + hedge(-45, 45, 45, 3.4, (0.8, 1.0, 0.6))
@@ -186,9 +197,15 @@ def _city_square() -> Set:
 
 def _hall() -> Set:
     walls = room(13, 32, 14, "old wall", (0.4, 0.33, 0.22))
-    stove = [block(8.6, 30.5, (5, 2, 8), (0.09, 0.05, 0.03)), block(8.6, 30.2, (3.4, 2.2, 4.4), (0.05, 0.03, 0.02), None, 0.4)]
+    stove = [
+        block(8.6, 30.5, (5, 2, 8), (0.09, 0.05, 0.03)),
+        block(8.6, 30.2, (3.4, 2.2, 4.4), (0.05, 0.03, 0.02), None, 0.4),
+    ]
     stove += [Piece("ball", at(8.6, 30.5, 8.2) @ scaling((2.3, 0.9, 1.6)), (0.11, 0.06, 0.04))]
-    door = [block(-3.6, 31.95, (4.4, 0.2, 7.6), (0.5, 0.4, 0.22)), block(-3.6, 31.85, (3.4, 0.2, 7.0), (0.75, 0.72, 0.66))]
+    door = [
+        block(-3.6, 31.95, (4.4, 0.2, 7.6), (0.5, 0.4, 0.22)),
+        block(-3.6, 31.85, (3.4, 0.2, 7.0), (0.75, 0.72, 0.66)),
+    ]
     panes = [window_light(-12.9, d, 2.2, (4.5, 7.5), 5, 1) for d in (12, 20, 27.5)]
     lamps = [*panes, lamp(0, 10, 13.8, (6, 10), 2.0, (1, 0.92, 0.8))]
     return Set([ground("parquet", (0.03, 0.15)), *walls, *stove, *door], sky((0, 0, 0), (0, 0, 0)), lamps, 0.16)
@@ -207,8 +224,14 @@ def _garage() -> Set:
     pillars = [block(r, d, (0.9, 0.9, 9.5), (0.7, 0.7, 0.7)) for r in (-11, 9.5) for d in (30, 40, 50)]
     lift = [block(-8.8, 27, (0.5, 0.5, 9), (0.35, 0.02, 0.04)), block(-8.8, 27, (2.8, 1.4, 0.25), (0.1, 0.1, 0.1))]
     beams = [block(0, d, (44, 0.5, 0.8), (0.68, 0.68, 0.68), None, 8.4) for d in (22, 32, 42, 52)]
-    doors = [block(r, 57.8, (4, 0.2, 3.6), c) for r, c in ((-14, (0.45, 0.3, 0.15)), (-3, (0.2, 0.3, 0.5)), (6, (0.45, 0.3, 0.15)))]
-    cars = [block(13.5, 44, (4.6, 2, 1.0), (0.02, 0.02, 0.025), None, 0.4), block(13.3, 44, (2.6, 1.8, 0.8), (0.05, 0.06, 0.07), None, 1.4)]
+    doors = [
+        block(r, 57.8, (4, 0.2, 3.6), c)
+        for r, c in ((-14, (0.45, 0.3, 0.15)), (-3, (0.2, 0.3, 0.5)), (6, (0.45, 0.3, 0.15)))
+    ]
+    cars = [
+        block(13.5, 44, (4.6, 2, 1.0), (0.02, 0.02, 0.025), None, 0.4),
+        block(13.3, 44, (2.6, 1.8, 0.8), (0.05, 0.06, 0.07), None, 1.4),
+    ]
     tubes = [lamp(r, d, 8.2, (4.5, 0.4), 22) for r in (-15, -5, 5, 15) for d in (12, 27, 37, 47)]
     pieces = [ground("concrete", (0.03, 0.2)), *walls, *pillars, *lift, *beams, *doors, *cars]
     return Set(pieces, sky((0, 0, 0), (0, 0, 0)), tubes, 0.3)
@@ -216,7 +239,10 @@ def _garage() -> Set:
 
 def _street() -> Set:
     left = [block(-15, d, (10, 16, h), _WHITE, "brick house") for d, h in ((34, 15), (52, 12), (72, 11))]
-    fence = [block(13.5, 30, (0.3, 46, 3.2), (0.04, 0.04, 0.05)), *(post(13.4, d, 0.12, 4, (0.03, 0.03, 0.03)) for d in range(8, 54, 3))]
+    fence = [
+        block(13.5, 30, (0.3, 46, 3.2), (0.04, 0.04, 0.05)),
+        *(post(13.4, d, 0.12, 4, (0.03, 0.03, 0.03)) for d in range(8, 54, 3)),
+    ]
     wall = [block(16, 36, (3, 46, 4.4), _WHITE, "brick")]
     end = [block(-4, 95, (26, 8, 11), _WHITE, "brick house"), block(18, 90, (18, 8, 9), _WHITE, "brick house")]
     bins = [block(-8.6, 30, (1.6, 1.4, 1.9), (0.16, 0.03, 0.16)), block(-8.8, 33, (1.6, 1.4, 1.6), (0.4, 0.42, 0.45))]
@@ -229,7 +255,10 @@ def _street() -> Set:
 def _beach() -> Set:
     sea = Piece("sheet", at(0, 175, 0.02) @ scaling((400, 100, 1)), _WHITE, "sea", (0.04, 0.1))
     rock = Piece("hill", at(-130, 300) @ scaling((110, 60, 48)), _WHITE, "rock")
-    town = [block(r, 240, (6, 6, h), (0.6, 0.5, 0.4)) for r, h in zip(range(-110, -30, 9), (5, 8, 6, 9, 5, 7, 6, 8, 5), strict=True)]
+    town = [
+        block(r, 240, (6, 6, h), (0.6, 0.5, 0.4))
+        for r, h in zip(range(-110, -30, 9), (5, 8, 6, 9, 5, 7, 6, 8, 5), strict=True)
+    ]
     clear = sky((0.14, 0.32, 0.62), (0.62, 0.74, 0.82), 0.05, (80, 48, 4.0))
     return Set([ground("beach"), sea, rock, *town], clear, (), 0.34)
 
@@ -240,8 +269,14 @@ def _station() -> Set:
         beam((30 * np.cos(a), d, 22 * np.sin(a)), (30 * np.cos(b), d, 22 * np.sin(b)), 0.35, (0.04, 0.04, 0.04))
         for d in (35, 55, 75, 95) for a, b in zip(np.linspace(0, np.pi, 13), np.linspace(0, np.pi, 13)[1:], strict=False)
     ]  # fmt: skip
-    train = [block(-13, 40, (3.4, 40, 4), (0.5, 0.04, 0.05), None, 0.3), block(-13, 40, (3.42, 40, 0.7), (0.6, 0.6, 0.6), None, 2.6)]
-    far = [block(0, 92, (56, 1, 4), (0.08, 0.07, 0.07), None, 5), block(6, 91, (14, 1, 1.2), (0.4, 0.04, 0.03), None, 6)]
+    train = [
+        block(-13, 40, (3.4, 40, 4), (0.5, 0.04, 0.05), None, 0.3),
+        block(-13, 40, (3.42, 40, 0.7), (0.6, 0.6, 0.6), None, 2.6),
+    ]
+    far = [
+        block(0, 92, (56, 1, 4), (0.08, 0.07, 0.07), None, 5),
+        block(6, 91, (14, 1, 1.2), (0.4, 0.04, 0.03), None, 6),
+    ]
     track = [Piece("sheet", at(11.5, 50, 0.01) @ scaling((1.6, 60, 1)), (0.06, 0.055, 0.05))]
     posts = [post(2.6, d, 0.25, 5, (0.1, 0.1, 0.1)) for d in (44, 60, 76)]
     lights = [lamp(0, d, 20, (26, 8), 2.6) for d in (10, 30, 50)]
@@ -255,7 +290,11 @@ def _tunnel() -> Set:
     kerbs = [block(s * 9.6, 30, (3.0, 80, 0.25), (0.3, 0.29, 0.28)) for s in (-1, 1)]
     lines = [Piece("sheet", at(s * 7.7, 40, 0.015) @ scaling((0.07, 60, 1)), (0.5, 0.4, 0.05)) for s in (-1, 1)]
     bollards = [post(s * 8.6, d, 0.22, 2.0, (0.03, 0.03, 0.03)) for s in (-1, 1) for d in (26, 32, 38)]
-    houses = [block(-18, 60, (10, 40, 14), _WHITE, "brick house"), block(17, 62, (9, 46, 15), _WHITE, "office"), *wood(-6, 8, 85, (7, 9), 6)]
+    houses = [
+        block(-18, 60, (10, 40, 14), _WHITE, "brick house"),
+        block(17, 62, (9, 46, 15), _WHITE, "office"),
+        *wood(-6, 8, 85, (7, 9), 6),
+    ]
     lights = [lamp(s * 8, d, 6.2, (0.5, 2.4), 26, (1, 0.85, 0.6)) for s in (-1, 1) for d in (6, 19, 29)]
     pale = sky((1.3, 1.35, 1.45), (1.5, 1.5, 1.5))
     pieces = [ground("road", (0.03, 0.2)), tube, *walls, *kerbs, *lines, *bollards, *houses]
@@ -271,7 +310,10 @@ def _moonlit_grass() -> Set:
 
 
 def _dusk_city() -> Set:
-    left = [block(-16, 44, (14, 26, 16), _WHITE, "evening house"), block(-10, 74, (12, 16, 13), _WHITE, "evening house")]
+    left = [
+        block(-16, 44, (14, 26, 16), _WHITE, "evening house"),
+        block(-10, 74, (12, 16, 13), _WHITE, "evening house"),
+    ]
     towers = [block(r, 150, (14, 12, h), _WHITE, "evening tower") for r, h in ((12, 16), (30, 24), (48, 36), (66, 20))]
     stalls = [block(r, 38 + r, (3, 3, 1.2), (0.5, 0.25, 0.05)) for r in (-8, -5)]
     lamps = [lamp(r, d, 9, (1.2, 1.2), 42, (1, 0.66, 0.28)) for r, d in ((-8, 14), (8, 20), (-6, 34), (9, 44))]
@@ -284,7 +326,11 @@ def _skywalk() -> Set:
     floor = Piece("ground", _GROUND, _WHITE, "steel", (0.05, 0.12))
     top = [block(0, 30, (15, 84, 0.3), (0.42, 0.44, 0.47), None, 8.6)]
     sills = [block(s * 7.8, 30, (0.5, 84, 1.4), (0.10, 0.11, 0.13)) for s in (-1, 1)]
-    ribs = [beam((s * 8.2, d, 0), (s * 6.9, d + 2.2, 8.7), 0.22, (0.05, 0.06, 0.07)) for s in (-1, 1) for d in range(2, 70, 6)]
+    ribs = [
+        beam((s * 8.2, d, 0), (s * 6.9, d + 2.2, 8.7), 0.22, (0.05, 0.06, 0.07))
+        for s in (-1, 1)
+        for d in range(2, 70, 6)
+    ]
     rails = [beam((s * 7.2, -8, 2.6), (s * 7.2, 72, 2.6), 0.12, (0.20, 0.06, 0.04)) for s in (-1, 1)]
     end = [block(0, 73, (15, 0.5, 9), (0.12, 0.12, 0.12))]
     outside = [block(-42, 60, (30, 40, 26), _WHITE, "office"), block(44, 70, (26, 40, 14), _WHITE, "office")]
@@ -299,7 +345,10 @@ def _garden() -> Set:
     fence += [beam((2, 38, h), (16, 38, h), 0.09, brown) for h in (0.9, 2.3)]
     fence += [beam((-5.5, 38, 1.4), (2, 38, 1.9), 0.10, brown)]
     deck = [block(-9.5, 33 + 0.8 * i, (6, 0.6, 0.3), (0.34, 0.26, 0.18), None, 0.25 * i) for i in range(8)]
-    stones = [Piece("ball", at(r, 36, 0.1) @ rotation((0, 0, 1), r) @ scaling((w, 0.8, 0.55)), (0.34, 0.31, 0.27)) for r, w in ((-2.5, 1.4), (4.5, 1.7))]
+    stones = [
+        Piece("ball", at(r, 36, 0.1) @ rotation((0, 0, 1), r) @ scaling((w, 0.8, 0.55)), (0.34, 0.31, 0.27))
+        for r, w in ((-2.5, 1.4), (4.5, 1.7))
+    ]
     green = wood(-55, 55, 62, (11, 17), 6, (1.0, 1.1, 0.7)) + hedge(-40, 40, 48, 4.2, (1.0, 1.25, 0.6))
     blue = sky((0.10, 0.34, 0.55), (0.50, 0.72, 0.72), 0.05, (-70, 55, 5.0))
     return Set([ground("garden lawn"), *fence, *deck, *stones, *green], blue, (), 0.17)

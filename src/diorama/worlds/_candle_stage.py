@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from diorama.render.mesh import Mesh, box, cone, cylinder, flat, plane, rotation, scaling, sphere, torus, transform, translation
+from diorama.render.mesh import (
+    Mesh,
+    box,
+    cone,
+    cylinder,
+    flat,
+    plane,
+    rotation,
+    scaling,
+    sphere,
+    torus,
+    transform,
+    translation,
+)
 from diorama.render.stage import Camera, Instance, PointLight, Stage
 from diorama.worlds._candle_factors import HEIGHT, WIDTH
 from diorama.worlds._candle_kit import EYE
@@ -163,7 +176,7 @@ def picture_of(
     diffuse = seen["albedo"] * seen["shading"] + behind * share
     shading = np.where(reflectance > 0, diffuse / np.where(reflectance > 0, reflectance, 1), 1).astype(np.float32)
     return {
-        "image": reflectance * shading + seen["specular"],
+        "image": np.asarray(reflectance * shading + seen["specular"]),
         "reflectance": reflectance,
         "shading": shading,
         "specular": seen["specular"],

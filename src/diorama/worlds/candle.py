@@ -57,7 +57,7 @@ class Candle:
     marked: bool = False
     lamp: float = 5000.0
 
-    cite: ClassVar[tuple[str, ...]] = ("reddy2022candle", "reddy2022causally")
+    cite: ClassVar[tuple[str, ...]] = ("reddy2022", "trauble2021")
     located: ClassVar[tuple[str, ...]] = ("hdri",)
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors", "boxes"),
@@ -76,7 +76,8 @@ class Candle:
         _check_whole("samples", self.samples, 1, 65536)
         _check_whole("scenes", self.scenes, 1, len(SCENES))
         if self.confounding not in get_args(Confounding):
-            raise InputError(f"candle: confounding={self.confounding!r}; {did_you_mean(str(self.confounding), list(get_args(Confounding)))}")
+            hint = did_you_mean(str(self.confounding), list(get_args(Confounding)))
+            raise InputError(f"candle: confounding={self.confounding!r}; {hint}")
         if not isinstance(self.lamp, int | float) or not 0 <= self.lamp <= 1e6:
             raise InputError(f"candle: lamp={self.lamp!r}: give its power in watts, 0 to 1000000")
         if self.hdri is not None and not Path(self.hdri).expanduser().is_dir():
@@ -135,7 +136,9 @@ class Candle:
     def numbered(self, index: int, seed: int = 0) -> Scene:
         """Combination `index` of the published order, at the place and with the jitter of (seed, index)."""
         if not 0 <= index < np.prod(levels(self.scenes)):
-            raise InputError(f"candle: there is no image {index}; {self.scenes} scenes have 0 to {np.prod(levels(self.scenes)) - 1}")
+            raise InputError(
+                f"candle: there is no image {index}; {self.scenes} scenes have 0 to {np.prod(levels(self.scenes)) - 1}"
+            )
         return self._staged(rng(seed, "candle", index), grid(self.scenes)[index])
 
     def _drawn(self, rng: np.random.Generator, weights: np.ndarray) -> Scene:
@@ -145,7 +148,7 @@ class Candle:
     def _staged(self, rng: np.random.Generator, row: np.ndarray) -> Scene:
         from diorama.worlds._candle_stage import floor_place
 
-        factors = values_of(row)
+        factors = values_of(row.tolist())
         jitter = [round(float(v), 4) for v in rng.uniform(-0.5, 0.5, 2)]
         return Scene("candle", {**factors, "position": list(floor_place(rng, factors["scene"])), "camera": jitter})
 
@@ -173,7 +176,11 @@ class Candle:
 
         p, size = scene.params, (self.width, self.height)
         found = picture_of(
-            p, panorama(p["scene"], self.hdri, self.width), size, self.samples, (self.lamp, self.marked, self.rotation_bug)
+            p,
+            panorama(p["scene"], self.hdri, self.width),
+            size,
+            self.samples,
+            (self.lamp, self.marked, self.rotation_bug),
         )
         boxes = {"object": visible_box(found["mask"]), "loose": loose_box(p, self.rotation_bug, *size)}
         truth = {
