@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
-from diorama.worlds._candle_factors import NAMES, SCENES, VALUES, level_of
+from diorama.worlds._candle_factors import NAMES, level_of
 
 #: What each variable listens to. U and C are not observed: U is the light that comes with a scene, C what a data set
 #: happens to contain. The image listens to all factors, to the place of the object and to the camera.
@@ -121,19 +121,20 @@ def one_to_all(rows: np.ndarray, name: str, sigma: float) -> np.ndarray:
 
 
 def hidden(rows: np.ndarray, strength: float) -> np.ndarray:
-    """Light and scene with the unobserved cause U, uniform: p(scene|u) = p(light|u) = (1 − s)/n + s·[level = u mod n]."""
+    """Light and scene with an unobserved cause U, uniform over three: p(light, scene) = Σ_u p(u) p(light|u) p(scene|u).
+
+    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, with every third scene liking the same light.
+    """
     if not 0 <= strength <= 1:
         raise InputError(f"candle: hidden={strength!r}: give the strength of the unobserved cause, 0 to 1")
     scene, light = rows[:, column("scene")], rows[:, column("light")]
-    total = np.zeros(len(rows))
-    for u in range(len(SCENES) * len(VALUES["light"])):
-        total += _given_cause(scene, u, strength) * _given_cause(light, u, strength)
-    return total
+    return np.sum([_given(scene, u, strength) * _given(light, u, strength) for u in range(3)], axis=0)
 
 
-def _given_cause(level: np.ndarray, u: int, strength: float) -> np.ndarray:
+def _given(level: np.ndarray, u: int, strength: float) -> np.ndarray:
     count = int(level.max()) + 1
-    chance: np.ndarray = (1 - strength) / count + strength * (level == u % count)
+    alike = max(1, len(range(u, count, 3)))
+    chance: np.ndarray = (1 - strength) / count + strength * (level % 3 == u) / alike
     return chance
 
 

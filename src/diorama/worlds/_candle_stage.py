@@ -169,7 +169,9 @@ def picture_of(
     power, marked, bug = look
     width, height = size
     stage, basis = stage_of(params, panorama, power, marked, bug), view(*params["camera"])
-    seen = render(stage, width, height, samples, bounces=1, window=_window(params, bug, width, height))
+    seen: dict[str, np.ndarray] = render(
+        stage, width, height, samples, bounces=1, window=_window(params, bug, width, height)
+    )
     share = catch_shadows(stage, width, height, _REACH * params["size"], LAMP_RADIUS)
     behind = (1 - seen["coverage"])[..., None] * backdrop(panorama, basis, width, height)
     reflectance = seen["albedo"] + behind

@@ -152,7 +152,7 @@ class Candle:
         jitter = [round(float(v), 4) for v in rng.uniform(-0.5, 0.5, 2)]
         return Scene("candle", {**factors, "position": list(floor_place(rng, factors["scene"])), "camera": jitter})
 
-    def do(self, scene: Scene, **changes: Any) -> Scene:
+    def do(self, scene: Scene, /, **changes: Any) -> Scene:
         """The scene with some factors changed and everything else, place and jitter included, as it was."""
         checked = {}
         for name, value in changes.items():

@@ -63,7 +63,7 @@ class CandleRecorded:
         """The factors of every image, in order: what the queries of `diorama.worlds._candle_graph` take."""
         return [dict(self._record(number)["factors"]) for number in _numbers(self.root)]
 
-    def do(self, scene: Scene, **changes: Any) -> Scene:
+    def do(self, scene: Scene, /, **changes: Any) -> Scene:
         """The recorded image with these values and the scene's other ones."""
         for name in changes:
             if name not in NAMES:
