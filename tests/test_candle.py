@@ -55,7 +55,10 @@ def test_gaussian_coupling_follows_its_formula_and_its_width():
     for i in (0, 7, 1234, 4049):
         size, turn = ROWS[i, NAMES.index("size")], ROWS[i, NAMES.index("rotation")]
         assert weights[i] == pytest.approx(rules.coupling(size, 3, turn, 6, 0.2))
-    bound = [graph.dependence(ROWS, graph.coupled(ROWS, "size", "rotation", s))["size", "rotation"] for s in (9, 0.4, 0.2, 0.1)]
+    bound = [
+        graph.dependence(ROWS, graph.coupled(ROWS, "size", "rotation", s))["size", "rotation"]
+        for s in (9, 0.4, 0.2, 0.1)
+    ]
     assert bound == sorted(bound)
     assert bound[0] < 1e-4 < 0.5 < bound[-1]
     everything = graph.dependence(ROWS, graph.one_to_all(ROWS, "color", 0.2))
@@ -131,7 +134,7 @@ def test_weak_labels():
 
 
 def test_rows_that_cannot_be_had_are_said():
-    with pytest.raises(InputError, match="no image has color='green'|color='green'"):
+    with pytest.raises(InputError, match="color='green'"):
         graph.condition(ROWS, graph.pairs(ROWS), color="green")
     with pytest.raises(InputError, match="no image has object='cube', color='yellow'"):
         graph.condition(ROWS, graph.pairs(ROWS), object="cube", color="yellow")

@@ -3,10 +3,24 @@
 import itertools
 import math
 
-SCENES = (
-    "indoor outdoor playground bridge city_square hall grassland garage street beach station tunnel moonlit_grass "
-    "dusk_city skywalk garden"
-).split()
+SCENES = [
+    "indoor",
+    "outdoor",
+    "playground",
+    "bridge",
+    "city_square",
+    "hall",
+    "grassland",
+    "garage",
+    "street",
+    "beach",
+    "station",
+    "tunnel",
+    "moonlit_grass",
+    "dusk_city",
+    "skywalk",
+    "garden",
+]
 LIGHTS = ("left", "middle", "right")
 OBJECTS = ("cube", "sphere", "cylinder", "cone", "torus")
 COLORS = ("red", "blue", "yellow", "purple", "orange")
