@@ -28,7 +28,14 @@ from diorama.render.stage import Instance, RectLight
 
 EYE = (0.0, 14.0, 3.76)  # the camera stands here and looks along −y; right is −x
 Colour = tuple[float, float, float]
-Sky = Callable[[np.ndarray], np.ndarray]
+
+
+class Sky(NamedTuple):
+    """Radiance by direction (…, 3), without the disc of the sun; the disc; and the sun as a lamp far away."""
+
+    even: Callable[[np.ndarray], np.ndarray]
+    disc: Callable[[np.ndarray], np.ndarray] | None = None
+    sun: RectLight | None = None
 
 
 class Piece(NamedTuple):
@@ -121,11 +128,11 @@ def sky(
 ) -> Sky:
     """A sky of two colours with a share of clouds; `sun` is (degrees right of the view, elevation, irradiance).
 
-    The sun's disc has a radius of one degree, so that a map of half a degree per pixel can hold it.
+    Nothing shines from below the horizon. The sun's disc has a radius of one degree, so that a map can hold it.
     """
     field = noise("clouds", 1.7, 1024)
 
-    def look(directions: np.ndarray) -> np.ndarray:
+    def even(directions: np.ndarray) -> np.ndarray:
         d = directions / np.linalg.norm(directions, axis=-1, keepdims=True)
         up = np.clip(d[..., 2], 0, 1)
         light = mixed(horizon, zenith, np.sqrt(up)).astype(np.float64)
@@ -135,18 +142,41 @@ def sky(
             share = np.clip((cover - 0.75 + 0.55 * clouds) * 5, 0, 1) * np.clip(up * 12, 0, 1)
             shade = gray * (0.75 + 0.7 * (_sampled(field, d[..., 0] * reach + 7, d[..., 1] * reach + 3) - 0.4))
             light += share[..., None] * (shade[..., None] * np.array([0.98, 0.99, 1.02]) - light)
-        return light if sun is None else light + _sun(d, *sun)
+        if sun is not None:
+            light += 0.012 * sun[2] * np.exp(-_degrees_off(d, sun) / 6)[..., None] * _SUN
+        return light * (d[..., 2:] > -0.04)
 
-    return look
+    if sun is None:
+        return Sky(even)
+    # a soft edge from 0.5 to 1.5 degrees: ∫ disc dω = 1.03e-3
+    return Sky(
+        even,
+        lambda d: sun[2] / 1.03e-3 * np.clip(1.5 - _degrees_off(d, sun), 0, 1)[..., None] * _SUN,
+        _sun_lamp(_sun_direction(sun), sun[2]),
+    )
 
 
-def _sun(d: np.ndarray, right: float, elevation: float, power: float) -> np.ndarray:
-    a, e = np.radians(right), np.radians(elevation)
-    cosine = d @ np.array([-np.sin(a) * np.cos(e), -np.cos(a) * np.cos(e), np.sin(e)])
-    off = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    disc = np.clip(1.5 - off, 0, 1)  # a soft edge from 0.5 to 1.5 degrees
-    bright = power / 1.03e-3 * disc + 0.012 * power * np.exp(-off / 6)  # ∫ disc dω = 1.03e-3
-    return bright[..., None] * np.array([1.0, 0.94, 0.82])
+_SUN = np.array([1.0, 0.94, 0.82])
+
+
+def _sun_direction(sun: tuple[float, float, float]) -> np.ndarray:
+    a, e = np.radians(sun[0]), np.radians(sun[1])
+    return np.array([-np.sin(a) * np.cos(e), -np.cos(a) * np.cos(e), np.sin(e)])
+
+
+def _degrees_off(d: np.ndarray, sun: tuple[float, float, float]) -> np.ndarray:
+    cosine = d @ _sun_direction(sun) / np.linalg.norm(d, axis=-1)
+    return np.asarray(np.degrees(np.arccos(np.clip(cosine, -1, 1))))
+
+
+def _sun_lamp(towards: np.ndarray, power: float) -> RectLight:
+    """A square 2 degrees wide, 2 km away, that brings the irradiance `power`."""
+    far, side = 2000.0, 70.0
+    u = np.cross((0, 0, 1), towards)
+    u *= side / np.linalg.norm(u)
+    v = np.cross(u, towards)
+    corner, bright = far * towards - (u + v) / 2, power * (far / side) ** 2 * _SUN
+    return RectLight(tuple(corner.tolist()), tuple(u.tolist()), tuple(v.tolist()), tuple(bright.tolist()))
 
 
 def _sampled(field: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -176,6 +206,7 @@ def meshes() -> dict[str, Mesh]:
         "slide": sweep(_helix(), 0.42, 16),
         "vault": _vault(),
         "hill": _hill(),
+        "apron": _apron(),
     }
 
 
@@ -237,6 +268,17 @@ def _hill() -> Mesh:
     z = np.clip(1 - x**2, 0, 1) * np.clip(1 - y**2, 0, 1) * (0.25 + 1.3 * rough)
     points = np.stack([x, y, z], 1)
     return _mesh(points, smooth_normals(points, mesh.faces), mesh.uv * 8, mesh.faces)
+
+
+def _apron() -> Mesh:
+    """Ground from 30 m behind the origin to a ragged edge near it, 80 m wide; its texture repeats every 24 m."""
+    mesh = plane(400, 1)
+    x, far = mesh.vertices[:, 0].astype(float) * 40, mesh.vertices[:, 1] < 0
+    ragged = 2.2 * (_sampled(noise("edge", 1.3, 256), x * 3, 0 * x) - 0.5) + 0.7 * _sampled(
+        noise("tufts", 0.3, 256), x * 9, 0 * x
+    )
+    points = np.stack([x, np.where(far, ragged, 30.0), 0 * x], 1)
+    return _mesh(points, mesh.normals, points[:, :2] / 24, mesh.faces)
 
 
 def block(

@@ -25,7 +25,7 @@ from diorama.worlds._candle_sets import SETS, build, texture
 HALF, PITCH = 0.36, 0.94
 #: How far, in degrees, the camera may be turned from its place; plates show this much more on every side.
 TURN = 1.0
-_SAMPLES, _BOUNCES, _LIGHT, _FACE = 32, 2, 256, 48
+_SAMPLES, _BOUNCES, _LIGHT, _FACE = 24, 2, 256, 48
 KINDS = (".exr", ".hdr", ".png", ".jpg")
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
@@ -109,7 +109,7 @@ def _store(file: Path, made: Panorama) -> None:
 def _taken(scene: str, width: int, height: int) -> Panorama:
     made = build(scene)
     surfaces, share = _photograph(made, view(), plate_half(), width, height, _SAMPLES)
-    plate = surfaces + share[..., None] * made.sky(directions(view(), width, height, plate_half()))
+    plate = surfaces + share[..., None] * made.sky.even(directions(view(), width, height, plate_half()))
     return _exposed(plate, _light_map(made), made.key)
 
 
@@ -133,8 +133,9 @@ def _photograph(
 def _stage(made: Set, camera: Camera) -> Stage:
     pieces = list(made.pieces)
     names = {piece.texture for piece in pieces if piece.texture}
-    around = Environment(_lat_long(made).astype(np.float32), seen=False)
-    return Stage(meshes(), instances(pieces), camera, list(made.lamps), {n: texture(n) for n in names}, around)
+    around = Environment(made.sky.even(map_directions(_LIGHT // 4)).astype(np.float32), seen=False)
+    lamps = [*made.lamps, *([made.sky.sun] if made.sky.sun else [])]
+    return Stage(meshes(), instances(pieces), camera, lamps, {n: texture(n) for n in names}, around)
 
 
 def _meet(light: RectLight, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -146,10 +147,6 @@ def _meet(light: RectLight, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     p = t[..., None] * d - corner
     a, b = p @ u / (u @ u), p @ v / (v @ v)
     return t, (facing < 0) & (t > 0) & (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
-
-
-def _lat_long(made: Set) -> np.ndarray:
-    return made.sky(map_directions(_LIGHT))
 
 
 def map_directions(height: int) -> np.ndarray:
@@ -171,7 +168,8 @@ _FACES = tuple(
 
 def _light_map(made: Set) -> np.ndarray:
     """The whole surroundings as a lat-long map: six photographs for the surfaces, the sky itself where it is free."""
-    d, light = map_directions(_LIGHT), _lat_long(made)
+    d = map_directions(_LIGHT)
+    light = made.sky.even(d) + (made.sky.disc(d) if made.sky.disc else 0)
     for basis in _FACES:
         surfaces, share = _photograph(made, basis, 1.0, _FACE, _FACE, _SAMPLES)
         local = d @ basis.T

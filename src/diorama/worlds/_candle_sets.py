@@ -59,18 +59,6 @@ def _grass(dark: Colour, light: Colour) -> Callable[[], np.ndarray]:
     return lambda: speckled(dark, light, "grass", 0.75)
 
 
-def _playground() -> np.ndarray:
-    """Sand, and lawn where the camera stands: the texture covers 24 m, of which a ragged band is grass."""
-    sand = speckled((0.30, 0.25, 0.17), (0.62, 0.54, 0.40), "sand", 0.55)
-    lawn = speckled((0.025, 0.09, 0.008), (0.16, 0.36, 0.03), "lawn", 0.8)
-    n = len(sand)
-    # rows follow y: the ground is centred on depth 14, and the lawn reaches from behind the camera to depth 20
-    depth = 14 - (np.arange(n) / n * 24 - 12)[:, None]
-    edge = 19.5 + 3 * (noise("edge", 1.5, n) - 0.5)
-    share = np.clip((edge - depth) * 1.2 + 1.5 * (noise("tufts", 0.6, n) - 0.5), 0, 1)
-    return (lawn * share[..., None] + sand * (1 - share[..., None])).astype(np.float32)
-
-
 def _road() -> np.ndarray:
     """Asphalt with faint tracks along the road."""
     asphalt = speckled((0.055, 0.05, 0.045), (0.15, 0.135, 0.12), "asphalt", 0.6)
@@ -89,7 +77,7 @@ TEXTURES: dict[str, Callable[[], np.ndarray]] = {
     "lawn": _grass((0.035, 0.08, 0.008), (0.13, 0.22, 0.03)),
     "meadow": _grass((0.07, 0.11, 0.02), (0.20, 0.27, 0.07)),
     "garden lawn": _grass((0.05, 0.13, 0.008), (0.24, 0.44, 0.03)),
-    "playground": _playground,
+    "sand": lambda: speckled((0.20, 0.165, 0.11), (0.46, 0.40, 0.29), "sand", 0.55),
     "beach": lambda: speckled((0.38, 0.31, 0.24), (0.72, 0.62, 0.51), "beach", 0.5),
     "road": _road,
     "paving": lambda: grooved(speckled((0.15, 0.15, 0.16), (0.27, 0.27, 0.28), "paving", 0.4), 20, 20, 0.0012, 0.7),
@@ -170,8 +158,9 @@ def _playground_set() -> Set:
     net += [beam((-13.2, 33, h), (-9.8, 33, h), 0.05, blue) for h in (2.4, 3.4, 4.4)]
     slide = Piece("slide", at(9.6, 37, 0.3), (0.0, 0.42, 0.36), None, (0.04, 0.15))
     trees = wood(-60, 60, 50, (8, 13), 5.0, (0.9, 1.0, 0.8)) + hedge(-45, 45, 45, 3.4, (0.8, 1.0, 0.6))
+    lawn = Piece("apron", at(0, 20.5, 0.01), _WHITE, "garden lawn")
     bright = sky((0.16, 0.36, 0.62), (0.62, 0.72, 0.74), 0.35, (-62, 46, 4.0))
-    return Set([ground("playground"), *frame, *rungs, *net, slide, *trees], bright, (), 0.18)
+    return Set([ground("sand"), lawn, *frame, *rungs, *net, slide, *trees], bright, (), 0.14)
 
 
 def _bridge() -> Set:
