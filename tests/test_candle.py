@@ -237,6 +237,8 @@ def test_the_recorded_world_reads_both_published_forms(published):
     assert flipped((150, 100, 245, 140)) == [[150, 100], [245, 140]]
     assert frame.image.shape == (240, 320, 3)
     assert world.records()[2] == values_of(ROWS[18])
+    assert world.levels["color"] == ("red", "blue")
+    assert world.levels["scene"] == ("indoor", "playground")
     assert world.do(world.scene(0)[1], rotation=15).params["index"] == 1
     with pytest.raises(InputError, match="no image has"):
         world.do(scene, color="red")

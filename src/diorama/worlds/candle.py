@@ -46,7 +46,7 @@ class Candle:
     """
 
     width: int = 320
-    samples: int = 64
+    samples: int = 128
     scenes: int = 3
     hdri: str | None = None
     confounding: Confounding = "none"

@@ -19,7 +19,7 @@ import numpy as np
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._candle_factors import NAMES
+from diorama.worlds._candle_factors import NAMES, known
 from diorama.worlds._recorded import colour, digest_of, existing, read_picture
 
 
@@ -58,6 +58,11 @@ class CandleRecorded:
     def sample(self, rng: np.random.Generator) -> Scene:
         """One of the images."""
         return self.scene(int(rng.integers(len(self))))[1]
+
+    @property
+    def levels(self) -> dict[str, tuple[Any, ...]]:
+        """The recorded values of every factor, in the published order."""
+        return {name: _levels(self.root, name) for name in NAMES}
 
     def records(self) -> list[dict[str, Any]]:
         """The factors of every image, in order: what the queries of `diorama.worlds._candle_graph` take."""
@@ -108,6 +113,13 @@ def _record(root: str, number: int) -> dict[str, Any]:
         return parse(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is not CANDLE metadata ({type(error).__name__}: {error}); fetch it again") from error
+
+
+@lru_cache(maxsize=64)
+def _levels(root: str, name: str) -> tuple[Any, ...]:
+    recorded = {_record(root, number)["factors"][name] for number in _numbers(root)}
+    published = [value for value in known(name) if value in recorded]
+    return (*published, *sorted(recorded - set(published)))
 
 
 @lru_cache(maxsize=4)
