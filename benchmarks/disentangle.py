@@ -165,7 +165,7 @@ def against_loops(codes: np.ndarray, factors: np.ndarray) -> dict[str, float]:
     return {
         "irs_loop_ratio": slow / fast,
         "irs_library_ratio": library / fast,
-        "irs_largest_difference": float(max(np.abs(ours - matrix).max(), np.abs(ours - other).max())),  # type: ignore[operator]
+        "irs_largest_difference": float(max(np.abs(ours - matrix).max(), np.abs(ours - other).max())),
         "max_dev_ratio": search * (len(codes) / len(part)) ** 2 / quick,
         "max_dev_equal": float(np.array_equal(found, farthest(part))),  # type: ignore[arg-type]
         "cg_decodes_over_allowed": decodes(),

@@ -91,6 +91,7 @@ def sampling(recipe: VaeRecipe) -> nn.Module:
         def __init__(self) -> None:
             super().__init__()
             self.net = Autoencoder(recipe.latents)
+            self.step: Tensor
             self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
         def forward(self, images: Tensor) -> tuple[Tensor, ...]:
@@ -138,7 +139,7 @@ def _finish(recipe: VaeRecipe, state: State, held: Staged, out: Path) -> Path:
     import torch
     from safetensors.torch import load_file, save_file
 
-    path, inner = out / f"{recipe.name}.safetensors", state.mean.net
+    path, inner = out / f"{recipe.name}.safetensors", state.mean.get_submodule("net")
     save_file({k: v.contiguous().half() for k, v in inner.state_dict().items()}, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
     path.chmod(0o644)  # safetensors writes for the owner only

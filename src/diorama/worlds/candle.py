@@ -98,13 +98,13 @@ class Candle:
 
     def fingerprint(self) -> str:
         """The digest of the panorama files, so that keys follow their content and not their place."""
+        from diorama.core.digests import files_digest
         from diorama.worlds._candle_panoramas import panorama_files
-        from diorama.worlds._recorded import digest_of
 
         if self.hdri is None:
             return ""
         files = panorama_files(self.hdri)
-        return digest_of({files[name] for name in SCENES[: self.scenes]}, Path(self.hdri).expanduser())
+        return files_digest({files[name] for name in SCENES[: self.scenes]}, Path(self.hdri).expanduser())
 
     # Causes
 

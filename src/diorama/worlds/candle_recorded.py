@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._candle_factors import NAMES, known
-from diorama.worlds._recorded import colour, digest_of, existing, read_picture
+from diorama.worlds._recorded import colour, existing, read_picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class CandleRecorded:
     def fingerprint(self) -> str:
         """The digest of images and metadata, so that keys follow the data and not its place."""
         root = Path(self.root).expanduser()
-        return digest_of((root / f"{i}.{kind}" for i in _numbers(self.root) for kind in ("png", "json")), root)
+        return files_digest((root / f"{i}.{kind}" for i in _numbers(self.root) for kind in ("png", "json")), root)
 
     def _record(self, number: int) -> dict[str, Any]:
         return _record(self.root, number)
