@@ -333,6 +333,10 @@ def test_logistic_regression_is_at_its_minimum():
     z, hot = (x - x.mean(0)) / x.std(0), np.eye(3)[labels]
     at = np.hstack([W * x.std(0), (b + W @ x.mean(0))[:, None]])
     assert np.abs(logistic_loss(at, z, hot, 0.1)[1]).max() < 1e-6
+    W, b = fit_logistic(x, labels, 3, 0.1, bias=False)
+    at, z = np.hstack([W * x.std(0), np.zeros((3, 1))]), x / x.std(0)
+    assert not b.any() and np.abs(logistic_loss(at, z, hot, 0.1)[1][:, :-1]).max() < 1e-6
+    z = (x - x.mean(0)) / x.std(0)
     w, step = random.normal(size=(3, 7)), random.normal(size=(3, 7))
     slope = (logistic_loss(w + 1e-6 * step, z, hot, 0.1)[0] - logistic_loss(w - 1e-6 * step, z, hot, 0.1)[0]) / 2e-6
     assert slope == pytest.approx((logistic_loss(w, z, hot, 0.1)[1] * step).sum(), rel=1e-5)

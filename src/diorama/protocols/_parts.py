@@ -51,7 +51,8 @@ class Pixels:
 class Elements:
     """The elements of a frame by sub-part: their own pixels, those after a max filter, and whose sub-part each is.
 
-    The outline of a part is not in its mask, which is why attributions are counted over the dilated one.
+    The outline of a part is not in its mask, which is why attributions are counted over the dilated one; `covered` are the
+    pixels inside any dilated mask.
     """
 
     shape: tuple[int, int]
@@ -59,6 +60,7 @@ class Elements:
     dilated: Pixels
     element: np.ndarray
     count: int
+    covered: np.ndarray
 
     @property
     def area(self) -> np.ndarray:
@@ -81,9 +83,9 @@ def elements(parts: np.ndarray, ids: Sequence[Ids], width: int) -> Elements:
 
     parts, kernel = np.asarray(parts), np.ones((width, width), np.uint8)
     own = [parts == i for of_element in ids for i in of_element]
-    dilated = [cv2.dilate(mask.view(np.uint8), kernel) for mask in own]
+    dilated = Pixels.of([cv2.dilate(mask.view(np.uint8), kernel) for mask in own])
     element = np.repeat(np.arange(len(ids)), [len(of_element) for of_element in ids])
-    return Elements(parts.shape[:2], Pixels.of(own), Pixels.of(dilated), element, len(ids))
+    return Elements(parts.shape[:2], Pixels.of(own), dilated, element, len(ids), np.unique(dilated.index))
 
 
 def elements_of(bench: Bench, scene: Scene, at_256: int, objects: Sequence[int] = ()) -> Elements:
@@ -129,13 +131,17 @@ def important_parts(answer: Answer, found: Elements, t: np.ndarray, published: b
 
 @important_parts.register
 def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """PI > t · Σ a with the signed sum over image and channels (published) or the sum of positive pixels (corrected).
+    """PI > t · total, with the signed sum over image and channels (published) or the positive evidence (corrected).
 
-    The positive sum is the evidence there is: it cannot be negative, where the signed one makes every part important,
-    even hidden ones, and cannot vanish while the map does not; for maps without negative values both are the same.
+    Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. Unlike the signed sum it is never
+    negative, where every part would be important, even hidden ones; a sum over positive *pixels* would let noise decide
+    that cancels within every part and that PI does not see either (Input × Gradient then has no important parts at all).
     """
-    total = _flat(answer).sum() if published else np.maximum(_flat(answer), 0).sum()
-    above = part_importance(answer, found)[None] > t[:, None] * total
+    heat = _flat(answer)
+    importance = part_importance(answer, found)
+    rest = heat.sum() - heat[found.covered].sum()
+    total = heat.sum() if published else np.maximum(importance, 0).sum() + max(rest, 0.0)
+    above = importance[None] > t[:, None] * total
     return above if published else above & found.visible
 
 

@@ -48,7 +48,7 @@ class Funnybirds:
 
     What the released code does, and what `corrected` does instead:
     - Threshold of P: t times the *signed* sum of the map; where that is negative, every part counts, hidden ones too.
-      Corrected: t times the sum of the positive pixels; a hidden part is never important.
+      Corrected: t times the positive evidence, Σ max(PI, 0); a hidden part is never important.
     - One t for all cases, chosen on these very cases, the first maximum. Corrected: t is chosen on the other half.
     - An undefined score (a binary map has no PI) counts 0 in the composites. Corrected: they are undefined then.
     - csdc finds no sufficient sets for the last class, so it scores 0. Corrected: the true sets, those that can be seen.

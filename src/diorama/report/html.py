@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from diorama.report.cases import Heat, heat
+from diorama.report.curves import grid_figure
 from diorama.report.figures import dose_figure, methods_figure
 from diorama.report.gallery import Gallery, select
 from diorama.report.notes import Failure, failures, incomplete, remarks, skipped, world_notes
@@ -36,6 +37,7 @@ class Part:
     remarks: list[Failure]
     methods: Markup
     dose: Markup
+    grid: Markup
     heat: Heat | None
 
 
@@ -87,6 +89,7 @@ def _part(index: int, section: Section, detail: int) -> Part:
         remarks=remarks(section),
         methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write
         dose=Markup(dose_figure(section) if detail else ""),
+        grid=Markup(grid_figure(section) if detail else ""),
         heat=heat(section) if detail == 2 else None,
     )
 

@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
-from diorama.core.saved import ENDINGS, digest_of, read_array
+from diorama.core.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Predictions:
 
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""
-        return digest_of(Path(self.folder).expanduser(), (*ENDINGS, ".npz"))
+        base = Path(self.folder).expanduser()
+        return files_digest((p for p in base.rglob("*") if p.suffix in (*ENDINGS, ".npz")), base)
 
     def load(self, case: str, frame: Frame, target: int | None) -> Layers:
         """The saved layers of a case."""
@@ -62,7 +64,7 @@ class Predictions:
     def _layer(self, case: str, name: str) -> np.ndarray | None:
         base = Path(self.folder).expanduser()
         if (path := base / f"{case}.npz").is_file():
-            with _open_npz(path) as arrays:
+            with read_array(path) as arrays:
                 return self._decoded(arrays[name], path) if name in arrays else None
         for ending in ENDINGS:
             if (path := base / case / f"{name}{ending}").is_file():
@@ -102,13 +104,6 @@ def _unexplained(frame: Frame, layers: Layers) -> float:
     if not all(np.isfinite(layer).all() for layer in (layers.reflectance, layers.shading)):
         return 0.0  # the check of the answer says so
     return residual(Frame(frame.scene, frame.image, frame.encoding, truth))
-
-
-def _open_npz(path: Path) -> np.lib.npyio.NpzFile:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def _divide(frame: Frame, known: np.ndarray) -> np.ndarray:

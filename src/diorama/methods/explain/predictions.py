@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from diorama.core.answers import Answer, Heatmap, Mask
+from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.saved import ENDINGS, digest_of, read_array
+from diorama.core.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Predictions:
 
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""
-        return digest_of(Path(self.folder).expanduser(), ENDINGS)
+        base = Path(self.folder).expanduser()
+        return files_digest((p for p in base.rglob("*") if p.suffix in ENDINGS), base)
 
     def load(self, case: str, frame: Frame, target: int | None) -> Answer:
         """The saved map of a case and a target."""

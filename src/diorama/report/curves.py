@@ -1,0 +1,64 @@
+"""Small figures of a protocol's own grid: every score against the threshold, and the threshold that was chosen."""
+
+from html import escape
+
+from diorama.report.figures import Axis
+from diorama.report.sections import Line, Section
+from diorama.report.shown import brief
+
+#: A panel's size, how many stand side by side, and how many are drawn at all.
+WIDE, HIGH, ACROSS, MOST = 250, 170, 3, 12
+
+
+def grid_figure(section: Section) -> str:
+    """One panel per line of the table; nothing where the protocol has no grid of its own."""
+    lines = [line for line in section.lines if line.entry.get("grid", {}).get("curves")][:MOST]
+    if not lines:
+        return ""
+    rows = -(-len(lines) // ACROSS)
+    panels = [_panel(line, i % ACROSS * WIDE, 24 + i // ACROSS * HIGH) for i, line in enumerate(lines)]
+    head = f'<svg viewBox="0 0 {ACROSS * WIDE + 10} {24 + rows * HIGH}" role="img" xmlns="http://www.w3.org/2000/svg">'
+    name = lines[0].entry["grid"]["name"]
+    title = f"<title>Scores against {escape(name)}</title>"
+    return f"{head}{title}{_legend(lines[0])}{''.join(panels)}</svg>"
+
+
+def _legend(line: Line) -> str:
+    shown = []
+    for i, metric in enumerate(line.entry["grid"]["curves"]):
+        x = 34 + 110 * i
+        shown.append(f'<line x1="{x}" y1="11" x2="{x + 22}" y2="11" class="own {_style(metric, i)}"/>')
+        shown.append(f'<text x="{x + 28}" y="15" class="tick">{escape(metric)}</text>')
+    return "".join(shown)
+
+
+def _style(metric: str, i: int) -> str:
+    return "lead" if metric == "com" else f"s{i}"
+
+
+def _panel(line: Line, left: float, top: float) -> str:
+    grid = line.entry["grid"]
+    x = Axis(0.0, max(grid["points"]), left + 34, left + WIDE - 14)
+    y = Axis(0.0, 1.0, top + HIGH - 42, top + 24)
+    parts = [_text((x.start + x.end) / 2, top + 14, line.name[:34], "label", "middle")]
+    for tick in (0.0, 0.5, 1.0):
+        parts.append(_stroke(x.start, y(tick), x.end, y(tick), "grid"))
+        parts.append(_text(x.start - 5, y(tick) + 4, brief(tick), "tick", "end"))
+    parts += [_text(x(tick), y.start + 15, brief(tick), "tick", "middle") for tick in x.ticks(4)]
+    for at in grid["chosen"]:
+        parts.append(_stroke(x(at), y.start, x(at), y.end, "chosen"))
+    chosen = ", ".join(brief(at) for at in grid["chosen"]) or "none"
+    parts.append(_text((x.start + x.end) / 2, y.start + 30, f"{grid['name']}; chosen {chosen}", "tick", "middle"))
+    for i, (metric, values) in enumerate(grid["curves"].items()):
+        points = zip(grid["points"], values, strict=True)
+        path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
+        parts.append(f'<polyline points="{path}" class="own {_style(metric, i)}"/>')
+    return "".join(parts)
+
+
+def _text(x: float, y: float, said: str, style: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(said)}</text>'
+
+
+def _stroke(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
