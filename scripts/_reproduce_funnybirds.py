@@ -41,7 +41,7 @@ PROTOCOLS = ("funnybirds", "funnybirds(variant=published)")
 COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "com", "cor", "con", "mx")
 SHOWN = ("a", "bi", "com", "cor", "con", "mx")
 #: Birds for the fast methods and for the slow ones.
-BIRDS = {"birds_resnet": (500, 40), "birds_vgg": (500, 24), "birds_cnn": (100, 8)}
+BIRDS = {"birds_resnet": (500, 48), "birds_vgg": (500, 24), "birds_cnn": (100, 8)}
 SEED = 0
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 Cells = list[dict[str, Any]]
