@@ -52,7 +52,7 @@ def mini_mit(tmp_path: Path) -> Path:
 def diorama(tmp_path: Path):
     """Call the command line as a user would, in a folder of its own."""
 
-    def call(*words: str, cwd: Path = tmp_path, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    def call(*words: str, cwd: Path = tmp_path, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "diorama", *map(str, words)]
         return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
 

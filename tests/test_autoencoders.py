@@ -38,7 +38,8 @@ def test_interrupted_training_is_the_same_and_its_file_encodes(tmp_path):
     parts = train_vae(TINY, tmp_path / "parts", lambda done, total, what: None)
     assert whole.read_bytes() == parts.read_bytes()
     card = json.loads(whole.with_suffix(".json").read_text())
-    assert card["reconstruction"] < 4096 * np.log(2) and len(card["history"]) == 2
+    first, second = (epoch["loss"] for epoch in card["history"])
+    assert second < first and np.isfinite(card["reconstruction"])
     world = Sprites()
     vae = BurgessVae(str(whole))
     codes = vae.encode(world.render([world.scene(i)[1] for i in range(3)]))

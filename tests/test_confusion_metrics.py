@@ -127,7 +127,7 @@ def quantus_focus():
     folder = os.environ.get("DIORAMA_QUANTUS")
     if folder and folder not in sys.path:
         sys.path.append(folder)
-    if importlib.util.find_spec("quantus") is None:
+    if importlib.util.find_spec("quantus") is None or importlib.util.find_spec("pandas") is None:
         pytest.skip("quantus is not installed (pip install --target DIR --no-deps quantus pandas; DIORAMA_QUANTUS=DIR)")
     from diorama.core.torchvision_ops import make_importable
 

@@ -1,6 +1,7 @@
 """FunnyBirds' protocols as they are used: saved maps, recorded birds, own photos, gates, undefined scores, continuity."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -208,4 +209,5 @@ def test_continuity_controls_hold(tmp_path):
     cells = {cell["control"]: cell for cell in found["cells"]}
     means = [point["mean"] for point in cells["dose"]["curve"]["continuity"]]
     assert cells["oracle"]["summary"]["continuity"]["mean"] == pytest.approx(1)
-    assert means == sorted(means, reverse=True) and cells["random"]["summary"]["continuity"]["hi"] < 0.6
+    assert all(later < before + 0.02 for before, later in pairwise(means))  # 24 birds: noise
+    assert means[-1] < 0.6 and cells["random"]["summary"]["continuity"]["hi"] < 0.6

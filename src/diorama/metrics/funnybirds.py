@@ -162,8 +162,8 @@ def objective(csdc: np.ndarray, pc: np.ndarray, dc: np.ndarray, d: np.ndarray) -
 def composites(csdc: float, pc: float, dc: float, d: float, sd: float, ts: float) -> dict[str, float]:
     """Com = ((CSDC + PC + DC)/3 + D)/2, Cor = SD, Con = TS, mX = mean(Com, Cor, Con).
 
-    >>> {k: round(float(v), 2) for k, v in composites(0.92, 0.92, 0.92, 0.97, 0.67, 0.92).items()}  # VGG16, IG
-    {'com': 0.95, 'cor': 0.67, 'con': 0.92, 'mx': 0.84}
+    >>> {k: round(float(v), 3) for k, v in composites(0.92, 0.92, 0.92, 0.97, 0.67, 0.92).items()}  # VGG16, IG
+    {'com': 0.945, 'cor': 0.67, 'con': 0.92, 'mx': 0.845}
     """
     com = ((csdc + pc + dc) / 3 + d) / 2
     return {"com": com, "cor": sd, "con": ts, "mx": (com + sd + ts) / 3}
