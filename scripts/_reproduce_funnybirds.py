@@ -159,7 +159,7 @@ def figure3(cells: Cells, network: str, index: int = 0) -> None:
     for j, cell in enumerate(mine):
         y = 30 + 76 * j
         frame, answer = asked(short(cell), network, index)
-        parts += [_text(78, y + 40, short(cell)), _picture(4, y, shown(answer, frame.srgb()))]
+        parts += [_text(78, y + 40, _brief(short(cell))), _picture(4, y, shown(answer, frame.srgb()))]
         for i, metric in enumerate(SHOWN):
             height = 60 * (value(cell, metric) or 0.0)
             parts.append(f'<rect x="{left + i * step}" y="{y + 66 - height:.1f}" width="40" height="{height:.1f}"/>')
