@@ -51,7 +51,7 @@ def bars(path: Path, title: str, values: dict[str, float], published: dict[str, 
 
 def pairs(path: Path, title: str, names: tuple[str, str], values: dict[str, tuple[float, float]]) -> None:
     """Two dots on a line for each case: the first open, the second full."""
-    scale = (_WIDTH - _LEFT - 30) / max(max(pair) for pair in values.values())
+    scale = (_WIDTH - _LEFT - 140) / max(max(pair) for pair in values.values())
     parts = []
     for i, (name, pair) in enumerate(sorted(values.items(), key=lambda item: item[1][0])):
         y, (a, b) = 44 + 20 * i, (_LEFT + v * scale for v in pair)
@@ -59,6 +59,7 @@ def pairs(path: Path, title: str, names: tuple[str, str], values: dict[str, tupl
         parts.append(f'<line x1="{a:.1f}" y1="{y}" x2="{b:.1f}" y2="{y}" stroke="#999" stroke-width="2"/>')
         parts.append(f'<circle cx="{a:.1f}" cy="{y}" r="5" fill="#fff" stroke="{_BLUE}" stroke-width="2"/>')
         parts.append(f'<circle cx="{b:.1f}" cy="{y}" r="5" fill="{_ORANGE}"/>')
+        parts.append(_said(max(a, b) + 12, y + 4, f"{pair[0]:.4f} → {pair[1]:.4f}"))
     _save(path, f"{title}: {names[0]} open, {names[1]} full", 60 + 20 * len(values), parts)
 
 

@@ -1,5 +1,6 @@
 """The virtual capture against exact truth: the noise-free floor, and what noise, motion and one light cost."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -28,6 +29,18 @@ def test_noise_free_floor(surface, seed):
     photographs = taken(surface, seed=seed)
     found = errors(develop(photographs, aligned=False), photographs)
     assert all(found[layer] <= FLOOR[surface][layer] for layer in "RSC"), found
+
+
+def test_floor_holds_beside_a_slit_thinner_than_a_pixel():
+    """Between the ears of this rabbit pixels see the background, though the part map of the picture does not say so."""
+    world = Tabletop(size=64, samples=16, objects=3, surface="textured", fill=0.05)
+    scene = world.do(scene_at(world, 2009, 1)[1], albedo=dict(enumerate(studies._FLAT)))
+    photographs = photograph(world, scene)
+    assert (photographs.parts != photographs.frame.truth["parts"])[develop(photographs, False).mask].sum() == 0
+    found = errors(develop(photographs, aligned=False), photographs)
+    assert all(found[layer] <= FLOOR["rgb"][layer] for layer in "RSC"), found
+    spoilt = replace(photographs, parts=photographs.frame.truth["parts"])
+    assert errors(develop(spoilt, aligned=False), spoilt)["R"] > 0.005
 
 
 def test_layers_explain_the_image():

@@ -37,7 +37,8 @@ def test_run_prints_one_document_and_nothing_else_on_stdout(diorama, tmp_path):
     assert document["schema"] == 1 and document["skipped"] == []
     first = document["cells"][0]
     assert {"world", "model", "method", "protocol", "variant", "key", "summary"} <= set(first)
-    assert set(first["summary"]["lmse"]) == {"mean", "lo", "hi", "n_ok", "n_undefined", "n_excluded", "n_error"}
+    counts = {"n_ok", "n_undefined", "n_excluded", "n_error"}
+    assert set(first["summary"]["lmse"]) == {"mean", "lo", "hi", "std", *counts}
     assert [c["control"] for c in document["cells"]] == ["", "", "oracle", "random", "dose"]
     assert "5 cells, 15 cases: 0 known, 15 to compute" in result.stderr
     page = (tmp_path / "out" / "report.html").read_text()

@@ -20,7 +20,7 @@ from diorama.protocols.confusion import WITHHELD, Confusion
 from tests.conftest import REPOSITORY
 from tests.test_mosaic import write_folder
 
-MODEL = f"{REPOSITORY}/tests/tiny_models.py:Tiny"
+MODEL = f"{REPOSITORY}/tests/tiny_models.py:Two"
 
 
 class Says:

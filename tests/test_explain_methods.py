@@ -536,3 +536,28 @@ def test_a_heat_map_knows_whether_it_is_signed(images):
         "grad_cam",
         "grad_cam_acm",
     }
+
+
+def test_integrated_gradients_are_remembered_but_never_stale():
+    import torch
+
+    from diorama.methods.explain.integrated_gradients import IntegratedGradients
+    from diorama.methods.explain.integrated_gradients_abs import IntegratedGradientsAbs
+
+    module, calls = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 64, 2)), []
+    module.register_forward_hook(lambda *_: calls.append(1))
+
+    class Model:
+        pass
+
+    Model.module = module
+    images, targets = np.random.default_rng(0).random((2, 8, 8, 3), np.float32), np.array([0, 1])
+    first = IntegratedGradients(steps=4).explain(Model, images, targets)[0].values
+    absolute = IntegratedGradientsAbs(steps=4).explain(Model, images, targets)[0].values
+    assert len(calls) == 4
+    np.testing.assert_array_equal(absolute, np.abs(first))
+    with torch.no_grad():
+        module[1].weight.mul_(2)
+    again = IntegratedGradients(steps=4).explain(Model, images, targets)[0].values
+    assert len(calls) == 8
+    np.testing.assert_allclose(again, 2 * first, rtol=1e-5)

@@ -49,6 +49,21 @@ class Linear(Tiny):
         return torch.nn.Sequential(torch.nn.Flatten(), head).eval().requires_grad_(False)
 
 
+class Two(Tiny):
+    """The same with a head for two classes."""
+
+    classes = 2
+
+    @cached_property
+    def module(self):
+        import torch
+
+        net, head = Tiny.module.func(self), torch.nn.Linear(50, 2)
+        torch.nn.init.normal_(head.weight, generator=torch.Generator().manual_seed(self.seed))
+        net.add_module("two", head)
+        return net.eval().requires_grad_(False)
+
+
 class Broken(Tiny):
     """Logits that are not numbers."""
 

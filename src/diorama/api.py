@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from diorama.core.errors import InputError
 from diorama.core.plan import Plan
 from diorama.core.run import Progress, Run, create
 from diorama.launch.local import launch
@@ -21,7 +22,16 @@ def run(
     out: str | Path = "diorama-run",
     processes: int = 1,
 ) -> dict[str, Any]:
-    """Run a plan given in specs and return the results document; what is already in `out` is not computed again."""
+    """Run a plan given in specs and return the results document; what is already in `out` is not computed again.
+
+    A network of your own is named by the file that makes it, `models=["./mine.py:build"]`: a run can then be taken up
+    again, and by other processes.
+    """
+    for given in (*worlds, *models, *methods, *protocols):
+        if not isinstance(given, str):
+            raise InputError(
+                f"{type(given).__name__} is no spec: write the name of the file that makes it, ./mine.py:build"
+            )
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
     return execute(create(Path(out), plan), processes, lambda done, total: None)
 

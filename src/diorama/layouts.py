@@ -1,4 +1,4 @@
-"""Layouts: how rendered scenes are written to disk: `flat`, FunnyBirds, MIT Intrinsic Images, figures of papers."""
+"""Layouts: how rendered scenes are written to disk: `flat`, FunnyBirds, MIT Intrinsic Images, CANDLE, figures of papers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -168,6 +168,22 @@ def write_mosaic(
     return write_mosaics(world.object, count, out, progress)
 
 
+def write_candle(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Write `<index>.png` and `<index>.json` as CANDLE was published, every combination once; goes on where it stopped.
+
+    One process per core; each image is a function of (seed, index). The world `candle_recorded(root=…)` reads the folder.
+    """
+    from diorama.worlds._candle_layout import write_numbered
+
+    if world.name != "candle":
+        raise InputError("layout 'candle' is for that world: write diorama render candle --layout candle")
+    pictures = write_numbered(world.object, world.digest, count, seed, changes, out, progress)
+    write_png(out / "contact.png", contact_sheet(pictures, limit=240))
+    return out / "contact.png"
+
+
 def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
     if world.name != "birds" or changes:
         raise InputError(
@@ -197,4 +213,5 @@ LAYOUTS = {
     "figures": write_figures,
     "mit": write_mit,
     "mosaic": write_mosaic,
+    "candle": write_candle,
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from diorama.capture.virtual import Capture, Photographs, develop, errors, noisy, photograph
+from diorama.capture.virtual import Capture, Photographs, develop, errors, noisy, photograph, twins
 from diorama.core.scene import Scene, rng
 from diorama.worlds.tabletop import Tabletop
 
@@ -66,7 +66,7 @@ def _one_scene(world: Tabletop, scene: Scene, seed: int) -> Iterator[Result]:
         yield from _by_lights("noise", f"σ = {sigma:g}", noisy(still, sigma, seed))
     for far in (0.0, *MOVED):
         moved = (0.8 * far, -0.6 * far)  # oblique, so that both axes are wrong
-        taken = photograph(world, scene, moved=moved) if far else still
+        taken = replace(still, uniform=twins(world, scene, moved=moved)) if far else still
         yield _result("misalignment", f"{far:g} px", "as taken", develop(taken, aligned=False), taken)
         capture = develop(taken)
         off = float(np.hypot(*np.subtract(capture.shift, moved)))

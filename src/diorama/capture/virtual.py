@@ -18,7 +18,8 @@ class Photographs:
     """One entry a light: the object through a parallel and a crossed filter, its twin through a crossed one.
 
     `frame` is the object under the first light with its exact truth; `lit` marks the pixels that any of the lights
-    reaches, where the light of all together is over a tenth of its median on the objects.
+    reaches, where the light of all together is over a tenth of its median on the objects; `parts` is the object that
+    fills each pixel, or 0.
     """
 
     parallel: tuple[np.ndarray, ...]
@@ -26,6 +27,7 @@ class Photographs:
     uniform: tuple[np.ndarray, ...]
     frame: Frame
     lit: np.ndarray
+    parts: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,14 +50,33 @@ def photograph(
     world: Tabletop, scene: Scene, lights: tuple[int, ...] = (KEY, SECOND), moved: Shift = (0.0, 0.0)
 ) -> Photographs:
     """Render what the cameras would see; `moved` is by how many pixels the camera was off when the twin was taken."""
-    pan = [moved[0] / world.size, moved[1] / world.size]
     objects = world.render([world.do(scene, light=i) for i in lights])
-    twins = world.render([world.do(scene, light=i, uniform=True, pan=pan) for i in lights])
     pairs = [polarised(_diffuse(frame), frame.truth["specular"].astype(float)) for frame in objects]
     parallel, crossed = zip(*pairs, strict=True)
     light = channel_mean(sum(frame.truth["shading"] for frame in objects))
     lit = light > 0.1 * np.median(light[objects[0].mask])
-    return Photographs(parallel, crossed, tuple(_diffuse(frame) for frame in twins), objects[0], lit)
+    return Photographs(
+        parallel, crossed, twins(world, scene, lights, moved), objects[0], lit, whole_parts(world, scene)
+    )
+
+
+def twins(
+    world: Tabletop, scene: Scene, lights: tuple[int, ...] = (KEY, SECOND), moved: Shift = (0.0, 0.0)
+) -> tuple[np.ndarray, ...]:
+    """The uniformly painted twin under each light, the camera off by `moved` pixels."""
+    pan = [moved[0] / world.size, moved[1] / world.size]
+    return tuple(map(_diffuse, world.render([world.do(scene, light=i, uniform=True, pan=pan) for i in lights])))
+
+
+def whole_parts(world: Tabletop, scene: Scene, fine: int = 4) -> np.ndarray:
+    """The object that fills each pixel, 0 where it sees anything else too, by a part map of `fine` times the size.
+
+    A slit thinner than a pixel is in no part map of the picture's own size, and mixes two surfaces.
+    """
+    side = world.size
+    ids = replace(world, size=fine * side, samples=1, bounces=0).render([scene])[0].truth["parts"]
+    cells = ids.reshape(side, fine, side, fine)
+    return np.where((cells == cells[:, :1, :, :1]).all((1, 3)), cells[:, 0, :, 0], 0)
 
 
 def _diffuse(frame: Frame) -> np.ndarray:
@@ -83,7 +104,7 @@ def develop(photographs: Photographs, aligned: bool = True, lights: int = 2, mar
         found = estimate_shift(photographs.crossed[0], uniform[0])
         uniform = tuple(shift(image, (-found[0], -found[1])) for image in uniform)
     parts = separate(photographs.parallel[0], photographs.crossed[0])
-    ids = photographs.frame.truth["parts"]
+    ids = photographs.parts
     mask = np.any([inner(ids == i, margin) for i in range(1, int(ids.max()) + 1)], axis=0)
     layers = (*parts, uniform[0], reflectance(photographs.crossed[:lights], uniform))
     original, diffuse, specular, shading, albedo = (masked(layer, mask) for layer in layers)

@@ -47,7 +47,7 @@ class Layers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """A representation (m,) of one frame."""
+    """A representation (m,) of one frame, or (n, m) of a draw of frames."""
 
     z: np.ndarray
 

@@ -229,8 +229,9 @@ def is_maker(target: Any, kind: Kind) -> bool:
 
 
 def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspect.Parameter]:
-    """The parameters of a component; a function that is the component itself has none."""
-    return list(inspect.signature(target).parameters.values()) if is_maker(target, kind) else []
+    """The named parameters of a component; a function that is the component itself has none."""
+    listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def _check_parameters(component: Component) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.contracts import Case
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
 from diorama.core.locks import locked
@@ -44,7 +45,16 @@ def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
 
 
 def _examples(cell: Cell, training: list[int]) -> Iterator[list[Frame]]:
-    """The frames (with the views the method declares) of the training cases, one case at a time."""
-    for i in training:
-        bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cell.cases[i], Memo())
-        yield bench.views(Scene.from_json(cell.cases[i].payload["scene"]))
+    """The frames (with the views the method declares) of the training cases, one scene at a time."""
+    for case in (cell.cases[i] for i in training):
+        for scene in _scenes(cell, case):
+            bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, Memo())
+            yield bench.views(scene)
+
+
+def _scenes(cell: Cell, case: Case) -> list[Scene]:
+    """The scene of a case, or the scenes of its draw."""
+    draw = getattr(cell.protocol.object, "frames_of", None)
+    if draw:
+        return [scene for _, scene in draw(cell.world.object, case)]
+    return [Scene.from_json(case.payload["scene"])]

@@ -20,6 +20,8 @@ from diorama.core.scene import digest
 
 #: Cases of a staged world where the plan does not say how many.
 DEFAULT_CASES = 32
+#: Cases where each is a draw of many frames and the plan does not say how many.
+DEFAULT_DRAWS = 5
 _VERBS = {"explain": ("explain", "attribute"), "decompose": ("decompose",), "represent": ("encode",)}
 
 
@@ -208,8 +210,8 @@ def expand(plan: Plan) -> Expansion:
     cells: dict[str, Cell] = {}
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
-        count = _count(plan, world)
         for protocol in parts["protocol"]:
+            count = _count(plan, world, protocol)
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
@@ -251,8 +253,11 @@ def _check_needs(protocols: list[Component], models: list[Component], plan: Plan
         )
 
 
-def _count(plan: Plan, world: Component) -> int:
+def _count(plan: Plan, world: Component, protocol: Component) -> int:
     recorded = len(world.object) if hasattr(world.object, "__len__") else None
+    if hasattr(protocol.object, "frames_of"):  # every case takes `frames` of the world's frames
+        wanted = plan.cases or DEFAULT_DRAWS
+        return wanted if recorded is None else min(wanted, max(recorded // protocol.object.frames, 1))
     if recorded is None:
         return plan.cases or DEFAULT_CASES
     return min(plan.cases or recorded, recorded)
@@ -310,6 +315,8 @@ def refusal(cell: Cell) -> str:
     track = _track(cell.method)
     if track and track != protocol.track:
         return f"{cell.method.name} is a method of the {track} track, {cell.protocol.name} judges {protocol.track}"
+    if cell.model and getattr(cell.method.object, "gradients", False) and not hasattr(cell.model.object, "module"):
+        return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in getattr(cell.method.object, "views", ()) for name in view}
     unknown = sorted(factors - set(world.factors))
     if unknown:

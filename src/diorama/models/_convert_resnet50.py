@@ -122,7 +122,7 @@ def _layer(arrays: dict[str, np.ndarray], theirs: str, ours: str, path: Path) ->
     if "kernel" in fields:
         kernel = found[f"{ours}.weight"]
         found[f"{ours}.weight"] = kernel.transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
-    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+    return {name: np.array(array, order="C") for name, array in found.items()}
 
 
 def main(arguments: list[str]) -> None:

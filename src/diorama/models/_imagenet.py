@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 #: Of both batch-normalised networks; torch's default is 1e-5.
 _EPS = 1e-3
@@ -24,19 +25,26 @@ GROUPS = ((3, 1), (4, 2), (6, 2), (3, 2))
 _VGG16 = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512)
 
 
-def _same(kernel: int, stride: int) -> nn.Module:
-    """TensorFlow's SAME padding of an input of even size: at stride 2 one pixel more at the far edges."""
-    total = kernel - stride
-    return nn.ZeroPad2d((total // 2, total - total // 2) * 2)
+class SameConv2d(nn.Conv2d):
+    """TensorFlow's SAME padding of an input of even size: at stride 2 one pixel more at the far edges.
+
+    Inside the convolution, so that its input has the size of the image: relevance then has it too.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The convolution of the padded input."""
+        total = self.kernel_size[0] - self.stride[0]
+        edges = (total // 2, total - total // 2) * 2
+        return functional.conv2d(functional.pad(x, edges), self.weight, self.bias, self.stride, groups=self.groups)
 
 
 def _convolution(
     inside: int, outside: int, kernel: int, stride: int = 1, groups: int = 1
 ) -> list[tuple[str, nn.Module]]:
-    """Padding, convolution and batch norm."""
-    conv = nn.Conv2d(inside, outside, kernel, stride, groups=groups, bias=False)
-    pad = [("pad", _same(kernel, stride))] if kernel > 1 else []
-    return [*pad, ("conv", conv), ("norm", nn.BatchNorm2d(outside, eps=_EPS))]
+    """Convolution and batch norm."""
+    kind = SameConv2d if kernel > 1 else nn.Conv2d
+    conv = kind(inside, outside, kernel, stride, groups=groups, bias=False)
+    return [("conv", conv), ("norm", nn.BatchNorm2d(outside, eps=_EPS))]
 
 
 class InvertedBlock(nn.Module):

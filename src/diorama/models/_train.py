@@ -33,13 +33,17 @@ History = list[dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to train: a fresh network, its loss, the birds to train on, those to watch, and how."""
+    """What to train: a fresh network, its loss, the images to train on, those to watch, and how.
+
+    What is watched after every epoch is the accuracy, or what `judge` says of the network and the images: higher is better.
+    """
 
     net: nn.Module
     loss: Loss
     train: Staged
     validation: Staged
     how: Schedule
+    judge: Callable[[nn.Module, Staged], float] | None = None
 
     @property
     def steps(self) -> int:
@@ -73,10 +77,12 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
     while state.epoch < len(task.how.sizes):
         start = time.monotonic()
         loss = float(np.mean(list(_epoch(state, task, progress))))
-        seen = accuracy(state.mean, task.validation)
+        seen = float((task.judge or accuracy)(state.mean, task.validation))
         seconds = round(time.monotonic() - start, 1)
         size = task.how.sizes[state.epoch]
-        state.history.append({"size": size, "loss": loss, "accuracy": seen, "seconds": seconds})
+        state.history.append(
+            {"size": size, "loss": loss, "judged" if task.judge else "accuracy": seen, "seconds": seconds}
+        )
         save(state, task, folder)
     return state
 

@@ -35,7 +35,7 @@ class EfficientnetLite0(Classifier):
         net = EfficientNetLite0()
         originals.fill(
             net,
-            _renamed(originals.read_state(path, self.__class__.__name__), list(net.state_dict()), path),
+            _renamed(originals.read_state(path, "efficientnet_lite0"), list(net.state_dict()), path),
             path,
             "efficientnet_lite0",
         )

@@ -42,11 +42,23 @@ class Head(Classifier):
 
     Classes are the class folders in alphabetical order. The photos are drawn by `seed`; `photos` and `mosaic` with the
     same train= and split_seed= show the others only. Photos are cut to `size` as there. `l2` is the penalty.
+
+    The fitted bias is large, as features have large means. Where a method gives biases no relevance (`lrp`), what the
+    features contribute may then have the other sign than the logit, and the map is turned over: use `bias=False`.
     """
 
     located: ClassVar[tuple[str, ...]] = ("on",)
 
-    def __init__(self, backbone: str, on: str, train: int = 100, seed: int = 0, l2: float = 0.01, size: int = 224):
+    def __init__(
+        self,
+        backbone: str,
+        on: str,
+        train: int = 100,
+        seed: int = 0,
+        l2: float = 0.01,
+        size: int = 224,
+        bias: bool = True,
+    ):
         require_torch("head")
         if train < 1 or l2 <= 0:
             raise InputError(f"head: train={train}, l2={l2}: give at least one photo of every class, and a penalty")
@@ -57,7 +69,7 @@ class Head(Classifier):
         module, cam_layer, last = _beheaded(backbone)
         files = [path for paths in learnt.values() for path in paths]
         labels = np.repeat(np.arange(len(learnt)), train)
-        found = fit_logistic(_features(module, files, size), labels, len(learnt), l2)
+        found = fit_logistic(_features(module, files, size), labels, len(learnt), l2, bias)
         _put(module, last, _linear(*found))
         super().__init__(module, f"head({backbone})", None, cam_layer)
         self.note = f"head fitted on {len(files)} photos of {Path(on).name}"

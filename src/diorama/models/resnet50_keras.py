@@ -33,7 +33,7 @@ class Resnet50Keras(Classifier):
         if path.suffix == ".safetensors":
             state = originals.read_state(checkpoint, "resnet50_keras")
         else:
-            state = {name: torch.from_numpy(array.copy()) for name, array in read_package(path).items()}
+            state = {name: torch.from_numpy(array) for name, array in read_package(path).items()}
         net = KerasResNet50()
         originals.fill(net, state, checkpoint, "resnet50_keras")
         super().__init__(originals.wrapped(net, _INPUT), "resnet50_keras", size, "group4")

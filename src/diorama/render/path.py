@@ -23,7 +23,14 @@ _ROWS = 8  # image rows per task; any number gives the same image
 
 
 def render(
-    stage: Stage, width: int, height: int, samples: int = 16, bounces: int = 3, seed: int = 0, threads: int = 1
+    stage: Stage,
+    width: int,
+    height: int,
+    samples: int = 16,
+    bounces: int = 3,
+    seed: int = 0,
+    threads: int = 1,
+    window: tuple[int, int, int, int] | None = None,
 ) -> Picture:
     """All layers of one image, linear light, float32 (h, w, 3) unless said otherwise.
 
@@ -32,7 +39,8 @@ def render(
     mean shading where the albedo is 0). `specular` is all that is not diffuse: highlights, reflections and, where
     `Environment.seen`, the sky. `coverage` (h, w) is the share of samples that hit something. From the pixel centre,
     never averaged: `object`, `part` int32 (−1 = nothing), `depth` (h, w) along the view axis (inf = nothing), `normal`
-    in world space, towards the viewer (0 = nothing). `bounces` 0 is direct light only.
+    in world space, towards the viewer (0 = nothing). `bounces` 0 is direct light only. `window` (x0, y0, x1, y1; far edge
+    excluded) traces only these pixels, each as in the whole image; the others are empty.
     """
     from diorama.render import transport
     from diorama.render.surface import lights, surfaces
@@ -41,15 +49,18 @@ def render(
     check(stage, width, height, samples)
     if bounces < 0 or threads < 1:
         raise ValueError("render: bounces must be ≥ 0 and threads ≥ 1")
-    camera, lamps, tables = _camera(stage, width, height), lights(stage), surfaces(stage)
+    camera, lamps, tables = lens(stage, width, height), lights(stage), surfaces(stage)
     seen = stage.environment is not None and stage.environment.seen
-    rows = [(y, min(y + _ROWS, height)) for y in range(0, height, _ROWS)]
+    x0, y0, x1, y1 = window or (0, 0, width, height)
+    if not (0 <= x0 <= x1 <= width and 0 <= y0 <= y1 <= height):
+        raise ValueError(f"render: window {window} is not inside the image of {width}×{height}")
+    rows = [(y, min(y + _ROWS, y1), x0, x1) for y in range(y0, y1, _ROWS)]
     sums = np.zeros((4, height, width, 3), np.float32)
     coverage, front = np.zeros((height, width), np.float32), np.full((height, width), -1, np.int32)
     depth, normal = np.full((height, width), np.inf, np.float32), np.zeros((height, width, 3), np.float32)
     with Scene(stage) as embree:
 
-        def work(span: tuple[int, int]) -> None:
+        def work(span: tuple[int, int, int, int]) -> None:
             transport.centres(embree, tables, camera, span, front, depth, normal)
             transport.radiance(
                 embree, tables, lamps, camera, span, (samples, bounces, seed & 0xFFFFFFFF, seen), sums, coverage
@@ -78,7 +89,7 @@ def _ids(stage: Stage, front: NDArray[np.int32]) -> Picture:
     return {"object": objects[front], "part": parts[front]}
 
 
-def _camera(stage: Stage, width: int, height: int) -> NDArray[np.float64]:
+def lens(stage: Stage, width: int, height: int) -> NDArray[np.float64]:
     """Rows: eye; right, down, corner, so that x·right + y·down + corner looks at (x, y) in 0..1; forward."""
     right, up, forward = stage.camera.basis()
     tangent = np.tan(np.radians(stage.camera.fov_degrees) / 2)

@@ -74,6 +74,7 @@ class Instance:
     object: int = 0
     part: int = 0
     layer: str = ""
+    seen: bool = True  # by the camera of `render`; what is not seen still casts shadows and reflects light
 
 
 @dataclass(frozen=True, slots=True)

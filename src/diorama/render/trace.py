@@ -30,6 +30,7 @@ from diorama.render.stage import Stage
 ORIGIN, T_NEAR, DIRECTION, TIME, T_FAR, MASK, RAY_ID, FLAGS = 0, 3, 4, 7, 8, 9, 10, 11
 NORMAL, U, V, PRIMITIVE, GEOMETRY, INSTANCE, ROWS = 12, 15, 16, 17, 18, 19, 21
 NOTHING = 0xFFFFFFFF
+CAMERA = 1  # the mask of rays from the eye; instances that the camera does not see lack this bit
 FAR = np.float32(1e30)
 
 _MESHES_KEPT = 512
@@ -153,8 +154,8 @@ class Library:
         room = self.call("rtcSetNewGeometryBuffer", geometry, kind, 0, layout, 12, len(values), result=ctypes.c_void_p)
         ctypes.memmove(room, values.ctypes.data, values.nbytes)
 
-    def _attach(self, scene: int, geometry: int, index: int) -> None:
-        self.call("rtcSetGeometryMask", geometry, NOTHING)  # the default, 1, hides it from rays without bit 0
+    def _attach(self, scene: int, geometry: int, index: int, mask: int = NOTHING) -> None:
+        self.call("rtcSetGeometryMask", geometry, mask)  # the default, 1, hides it from rays without bit 0
         self.call("rtcCommitGeometry", geometry)
         self.call("rtcAttachGeometryByID", scene, geometry, index)
         self.call("rtcReleaseGeometry", geometry)
@@ -171,7 +172,7 @@ class Library:
             self.call("rtcSetGeometryInstancedScene", geometry, self.mesh_scene(stage.library[instance.mesh]))
             rows = np.ascontiguousarray(matrix[:3], np.float32)
             self.call("rtcSetGeometryTransform", geometry, 0, 0x9134, rows.ctypes.data)  # FLOAT3X4_ROW_MAJOR
-            self._attach(scene, geometry, k)
+            self._attach(scene, geometry, k, NOTHING if instance.seen else NOTHING ^ CAMERA)
         self.call("rtcCommitScene", scene)
         self.check()
         self._trim()

@@ -28,9 +28,11 @@ from diorama.render.sampling import (
 )
 from diorama.render.surface import arrive, new_points
 from diorama.render.trace import (
+    CAMERA,
     DIRECTION,
     FAR,
     GEOMETRY,
+    MASK,
     NOTHING,
     T_FAR,
     intersect,
@@ -64,18 +66,19 @@ def _ray(camera, x, y):
 
 @kernel
 def centres(embree, surfaces, camera, span, front, depth, normal):
-    """Instance, depth along the view axis and normal at the pixel centres of some rows, 8 pixels at a time."""
+    """Instance, depth along the view axis and normal at the pixel centres of a window, 8 pixels at a time."""
     packet, points = new_packet(), new_points()
+    packet.codes[MASK] = CAMERA
     height, width = front.shape
     for y in range(span[0], span[1]):
-        for x0 in range(0, width, 8):
+        for x0 in range(span[2], span[3], 8):
             for k in range(8):
                 packet.active[k] = 0
-                if x0 + k < width:
+                if x0 + k < span[3]:
                     dx, dy, dz = _ray(camera, (x0 + k + 0.5) / width, (y + 0.5) / height)
                     set_ray(packet, k, camera[0, 0], camera[0, 1], camera[0, 2], dx, dy, dz, FAR)
             intersect(embree, packet, embree.coherent)
-            for k in range(min(8, width - x0)):
+            for k in range(min(8, span[3] - x0)):
                 if packet.codes[GEOMETRY, k] == NOTHING:
                     continue
                 front[y, x0 + k] = arrive(packet, k, surfaces, points)
@@ -88,20 +91,22 @@ def centres(embree, surfaces, camera, span, front, depth, normal):
 
 @kernel
 def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
-    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of some rows."""
+    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window."""
     samples, bounces, seed, seen = setting
     height, width = coverage.shape
     packet, points, first = new_packet(), new_points(), new_points()
     paths = Paths(np.zeros(8, np.bool_), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros(8))
     total, hit = np.zeros((4, 3)), np.zeros(8, np.bool_)
     for y in range(span[0], span[1]):
-        for x in range(width):
+        for x in range(span[2], span[3]):
             noise = hashed(_U(y * width + x) ^ hashed(_U(seed)))
             total[:] = 0
             hits = 0
             for start in range(0, samples, 8):
                 _aim(packet, camera, x, y, width, height, start, min(8, samples - start), noise)
+                packet.codes[MASK] = CAMERA
                 intersect(embree, packet, embree.coherent)
+                packet.codes[MASK] = NOTHING
                 found, glossy = _first_hits(packet, surfaces, lights, seen, first, hit, total)
                 hits += found
                 for lobe in range(2):

@@ -3,11 +3,13 @@
 import numpy as np
 
 
-def fit_logistic(x: np.ndarray, labels: np.ndarray, classes: int, l2: float) -> tuple[np.ndarray, np.ndarray]:
+def fit_logistic(
+    x: np.ndarray, labels: np.ndarray, classes: int, l2: float, bias: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights W (classes, d) and biases b (classes,) that minimise mean(−log softmax(W z + b)_label) + l2/2 · ‖W‖².
 
     z is x (n, d) with every column at mean 0 and deviation 1; the answer is for x itself. Columns that do not vary get
-    no weight.
+    no weight. Without `bias`, b is 0 and columns keep their mean.
 
     >>> W, b = fit_logistic(np.array([[0.0, 7.0], [1.0, 7.0], [4.0, 7.0], [5.0, 7.0]]), np.array([0, 0, 1, 1]), 2, 1e-3)
     >>> [int(i) for i in (np.array([[0.5, 7.0], [4.5, 7.0]]) @ W.T + b).argmax(1)], bool(abs(W[:, 1]).max() == 0)
@@ -18,17 +20,19 @@ def fit_logistic(x: np.ndarray, labels: np.ndarray, classes: int, l2: float) -> 
     x = np.asarray(x, np.float64)
     mean, spread = x.mean(axis=0), x.std(axis=0)
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12 * (1 + np.abs(mean)))
-    z, hot = (x - mean) * scale, np.eye(classes)[labels]
+    centre = mean if bias else np.zeros_like(mean)
+    z, hot = (x - centre) * scale, np.eye(classes)[labels]
     shape = (classes, x.shape[1] + 1)  # the last column holds the biases
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = logistic_loss(flat.reshape(shape), z, hot, l2)
+        gradient[:, -1] *= bias  # biases start at 0, and stay there
         return value, gradient.ravel()
 
     options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-15, "gtol": 1e-8}
     found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(shape)
     weights = found[:, :-1] * scale
-    return weights, found[:, -1] - weights @ mean
+    return weights, found[:, -1] - weights @ centre
 
 
 def logistic_loss(w: np.ndarray, z: np.ndarray, hot: np.ndarray, l2: float) -> tuple[float, np.ndarray]:

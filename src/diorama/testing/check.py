@@ -10,7 +10,7 @@ from diorama.core.classifying import is_module
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
-from diorama.testing import decomposers, explainers, models, protocols, worlds
+from diorama.testing import decomposers, encoders, explainers, models, protocols, worlds
 
 Say = Callable[[str], None]
 #: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.
@@ -52,7 +52,7 @@ def check_component(component: Component, say: Say = print) -> bool:
 def _checks(component: Component) -> list[partial[str]]:
     if component.kind == "world":
         return [partial(check, component.object) for check in worlds.CHECKS]
-    if component.kind == "method" and hasattr(component.object, "load"):
+    if component.kind == "method" and hasattr(component.object, "load") and _track(component) != "represent":
         return [partial(decomposers.missing_files_are_named, component)]
     return [partial(check, component) for check in _CHECKS[component.kind, _track(component)]]
 
@@ -63,6 +63,8 @@ def _track(component: Component) -> str:
     explains = component.name.startswith("explain/") or any(
         hasattr(component.object, v) for v in ("explain", "attribute")
     )
+    if component.name.startswith("represent/") or hasattr(component.object, "encode"):
+        return "represent"
     if inspect.isfunction(component.object):
         explains = next(iter(inspect.signature(component.object).parameters), "") in ("module", "model")
     return "explain" if explains else "decompose"
@@ -73,6 +75,7 @@ _CHECKS: dict[tuple[Kind, str], tuple[Callable[[Component], str], ...]] = {
     ("model", ""): models.CHECKS,
     ("method", "decompose"): decomposers.CHECKS,
     ("method", "explain"): explainers.CHECKS,
+    ("method", "represent"): encoders.CHECKS,
 }
 
 

@@ -108,6 +108,11 @@ class Mosaic:
         """The world whose frames are the cells."""
         return self._made[0]
 
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The classes that a model must know; finished mosaics may show some of its classes only, so they name none."""
+        return () if isinstance(self.images, Finished) else tuple(getattr(self.images, "classes", ()))
+
     def fingerprint(self) -> str:
         """What the cells depend on: the photos by content, or the other world."""
         return self._made[1]

@@ -10,12 +10,11 @@ A photo is resized to 8/7 of `size` whatever its shape, and the centre kept, as 
 """
 
 import csv
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.photo_split import split
 from diorama.core.scene import Scene
+from diorama.worlds._recorded import one_of, read_each, unchangeable
 
 #: Columns of the file and the class in a table of photos, as different data sets call them.
 _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
@@ -36,7 +36,8 @@ class Photos:
 
     `images` is the folder of the files where a list or table does not stand beside them, `subset` the part of a table
     that is used. `crop=False` squeezes the whole photo into the square. `labels` is a comma-separated list of class names
-    in the model's order; otherwise classes are numbered in alphabetical order.
+    in the model's order; otherwise classes are numbered in alphabetical order. A damaged photo raises Excluded with its
+    name: cases that show it do not count.
     """
 
     located: ClassVar[tuple[str, ...]] = ("source", "images")
@@ -109,6 +110,8 @@ class Photos:
         """One photo of every class in turn, so that the first few are of all classes."""
         return [name for names in zip_longest(*self._by_class.values()) for name in names if name is not None]
 
+    sample, do, render = one_of, unchangeable, read_each
+
     def __len__(self) -> int:
         return len(self._order)
 
@@ -117,26 +120,12 @@ class Photos:
         name = self._order[index]
         return name.replace("/", "__"), Scene("photos", {"image": name})
 
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the photos."""
-        return self.scene(int(rng.integers(len(self))))[1]
-
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """Nothing of a photo can be changed here; `mosaic` swaps photos, `folder` removes masked parts."""
-        if changes:
-            raise InputError(f"photos cannot change {next(iter(changes))!r}: nothing of a photo is known but its class")
-        return scene
-
     def label(self, scene: Scene) -> int:
         """The class of a photo, without opening it."""
         name = scene.params["image"]
         if name not in self._class_of:
             raise InputError(f"photos: {self.source} has no photo {name!r}")
         return self.classes.index(self._class_of[name])
-
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The photos, cut to size. A damaged one raises Excluded with its name: its cases do not count."""
-        return [self._frame(scene) for scene in scenes]
 
     def fingerprint(self) -> str:
         """The digest of all photos by name and content."""

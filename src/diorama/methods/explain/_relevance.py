@@ -39,13 +39,19 @@ def relevance(module: nn.Module, composite: Any, x: Tensor, start: Callable[[Ten
         entered.append(inputs[0].detach().requires_grad_(True))  # behind the model's own normalisation of the image
         return (entered[-1], *inputs[1:])
 
-    with first_layer(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
+    with _entrance(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
         with _SharedSums():
             logits = inside(x)
         found = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
     if found.numel() != x.numel():
         raise InputError(f"lrp: the first layer takes {tuple(found.shape)}, not an image {tuple(x.shape)}")
     return found.reshape(x.shape)
+
+
+def _entrance(module: nn.Module) -> nn.Module:
+    """The first layer, or the padding before it: a padded image (EfficientNet) gives its own pixels' relevance."""
+    kinds = (*_LAYER, torch.nn.ZeroPad2d)
+    return next((m for m in module.modules() if isinstance(m, kinds)), None) or first_layer(module)
 
 
 def first_layer(module: nn.Module) -> nn.Module:
@@ -107,11 +113,13 @@ class _Share(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """The sum."""
         ctx.save_for_backward(a, b)
         return a + b
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
+        """R·a / (a + b) and R·b / (a + b)."""
         a, b = ctx.saved_tensors
         part = R[0] / _away_from_0(a + b)
         return a * part, b * part

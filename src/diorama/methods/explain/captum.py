@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ class Captum:
 
     `options` goes to `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)}).
     """
+
+    gradients: ClassVar[bool] = True
 
     name: str = "Saliency"
     layer: str | None = None

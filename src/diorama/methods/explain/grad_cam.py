@@ -24,6 +24,7 @@ class GradCam:
     the layer is passed backward.
     """
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("selvaraju2017",)
 
     layer: str | None = None

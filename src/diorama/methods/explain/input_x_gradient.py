@@ -15,6 +15,7 @@ from diorama.methods.explain._gradients import Channels, as_answers, gradient
 class InputXGradient:
     """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1]."""
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("shrikumar2017",)
 
     channels: Channels = "keep"

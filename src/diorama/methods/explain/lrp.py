@@ -28,6 +28,7 @@ class Lrp:
     `lrp(first=flat, epsilon=1e-6, stabiliser=signed)` is zennit's EpsilonPlusFlat, and conserves relevance.
     """
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("bach2015", "montavon2017", "ariasduart2023", "anders2021")
 
     first: Literal["box", "flat", "w_square", "same"] = "box"

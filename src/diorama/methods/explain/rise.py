@@ -122,11 +122,13 @@ class _Sums:
         self.square: Any = 0.0
 
     def add(self, values: np.ndarray, masks: np.ndarray, squares: np.ndarray) -> None:
+        """Count some masks (n, h, w), their squares, and the outputs (n,) on the images they leave."""
         self.total = self.total + np.tensordot(values.astype(np.float32), masks, 1).astype(np.float64)
         self.square = self.square + np.tensordot((values**2).astype(np.float32), squares, 1).astype(np.float64)
         self.count += len(values)
 
     def estimate(self) -> Estimate:
+        """The map so far."""
         mean = self.total / self.count
         variance = np.maximum(self.square / self.count - mean**2, 0) * self.count / (self.count - 1)
         return Estimate(mean / self.keep, np.sqrt(variance / self.count) / self.keep, self.count)

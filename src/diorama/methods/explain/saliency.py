@@ -15,6 +15,7 @@ from diorama.methods.explain._gradients import Channels, as_answers, gradient
 class Saliency:
     """|∂f_target/∂x| per channel, as FunnyBirds' later additions; `channels=max` is the map of Simonyan et al."""
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("simonyan2014",)
 
     channels: Channels = "keep"

@@ -21,6 +21,7 @@ class Smoothgrad:
     Smilkov et al. advise 50 samples and a noise of 0.1 to 0.2. The noise is a function of the seed and the pixels.
     """
 
+    gradients: ClassVar[bool] = True
     cite: ClassVar[tuple[str, ...]] = ("smilkov2017",)
 
     samples: int = 50

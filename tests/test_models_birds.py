@@ -1,4 +1,4 @@
-"""The bundled bird classifier: its checkpoint, its card, its answers, and that nothing alters it."""
+"""The bundled bird classifiers: checkpoint, card, answers, and that nothing alters them."""
 
 import json
 import subprocess
@@ -11,6 +11,8 @@ from diorama.core.errors import InputError
 from diorama.core.scene import rng
 from diorama.models import _inference
 from diorama.models.birds_cnn import BirdsCnn
+from diorama.models.birds_resnet import BirdsResnet
+from diorama.models.birds_vgg import BirdsVgg
 from diorama.worlds.birds import Birds
 
 torch = pytest.importorskip("torch", reason="the classifier needs torch")
@@ -25,9 +27,9 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
-def model():
-    return BirdsCnn()
+@pytest.fixture(scope="module", params=[BirdsCnn, BirdsVgg, BirdsResnet], ids=lambda kind: kind.name)
+def model(request):
+    return request.param()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def images(frames):
 
 def test_the_card_agrees_with_the_file(model):
     card = json.loads(model.path.with_suffix(".json").read_text())
-    assert card["bytes"] == model.path.stat().st_size < 3_000_000
+    assert card["bytes"] == model.path.stat().st_size < 4_000_000
     assert card["parameters"] == sum(p.numel() for p in model.module.parameters())
     assert card["digest"] == model.fingerprint()
     assert card["accuracy"]["interval"][0] < card["accuracy"]["value"] < card["accuracy"]["interval"][1]
@@ -54,7 +56,7 @@ def test_the_card_agrees_with_the_file(model):
 
 def test_fresh_birds_are_named(model, frames, images):
     labels = np.array([frame.truth["label"] for frame in frames])
-    assert (model.logits(images).argmax(1) == labels).mean() >= 0.9
+    assert (model.logits(images).argmax(1) == labels).mean() >= 0.93  # 200 birds; the cards say .98 on 4,000
 
 
 def test_a_removed_part_spreads_the_answer_over_the_classes_it_leaves(model, frames):
@@ -81,11 +83,11 @@ def test_more_images_than_a_chunk(model, images):
 
 def test_features(model, images):
     assert model.cam_layer in model.layers
-    assert model.features(images[:4], model.cam_layer).shape == (4, 192, 8, 8)
-    pooled = model.features(images[:4], "pool")[:, :, 0, 0]
+    assert model.features(images[:4], model.cam_layer).shape[2] in (4, 8)
+    last = model.features(images[:4], model.layers[-1]).reshape(4, -1)
     head = model.module.head
     np.testing.assert_allclose(
-        pooled @ head.weight.numpy().T + head.bias.numpy(), model.logits(images[:4]), rtol=0, atol=1e-4
+        last @ head.weight.numpy().T + head.bias.numpy(), model.logits(images[:4]), rtol=0, atol=1e-4
     )
     assert all(model.features(images[:4], layer).shape[0] == 4 for layer in model.layers)
 
@@ -130,8 +132,8 @@ def test_no_images_give_no_logits(model):
 
 
 def test_unknown_layers_and_missing_checkpoints_are_refused(model, images, tmp_path):
-    with pytest.raises(InputError, match="did you mean 'block4'"):
-        model.features(images[:1], "block44")
+    with pytest.raises(InputError, match=f"did you mean '{model.cam_layer}'"):
+        model.features(images[:1], model.cam_layer + "4")
     with pytest.raises(InputError, match="there is no checkpoint"):
         BirdsCnn(checkpoint=str(tmp_path / "absent.safetensors"))
     (tmp_path / "bad.safetensors").write_bytes(b"not a checkpoint")
@@ -142,13 +144,17 @@ def test_unknown_layers_and_missing_checkpoints_are_refused(model, images, tmp_p
 def test_another_file_with_the_same_weights_is_the_same_model(model, tmp_path):
     copy = tmp_path / "copy.safetensors"
     copy.write_bytes(model.path.read_bytes())
-    assert BirdsCnn(checkpoint=str(copy)).fingerprint() == model.fingerprint()
+    assert type(model)(checkpoint=str(copy)).fingerprint() == model.fingerprint()
 
 
 def test_without_torch_there_is_one_line(monkeypatch):
     monkeypatch.setattr(_inference.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"^birds_cnn needs torch: pip install 'diorama\[torch\]'$"):
         _ = BirdsCnn().module
+
+
+def test_all_checkpoints_together_are_small():
+    assert sum(p.stat().st_size for p in BirdsCnn().path.parent.iterdir()) < 25_000_000
 
 
 def test_importing_the_model_does_not_import_torch():

@@ -1,0 +1,1 @@
+"""Representation learners and encoders: one file each."""

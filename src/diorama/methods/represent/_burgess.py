@@ -1,0 +1,81 @@
+"""The autoencoder of Burgess et al. 2018 for 64 × 64 images, with the parameter names of published checkpoints."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+CHANNELS, HIDDEN, SMALL = 32, 256, 4
+
+
+class Encoder(nn.Module):
+    """Four convolutions of 4 × 4 with stride 2, two dense layers; the mean and log variance of each latent alternate."""
+
+    def __init__(self, latents: int, channels: int) -> None:
+        super().__init__()
+        self.latents = latents
+        self.conv1 = nn.Conv2d(channels, CHANNELS, 4, 2, 1)
+        self.conv2 = nn.Conv2d(CHANNELS, CHANNELS, 4, 2, 1)
+        self.conv3 = nn.Conv2d(CHANNELS, CHANNELS, 4, 2, 1)
+        self.conv_64 = nn.Conv2d(CHANNELS, CHANNELS, 4, 2, 1)
+        self.lin1 = nn.Linear(CHANNELS * SMALL * SMALL, HIDDEN)
+        self.lin2 = nn.Linear(HIDDEN, HIDDEN)
+        self.mu_logvar_gen = nn.Linear(HIDDEN, 2 * latents)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, channels, 64, 64) in [0, 1] → mean and log variance (n, latents)."""
+        for layer in (self.conv1, self.conv2, self.conv3, self.conv_64):
+            x = torch.relu(layer(x))
+        x = x.flatten(1)
+        for dense in (self.lin1, self.lin2):
+            x = torch.relu(dense(x))
+        mean, log_variance = self.mu_logvar_gen(x).view(-1, self.latents, 2).unbind(-1)
+        return mean, log_variance
+
+
+class Decoder(nn.Module):
+    """The encoder turned round."""
+
+    def __init__(self, latents: int, channels: int) -> None:
+        super().__init__()
+        self.lin1 = nn.Linear(latents, HIDDEN)
+        self.lin2 = nn.Linear(HIDDEN, HIDDEN)
+        self.lin3 = nn.Linear(HIDDEN, CHANNELS * SMALL * SMALL)
+        self.convT_64 = nn.ConvTranspose2d(CHANNELS, CHANNELS, 4, 2, 1)
+        self.convT1 = nn.ConvTranspose2d(CHANNELS, CHANNELS, 4, 2, 1)
+        self.convT2 = nn.ConvTranspose2d(CHANNELS, CHANNELS, 4, 2, 1)
+        self.convT3 = nn.ConvTranspose2d(CHANNELS, channels, 4, 2, 1)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """(n, latents) → logits of pixels (n, channels, 64, 64)."""
+        for dense in (self.lin1, self.lin2, self.lin3):
+            z = torch.relu(dense(z))
+        x = z.view(-1, CHANNELS, SMALL, SMALL)
+        for layer in (self.convT_64, self.convT1, self.convT2):
+            x = torch.relu(layer(x))
+        return self.convT3(x)
+
+
+class Autoencoder(nn.Module):
+    """Encoder and decoder."""
+
+    def __init__(self, latents: int = 10, channels: int = 1) -> None:
+        super().__init__()
+        self.encoder = Encoder(latents, channels)
+        self.decoder = Decoder(latents, channels)
+
+    def forward(self, x: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits of the reconstruction, mean and log variance; with standard normal `noise` the code is sampled."""
+        mean, log_variance = self.encoder(x)
+        z = mean if noise is None else mean + noise * torch.exp(log_variance / 2)
+        return self.decoder(z), mean, log_variance
+
+
+def reconstruction_loss(logits: Tensor, x: Tensor) -> Tensor:
+    """Bernoulli cross-entropy summed over pixels, for every image (n,)."""
+    return nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="none").flatten(1).sum(1)
+
+
+def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """KL(q(z|x) ‖ N(0, 1)) = ½ Σ (μ² + σ² − log σ² − 1), for every image (n,)."""
+    return 0.5 * (mean**2 + log_variance.exp() - log_variance - 1).sum(1)

@@ -1,0 +1,126 @@
+"""The variational autoencoder of Burgess et al. 2018 with weights of your own, or published ones for dSprites."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from diorama.core import device
+from diorama.core.digests import file_digest
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.guard import attempt
+
+if TYPE_CHECKING:
+    from diorama.methods.represent._burgess import Autoencoder
+
+
+@dataclass(frozen=True)
+class BurgessVae:
+    """Codes are the means of q(z|x). `checkpoint` is a plain state dict: .safetensors, or a .pt file without code in it.
+
+    The eight networks of github.com/YannDubs/disentangling-vae (VAE, β-VAE, FactorVAE, β-TCVAE on dSprites) load as they
+    are. Without a checkpoint the weights are those of an untrained network of `seed`, a control that scores above chance on
+    several metrics. Latents and channels are read from the weights.
+    """
+
+    cite: ClassVar[tuple[str, ...]] = ("burgess2018",)
+    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+
+    checkpoint: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is not None and not Path(self.checkpoint).expanduser().is_file():
+            raise InputError(f"burgess_vae: there is no checkpoint {self.checkpoint!r}")
+
+    def fingerprint(self) -> str:
+        """The digest of the weights."""
+        return file_digest(Path(self.checkpoint).expanduser()) if self.checkpoint else ""
+
+    @cached_property
+    def module(self) -> "Autoencoder":
+        """The network in eval mode; made at first use."""
+        try:
+            import torch
+        except ImportError as error:
+            raise InputError("burgess_vae needs torch: pip install 'diorama[torch]'") from error
+        from diorama.methods.represent._burgess import Autoencoder
+
+        if self.checkpoint is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.seed)
+                net = Autoencoder()
+        else:
+            net = _loaded(self.checkpoint)
+        return net.eval().requires_grad_(False).to(device.current())
+
+    @property
+    def channels(self) -> int:
+        """1 for gray networks, 3 for coloured ones."""
+        return int(self.module.encoder.conv1.weight.shape[1])
+
+    def tensor(self, frames: Sequence[Frame]) -> Any:
+        """Frames as (n, channels, 64, 64) on the network's device."""
+        import torch
+
+        images = np.stack([frame.srgb() for frame in frames])
+        if images.shape[1:3] != (64, 64):
+            raise InputError(f"burgess_vae takes 64×64 images, not {images.shape[2]}×{images.shape[1]}")
+        images = images.mean(axis=3, keepdims=True) if self.channels == 1 else images
+        return torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).to(next(self.module.parameters()).device)
+
+    def encode(self, frames: Sequence[Frame]) -> np.ndarray:
+        """Means (n, latents)."""
+        x = self.tensor(frames)
+        import torch
+
+        with torch.inference_mode():
+            return self.module.encoder(x)[0].cpu().numpy().astype(np.float64)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Images (n, 64, 64, 3) in [0, 1]."""
+        return np.concatenate(list(self._decoded(codes)))
+
+    def _decoded(self, codes: np.ndarray, chunk: int = 250) -> Iterator[np.ndarray]:
+        import torch
+
+        place = next(self.module.parameters()).device
+        for start in range(0, len(codes), chunk):
+            z = torch.from_numpy(np.asarray(codes[start : start + chunk], np.float32)).to(place)
+            with torch.inference_mode():
+                images = torch.sigmoid(self.module.decoder(z)).cpu().numpy().transpose(0, 2, 3, 1)
+            yield images if images.shape[3] == 3 else images.repeat(3, axis=3)
+
+
+def _loaded(checkpoint: str) -> "Autoencoder":
+    from diorama.methods.represent._burgess import Autoencoder
+
+    weights = _weights(Path(checkpoint).expanduser())
+    try:
+        latents, channels = weights["decoder.lin1.weight"].shape[1], weights["encoder.conv1.weight"].shape[1]
+        net = Autoencoder(latents, channels)
+        net.load_state_dict(weights)
+    except (KeyError, AttributeError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"burgess_vae: {checkpoint} holds weights of another network: {reason}") from error
+    return net
+
+
+def _weights(path: Path) -> dict[str, Any]:
+    import torch
+    from safetensors.torch import load_file
+
+    read = (
+        partial(load_file, path)
+        if path.suffix == ".safetensors"
+        else partial(torch.load, path, "cpu", weights_only=True)
+    )
+    outcome = attempt(read)
+    if outcome.error:
+        reason = outcome.reason.partition(".")[0]
+        raise InputError(f"burgess_vae: {path} cannot be read as plain weights: {reason}") from outcome.error
+    return outcome.value

@@ -1,0 +1,31 @@
+"""Chance: codes of Gaussian noise, blind to the image."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.scene import rng
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """`latents` independent standard normal numbers, a function of the seed and the scene."""
+
+    latents: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.latents < 1:
+            raise InputError(f"random: latents={self.latents}: at least one is needed")
+
+    def encode(self, frames: Sequence[Frame]) -> np.ndarray:
+        """Noise (n, latents)."""
+        return np.stack([rng(self.seed, "represent/random", f.scene.key).standard_normal(self.latents) for f in frames])
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Images (n, 64, 64, 3) of uniform noise, a function of the seed and the code."""
+        keys = [row.tobytes().hex() for row in np.ascontiguousarray(codes, np.float64)]
+        return np.stack([rng(self.seed, "represent/random", key).random((64, 64, 3), np.float32) for key in keys])

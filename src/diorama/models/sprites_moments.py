@@ -1,0 +1,110 @@
+"""A classifier of sprites by image moments: shape, scale, orientation and place without any training.
+
+Area, centroid and the central moments of orders two to four of an image are held against those of every combination of
+shape, scale and orientation, drawn at nine sub-pixel places. What is nearest, measured in standard deviations over the
+places, is most probable; the place is the centroid less that combination's own offset. It judges the images that decoders
+make (protocol `cg`), so it must be exact on real sprites and mild on soft ones. Orientation cannot be exact: the first and
+the last are one image, small squares turned by 90° differ in nothing.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
+from diorama.worlds.sprites import COUNTS, Sprites
+
+#: What is taken off every pixel as haze, the spread of a place in pixels, and the least spread of a moment.
+_HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
+#: The least log probability: differences of what is impossible mean nothing.
+_NEVER = -50.0
+_ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
+
+
+@dataclass(frozen=True)
+class SpritesMoments:
+    """Logits of the values of shape, scale, orientation, x and y side by side; `heads` says how many each has.
+
+    `counts` are those of the world: `sprites_moments(counts=(3, 2, 4, 3, 3))` for `sprites(counts=(3, 2, 4, 3, 3))`.
+    """
+
+    counts: tuple[int, int, int, int, int] = COUNTS
+
+    size: ClassVar[int] = SIZE
+    layers: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def heads(self) -> tuple[int, ...]:
+        """How many logits each factor has, in the world's order."""
+        return tuple(self.counts)
+
+    @property
+    def classes(self) -> int:
+        """All logits."""
+        return sum(self.counts)
+
+    @cached_property
+    def _levels(self) -> list[np.ndarray]:
+        levels = Sprites(self.counts).levels
+        shapes = np.array([SHAPES.index(name) for name in levels["shape"]])
+        return [shapes, *(np.array(levels[name]) for name in ("scale", "orientation", "x", "y"))]
+
+    @cached_property
+    def _templates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean moments (combinations, k), their spread (k,), and the offset of the centroid (combinations, 2)."""
+        shape, scale, turn = (np.array(c) for c in zip(*product(*self._levels[:3]), strict=True))
+        found = []
+        for x, y in product((0.5, 0.51, 0.52), repeat=2):  # thirds of a pixel
+            place = [np.full(len(shape), v) for v in (x, y)]
+            area, centre, moments = _moments(silhouettes(shape.astype(int), scale, turn, *place).astype(np.float32))
+            offset = centre - (16 + 32 * np.array([x, y]))
+            found.append(np.concatenate([area[:, None], moments, offset], axis=1))
+        mean, spread = np.mean(found, axis=0), np.std(found, axis=0).mean(axis=0)
+        return mean[:, :-2], np.maximum(spread[:-2], _LEAST), mean[:, -2:]
+
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        """(n, 64, 64, 3) → (n, classes): log probabilities of the values of each factor."""
+        if images.ndim != 4 or images.shape[1:] != (SIZE, SIZE, 3):
+            raise InputError(f"images are {images.shape}: sprites_moments takes (n, {SIZE}, {SIZE}, 3)")
+        return np.concatenate([self._logits(images[i : i + 64]) for i in range(0, len(images), 64)])
+
+    def _logits(self, images: np.ndarray) -> np.ndarray:
+        mean, spread, offset = self._templates
+        gray = np.clip((images.mean(axis=3) - _HAZE) / (1 - _HAZE), 0, 1)
+        area, centre, moments = _moments(gray)
+        found = np.concatenate([area[:, None], moments], axis=1)
+        posterior = _log_softmax(-0.5 * (((found[:, None] - mean) / spread) ** 2).sum(axis=2))
+        table = posterior.reshape(len(images), *self.counts[:3])
+        shapes = [_log_sum(table, (2, 3)), _log_sum(table, (1, 3)), _log_sum(table, (1, 2))]
+        place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32
+        places = [_log_softmax(-0.5 * ((place[:, i, None] - self._levels[3 + i]) * 32 / _PLACE) ** 2) for i in (0, 1)]
+        return np.maximum(np.concatenate([*shapes, *places], axis=1), _NEVER).astype(np.float32)
+
+    def features(self, images: np.ndarray, layer: str) -> np.ndarray:
+        """There are no layers."""
+        raise InputError(f"sprites_moments is no network and has no layer {layer!r}")
+
+
+def _moments(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """√area (n,), centroid (n, 2) as x, y in pixels, and central moments (n, 12), each rooted to be a length."""
+    mass = np.maximum(images.sum(axis=(1, 2), dtype=np.float64), 1e-6)
+    line = np.arange(images.shape[1]) + 0.5
+    centre = np.stack([images.sum(axis=1) @ line / mass, images.sum(axis=2) @ line / mass], axis=1)
+    dx, dy = line - centre[:, :1], line - centre[:, 1:]
+    powers = [np.einsum("nyx,nx,ny->n", images, dx**a, dy**b) / mass for a, b in _ORDERS]
+    lengths = [np.sign(m) * np.abs(m) ** (1 / (a + b)) for m, (a, b) in zip(powers, _ORDERS, strict=True)]
+    return np.sqrt(mass), centre, np.stack(lengths, axis=1)
+
+
+def _log_sum(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    top = logs.max(axis=axes, keepdims=True)
+    return np.log(np.exp(logs - top).sum(axis=axes)) + top.reshape(top.shape[0], -1)
+
+
+def _log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -1,0 +1,206 @@
+"""A floor that only catches shadows: the share of its light that objects standing on it leave, for every pixel.
+
+The sky is a fixed set of beams drawn by importance (structured importance sampling in the sense of Agarwal et al. 2003),
+the same for every pixel, and a ball-shaped lamp a fixed set of points: shadows are smooth without noise or denoising.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diorama.render.check import transforms
+from diorama.render.jit import inlined, kernel
+from diorama.render.path import lens
+from diorama.render.stage import Environment, PointLight, Stage
+from diorama.render.trace import FAR, T_FAR, Scene, new_packet, occluded, set_ray
+
+_LIFT = 1e-3  # rays start this far above the floor
+_CORNERS = np.array([[a, b, c, 1.0] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+
+
+class Beams(NamedTuple):
+    """Light that falls on a horizontal floor: directions (n, 3) towards it, irradiance (n, 3) brought by each."""
+
+    directions: NDArray[np.float64]
+    irradiance: NDArray[np.float64]
+
+
+def irradiance(image: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Irradiance of a floor under a lat-long map: E = ∫ L cos θ dω over the upper half.
+
+    >>> irradiance(np.ones((64, 128, 3), np.float32)).round(3).tolist()
+    [3.142, 3.142, 3.142]
+    """
+    weight = _floor_weight(image.shape[0])
+    return (image.astype(float) * weight[:, None, None]).sum((0, 1)) * 2 * np.pi / image.shape[1]
+
+
+def _floor_weight(height: int) -> NDArray[np.float64]:
+    """cos θ sin θ dθ of every row."""
+    theta = (np.arange(height) + 0.5) / height * np.pi
+    return np.maximum(np.cos(theta), 0) * np.sin(theta) * np.pi / height
+
+
+@lru_cache(maxsize=16)
+def beams(environment: Environment, count: int = 512) -> Beams:
+    """`count` beams drawn in proportion to luminance·cos θ at the points of a Kronecker sequence (Roberts 2018)."""
+    image = environment.image.astype(float)
+    height, width = image.shape[:2]
+    weight = (image @ (0.2126, 0.7152, 0.0722) + 1e-12) * _floor_weight(height)[:, None]
+    u, v = ((0.5 + np.arange(count)[:, None] * (0.7548776662466927, 0.5698402909980532)) % 1).T
+    rows = np.cumsum(weight.sum(1))
+    row, y = _invert(rows / rows[-1], u)
+    columns = np.cumsum(weight, 1)[row]
+    column, x = _invert(columns / columns[:, -1:], v)
+    theta, phi = (row + y) / height * np.pi, (column + x) / width * 2 * np.pi - np.pi
+    directions = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], 1)
+    light = image[row, column] / (image[row, column] @ (0.2126, 0.7152, 0.0722) + 1e-12)[:, None]
+    # every beam brings one luminance; the sum is made exact in each channel
+    return Beams(directions, light * irradiance(environment.image) / np.maximum(light.sum(0), 1e-300))
+
+
+def _invert(steps: NDArray[np.float64], u: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The cell of a cumulative distribution (n,) or one per sample (m, n) that holds u, and where in the cell."""
+    table = np.broadcast_to(steps, (len(u), steps.shape[-1]))
+    cell = np.minimum((table <= u[:, None]).sum(1), steps.shape[-1] - 1)
+    each = np.arange(len(u))
+    low = np.where(cell > 0, table[each, cell - 1], 0)
+    return cell, (u - low) / np.maximum(table[each, cell] - low, 1e-300)
+
+
+def catch_shadows(
+    stage: Stage, width: int, height: int, reach: float, radius: float = 0.0, count: int = 512
+) -> NDArray[np.float32]:
+    """The share (h, w, 3) of its light that the floor z = 0 keeps: 1 where no object of the stage blocks any.
+
+    Light is that of the environment and of the point lights, taken as balls of `radius`. Floor farther than `reach`
+    from the middle of the objects counts as unshadowed, and so does what is not floor. Each pixel spreads `count`
+    beams and 64 lamp points over 8 places within it.
+    """
+    sky = beams(stage.environment, count) if stage.environment is not None else Beams(*np.zeros((2, 0, 3)))
+    lamps = [light for light in stage.lights if isinstance(light, PointLight)]
+    points = np.array([lamp.position + radius * _BALL for lamp in lamps], float).reshape(-1, 64, 3)
+    power = np.array([lamp.intensity for lamp in lamps], float).reshape(-1, 3) / 64
+    share = np.ones((height, width, 3), np.float32)
+    with Scene(stage) as embree:
+        _catch(embree, lens(stage, width, height), _ball(stage), reach, sky, points, power, share)
+    return share
+
+
+def _ball(stage: Stage) -> NDArray[np.float64]:
+    """Centre and radius of a ball around everything the camera sees."""
+    corners = []
+    for instance, matrix in zip(stage.instances, transforms(stage), strict=True):
+        if instance.seen:
+            low, high = stage.library[instance.mesh].bounds.astype(float)
+            box = np.concatenate([low + _CORNERS[:, :3] * (high - low), _CORNERS[:, 3:]], 1)
+            corners.append((box @ matrix.T)[:, :3])
+    points = np.concatenate(corners)
+    centre = (points.min(0) + points.max(0)) / 2
+    return np.array([*centre, np.linalg.norm(points - centre, axis=1).max()])
+
+
+def _fibonacci(count: int) -> NDArray[np.float64]:
+    z = 1 - (2 * np.arange(count) + 1) / count
+    turn = np.arange(count) * np.pi * (3 - np.sqrt(5))
+    return np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
+
+
+_BALL = _fibonacci(64)
+# eight places in a pixel, one in each row and column of an 8×8 grid, no two close
+_PLACES = (np.array([[0, 3], [1, 6], [2, 1], [3, 4], [4, 7], [5, 2], [6, 5], [7, 0]]) + 0.5) / 8
+
+
+@kernel
+def _catch(embree, camera, ball, reach, sky, points, power, share):
+    packet = new_packet()
+    height, width = share.shape[:2]
+    floor, lost, total = np.zeros((8, 2)), np.zeros(3), np.zeros(3)
+    even = np.zeros(3)
+    for k in range(len(sky.irradiance)):
+        for c in range(3):
+            even[c] += sky.irradiance[k, c]
+    for y in range(height):
+        for x in range(width):
+            if not _floor_places(camera, x / width, y / height, 1 / width, 1 / height, ball, reach, floor):
+                continue
+            for c in range(3):
+                lost[c], total[c] = 0.0, even[c]
+            _lose_sky(embree, packet, sky, floor, ball, lost)
+            _lose_lamps(embree, packet, points, power, floor, ball, lost, total)
+            for c in range(3):
+                share[y, x, c] = 1 - lost[c] / total[c] if total[c] > 0 else 1.0
+
+
+@inlined
+def _floor_places(camera, x, y, dx, dy, ball, reach, floor):
+    """Where the eight rays of a pixel meet the floor; False if one does not, or all are far from the objects."""
+    near = False
+    for k in range(8):
+        u, v = x + _PLACES[k, 0] * dx, y + _PLACES[k, 1] * dy
+        down = u * camera[1, 2] + v * camera[2, 2] + camera[3, 2]
+        if down >= 0:
+            return False
+        t = -camera[0, 2] / down
+        for axis in range(2):
+            floor[k, axis] = camera[0, axis] + t * (u * camera[1, axis] + v * camera[2, axis] + camera[3, axis])
+        near |= (floor[k, 0] - ball[0]) ** 2 + (floor[k, 1] - ball[1]) ** 2 < reach * reach
+    return near
+
+
+@inlined
+def _may_hit(floor, k, lx, ly, lz, ball):
+    """Whether a ray from the floor passes the ball around the objects."""
+    x, y, z = ball[0] - floor[k, 0], ball[1] - floor[k, 1], ball[2] - _LIFT
+    along = x * lx + y * ly + z * lz
+    return x * x + y * y + z * z - along * max(along, 0.0) < ball[3] * ball[3]
+
+
+@inlined
+def _lose_sky(embree, packet, sky, floor, ball, lost):
+    for start in range(0, len(sky.directions), 8):
+        some = False
+        for k in range(8):
+            packet.active[k] = 0
+            i = start + k
+            if i < len(sky.directions):
+                lx, ly, lz = sky.directions[i, 0], sky.directions[i, 1], sky.directions[i, 2]
+                if _may_hit(floor, k, lx, ly, lz, ball):
+                    set_ray(packet, k, floor[k, 0], floor[k, 1], _LIFT, lx, ly, lz, FAR)
+                    some = True
+        if some:
+            occluded(embree, packet)
+            for k in range(8):
+                if packet.active[k] != 0 and packet.words[T_FAR, k] < 0:
+                    for c in range(3):
+                        lost[c] += sky.irradiance[start + k, c]
+
+
+@inlined
+def _lose_lamps(embree, packet, points, power, floor, ball, lost, total):
+    light = np.zeros(8)
+    for lamp in range(len(points)):
+        for start in range(0, 64, 8):
+            some = False
+            for k in range(8):
+                packet.active[k] = 0
+                place = points[lamp, start + k]
+                lx, ly, lz = place[0] - floor[k, 0], place[1] - floor[k, 1], place[2] - _LIFT
+                far = np.sqrt(lx * lx + ly * ly + lz * lz)
+                light[k] = max(lz, 0.0) / (far * far * far)
+                for c in range(3):
+                    total[c] += light[k] * power[lamp, c]
+                if _may_hit(floor, k, lx / far, ly / far, lz / far, ball):
+                    set_ray(packet, k, floor[k, 0], floor[k, 1], _LIFT, lx / far, ly / far, lz / far, far)
+                    some = True
+            if some:
+                occluded(embree, packet)
+                for k in range(8):
+                    if packet.active[k] != 0 and packet.words[T_FAR, k] < 0:
+                        for c in range(3):
+                            lost[c] += light[k] * power[lamp, c]

@@ -1,0 +1,77 @@
+"""Contract checks for encoders. Each takes the component and returns a problem in one line, or an empty string."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from diorama.core.catalogue import Component, build
+from diorama.core.encoding import encode
+from diorama.core.frame import Frame
+
+_COUNT = 24
+
+
+def _frames(first: int = 0) -> tuple[list[str], list[Frame]]:
+    world = build("world", "sprites").object
+    named = [world.scene(i) for i in range(first, first + _COUNT)]
+    return [name for name, _ in named], world.render([scene for _, scene in named])
+
+
+def _prepared(component: Component) -> Any:
+    """The method, fitted where it is fitted at all."""
+    method = component.object
+    if hasattr(method, "fit"):
+        return method.fitted(method.fit(iter([[frame] for frame in _frames(100)[1]]), None))
+    return method
+
+
+def answers_properly(component: Component) -> str:
+    """Codes are finite, (frames, latents)."""
+    codes = encode(_prepared(component), *_frames())
+    return "" if np.isfinite(codes).all() else "the codes have values that are NaN or infinite"
+
+
+def answers_the_same_twice(component: Component) -> str:
+    """A code is a function of the frame: no global chance, no memory of earlier frames."""
+    method = _prepared(component)
+    first = encode(method, *_frames())
+    encode(method, *_frames(_COUNT))
+    same = np.array_equal(first, encode(method, *_frames()))
+    return "" if same else "the same frames gave two different codes: make randomness a function of (seed, scene)"
+
+
+def codes_do_not_depend_on_their_neighbours(component: Component) -> str:
+    """A frame has the same code whatever frames it is encoded with, up to rounding."""
+    method, (names, frames) = _prepared(component), _frames()
+    straight, turned = encode(method, names, frames), encode(method, names[::-1], frames[::-1])[::-1]
+    return "" if np.allclose(straight, turned, atol=1e-4) else "a frame's code depends on the other frames of the batch"
+
+
+def frames_are_left_alone(component: Component) -> str:
+    """Encoding changes no frame."""
+    names, frames = _frames()
+    before = [frame.image.copy() for frame in frames]
+    encode(_prepared(component), names, frames)
+    same = all(np.array_equal(a, frame.image) for a, frame in zip(before, frames, strict=True))
+    return "" if same else "encode changed the frames it was given"
+
+
+def decoding_gives_images(component: Component) -> str:
+    """Where there is a decoder, it gives one (h, w, 3) image in [0, 1] per code."""
+    method, (names, frames) = _prepared(component), _frames()
+    if not hasattr(method, "decode") or getattr(method, "decoder", "") is None:
+        return ""
+    images = np.asarray(method.decode(encode(method, names, frames)))
+    if images.shape != (len(frames), *frames[0].image.shape):
+        return f"decode gave shape {images.shape}, expected {(len(frames), *frames[0].image.shape)}"
+    return "" if images.min() >= 0 and images.max() <= 1 else "decode gave values outside [0, 1]"
+
+
+CHECKS: tuple[Callable[[Component], str], ...] = (
+    answers_properly,
+    answers_the_same_twice,
+    codes_do_not_depend_on_their_neighbours,
+    frames_are_left_alone,
+    decoding_gives_images,
+)

@@ -1,0 +1,150 @@
+"""dSprites: the original file of 737,280 sprites with their factors (Matthey et al. 2017; recorded)."""
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene, rng
+
+NAMES = ("color", "shape", "scale", "orientation", "x", "y")
+_SHAPES = {1.0: "square", 2.0: "ellipse", 3.0: "heart"}
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Dsprites:
+    """`npz` is the published file: arrays `imgs` (n, 64, 64) of 0 and 1, and `latents_values` (n, 6).
+
+    The i-th scene is the i-th of a fixed shuffle, named by its row. Colour, which is constant, is no factor. `do` looks up
+    the row with other values. The images are kept as bits: 377 MB for the whole set. The
+    file's pickled metadata is not read.
+    """
+
+    cite: ClassVar[tuple[str, ...]] = ("matthey2017",)
+    located: ClassVar[tuple[str, ...]] = ("npz",)
+    factors: ClassVar[dict[str, str]] = dict.fromkeys(NAMES[1:], "one of the recorded values")
+    truth: ClassVar[tuple[str, ...]] = ("factors",)
+    size: ClassVar[int] = 64
+
+    npz: str
+
+    def __post_init__(self) -> None:
+        if not Path(self.npz).expanduser().is_file():
+            raise InputError(f"dsprites: there is no file {self.npz!r}; npz is dsprites_ndarray_….npz of the data set")
+        if self._latents.shape[1:] != (len(NAMES),):
+            raise InputError(f"dsprites: latents_values in {self.npz} has shape {self._latents.shape}, expected (n, 6)")
+
+    def fingerprint(self) -> str:
+        """The checksums of the images and latents as the file's directory lists them."""
+        with self._open() as file:
+            listed = {i.filename: i.CRC for i in file.infolist()}
+        return "-".join(f"{listed.get(f'{name}.npy', 0):08x}" for name in ("imgs", "latents_values"))
+
+    def _open(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(Path(self.npz).expanduser())
+        except (zipfile.BadZipFile, OSError) as error:
+            raise InputError(f"dsprites: {self.npz} cannot be read as an npz file: {error}") from error
+
+    @cached_property
+    def _latents(self) -> np.ndarray:
+        with self._open() as file:
+            return _array(file, "latents_values", self.npz)
+
+    @cached_property
+    def _packed(self) -> np.ndarray:
+        """Every image as bits (n, 512), read in pieces: the whole would take 3 GB."""
+        with self._open() as file, _member(file, "imgs", self.npz) as stream:
+            shape = _header(stream)
+            if len(shape) != 3 or shape[1:] != (64, 64) or shape[0] != len(self._latents):
+                raise InputError(
+                    f"dsprites: imgs in {self.npz} has shape {shape}, expected ({len(self._latents)}, 64, 64)"
+                )
+            pieces = [_bits(stream, min(_CHUNK, shape[0] - i)) for i in range(0, shape[0], _CHUNK)]
+        return np.concatenate(pieces)
+
+    @cached_property
+    def levels(self) -> dict[str, tuple[Any, ...]]:
+        """The recorded values of every factor."""
+        found = {name: np.unique(self._latents[:, k]).tolist() for k, name in enumerate(NAMES) if k}
+        return {name: tuple(map(_SHAPES.get, v)) if name == "shape" else tuple(v) for name, v in found.items()}
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return rng("sprites", len(self._latents)).permutation(len(self._latents))
+
+    @cached_property
+    def _rows(self) -> dict[tuple[float, ...], int]:
+        return {tuple(row[1:]): i for i, row in enumerate(self._latents.tolist())}
+
+    def __len__(self) -> int:
+        return len(self._latents)
+
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th scene of the shuffle, named by its row."""
+        row = int(self._order[index])
+        values = dict(zip(NAMES[1:], self._latents[row, 1:].tolist(), strict=True))
+        return f"{row:06d}", Scene("dsprites", {**values, "shape": _SHAPES[values["shape"]], "row": row})
+
+    def sample(self, rng: np.random.Generator) -> Scene:
+        """One of the recorded scenes."""
+        return self.scene(int(rng.integers(len(self))))[1]
+
+    def do(self, scene: Scene, **changes: Any) -> Scene:
+        """The recorded scene that has other values of some factors."""
+        unknown = sorted(set(changes) - set(self.factors))
+        if unknown:
+            raise InputError(f"dsprites cannot change {unknown[0]!r}; there are {', '.join(self.factors)}")
+        wanted = {**scene.params, **changes}
+        code = {name: number for number, name in _SHAPES.items()}.get(wanted["shape"], 0.0)
+        row = self._rows.get((code, *(wanted[name] for name in NAMES[2:])))
+        if row is None:
+            shown = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+            raise InputError(f"dsprites: no recorded image has {shown} with the scene's other values (see levels)")
+        return scene.changed({**changes, "row": row})
+
+    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
+        """Read the images of some scenes."""
+        bits = self._packed[[s.params["row"] for s in scenes]]
+        images = np.unpackbits(bits, axis=1).reshape(-1, 64, 64, 1).astype(np.float32).repeat(3, axis=3)
+        truth = [{"factors": {name: s.params[name] for name in NAMES[1:]}} for s in scenes]
+        return [Frame(s, image, "srgb", t) for s, image, t in zip(scenes, images, truth, strict=True)]
+
+
+def _member(file: zipfile.ZipFile, name: str, where: str) -> IO[bytes]:
+    try:
+        return file.open(f"{name}.npy")
+    except KeyError:
+        raise InputError(f"dsprites: {where} has no array {name!r}: is it the published file?") from None
+
+
+def _array(file: zipfile.ZipFile, name: str, where: str) -> np.ndarray:
+    with _member(file, name, where) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _header(stream: IO[bytes]) -> tuple[int, ...]:
+    """The shape of an uint8 array whose bytes follow."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, kind = read(stream)
+    if fortran or kind != np.uint8:
+        raise InputError(f"dsprites: imgs are {kind}, expected uint8 in rows")
+    return shape
+
+
+def _bits(stream: IO[bytes], count: int) -> np.ndarray:
+    data = stream.read(count * 64 * 64)
+    if len(data) < count * 64 * 64:
+        raise InputError("dsprites: imgs end early: fetch the file again")
+    images = np.frombuffer(data, np.uint8).reshape(count, -1)
+    if images.max(initial=0) > 1:
+        raise InputError(f"dsprites: imgs hold {int(images.max())}, expected 0 and 1")
+    return np.packbits(images, axis=1)

@@ -1,0 +1,133 @@
+"""Sprites: a square, ellipse or heart of some size, angle and place; dSprites re-rendered, 737,280 combinations (staged)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene, rng
+from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
+
+NAMES = ("shape", "scale", "orientation", "x", "y")
+#: How many values the factors have in dSprites.
+COUNTS = (3, 6, 40, 32, 32)
+_RANGES = {"scale": (0.05, 1.0), "orientation": (-1e6, 1e6), "x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+@dataclass(frozen=True)
+class Sprites:
+    """White on black, 64 × 64, nothing antialiased; drawn by rules recovered from published frames of dSprites.
+
+    Not dSprites bit for bit: of its published frames 97 % of squares and ellipses come out exact, hearts within 3 pixels.
+    Orientation 0 and 39 (2π) are one image, as in the original. `counts` thins the grid: so many evenly spread values of
+    shape, scale, orientation, x and y. With `sigma` the two factors of `couple` are confounded by sub-selection: a
+    combination stays with probability exp(−(a − b)² / 2σ²), a and b scaled to 0 … 1 (Träuble et al. 2021). The i-th scene
+    is the i-th of a fixed shuffle and is named by its number in the published order; `do` takes any value between.
+    """
+
+    counts: tuple[int, int, int, int, int] = COUNTS
+    sigma: float | None = None
+    couple: tuple[str, str] = ("scale", "x")
+
+    cite: ClassVar[tuple[str, ...]] = ("matthey2017",)
+    factors: ClassVar[dict[str, str]] = {
+        "shape": ", ".join(SHAPES),
+        "scale": "0.5 to 1 (any above 0.05)",
+        "orientation": "radians, anticlockwise",
+        "x": "0 (left) to 1",
+        "y": "0 (top) to 1",
+    }
+    truth: ClassVar[tuple[str, ...]] = ("factors",)
+    size: ClassVar[int] = SIZE
+
+    def __post_init__(self) -> None:
+        whole = len(self.counts) == len(COUNTS) and all(isinstance(n, int) for n in self.counts)
+        if not whole or not all(1 <= n <= most for n, most in zip(self.counts, COUNTS, strict=True)):
+            raise InputError(f"sprites: counts={self.counts!r} should be five whole numbers of at most {COUNTS}")
+        if self.sigma is not None and not self.sigma > 0:
+            raise InputError(f"sprites: sigma={self.sigma!r} should be above 0, or left out for independent factors")
+        for name in self.couple:
+            if name not in NAMES:
+                raise InputError(f"sprites: couple names {name!r}; {did_you_mean(name, list(NAMES))}")
+
+    @property
+    def levels(self) -> dict[str, tuple[Any, ...]]:
+        """The values of every factor, in the published order."""
+        whole = (range(3), np.linspace(0.5, 1, 6), np.linspace(0, 2 * np.pi, 40), *[np.linspace(0, 1, 32)] * 2)
+        chosen = [
+            tuple(np.asarray(v)[_spread(n, len(v), k == 2)].tolist()) for k, (v, n) in _numbered(whole, self.counts)
+        ]
+        return {"shape": tuple(SHAPES[i] for i in chosen[0]), **dict(zip(NAMES[1:], chosen[1:], strict=True))}
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """The numbers of the combinations in the fixed shuffle, those that confounding leaves."""
+        total = int(np.prod(self.counts))
+        order = rng("sprites", total).permutation(total)
+        if self.sigma is None:
+            return order
+        place = np.stack(np.unravel_index(order, self.counts), axis=1)
+        a, b = (place[:, NAMES.index(n)] / max(self.counts[NAMES.index(n)] - 1, 1) for n in self.couple)
+        return order[rng("sprites", "couple", total).random(total) < np.exp(-((a - b) ** 2) / (2 * self.sigma**2))]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th scene of the shuffle, named by its number."""
+        number = int(self._order[index])
+        return f"{number:06d}", self.numbered(number)
+
+    def numbered(self, number: int) -> Scene:
+        """Combination `number`: shape slowest, then scale, orientation, x, y."""
+        if not 0 <= number < np.prod(self.counts):
+            raise InputError(f"sprites: there is no combination {number}; there are {int(np.prod(self.counts))}")
+        place = np.unravel_index(number, self.counts)
+        return Scene("sprites", {name: v[int(i)] for (name, v), i in zip(self._values.items(), place, strict=True)})
+
+    @cached_property
+    def _values(self) -> dict[str, tuple[Any, ...]]:
+        return self.levels
+
+    def sample(self, rng: np.random.Generator) -> Scene:
+        """One of the combinations."""
+        return self.numbered(int(self._order[rng.integers(len(self))]))
+
+    def do(self, scene: Scene, **changes: Any) -> Scene:
+        """The same sprite with some factors set, between the levels too."""
+        for name, value in changes.items():
+            if name not in NAMES:
+                raise InputError(f"sprites cannot change {name!r}; {did_you_mean(name, list(NAMES))}")
+            if name == "shape" and value not in SHAPES:
+                raise InputError(f"sprites: shape={value!r}; {did_you_mean(str(value), list(SHAPES))}")
+            if name != "shape" and not (isinstance(value, int | float) and _inside(name, value)):
+                low, high = _RANGES[name]
+                raise InputError(f"sprites: {name}={value!r} should be a number from {low:g} to {high:g}")
+        return scene.changed({name: value if name == "shape" else float(value) for name, value in changes.items()})
+
+    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
+        """Draw the sprites."""
+        shape = np.array([SHAPES.index(s.params["shape"]) for s in scenes], int)
+        rest = [np.array([s.params[name] for s in scenes], float) for name in NAMES[1:]]
+        images = silhouettes(shape, *rest)[..., None].astype(np.float32).repeat(3, axis=3)
+        return [Frame(s, image, "srgb", {"factors": dict(s.params)}) for s, image in zip(scenes, images, strict=True)]
+
+
+def _numbered(*columns: Any) -> list[Any]:
+    return list(enumerate(zip(*columns, strict=True)))
+
+
+def _spread(count: int, total: int, cyclic: bool) -> np.ndarray:
+    """`count` of `total` indices, evenly spread; of a circle whose ends are one, without its end unless all are asked."""
+    if cyclic and count < total:
+        return np.arange(count) * (total - 1) // count
+    return np.linspace(0, total - 1, count).round().astype(int)
+
+
+def _inside(name: str, value: float) -> bool:
+    low, high = _RANGES[name]
+    return low <= value <= high

@@ -1,0 +1,57 @@
+"""The script of the mosaic results on a few small pictures: jobs, tables from rows, the paper's table and its claim."""
+
+import importlib.util
+
+import pytest
+
+from diorama.core.images import read_png
+from tests.conftest import REPOSITORY
+from tests.test_mosaic import write_folder
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
+    path = REPOSITORY / "scripts" / "_reproduce_confusion.py"
+    spec = importlib.util.spec_from_file_location("_reproduce_confusion", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(__import__("sys").modules, "_reproduce_confusion", module)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(module, "PROCESSES", 1)
+    return module
+
+
+def test_jobs_tables_and_figures_on_small_pictures(script, tmp_path):
+    folder = write_folder(tmp_path / "photos", {"cat": 6, "dog": 6})
+    world, model = f"mosaic(source={folder}, cell=32, per_class=3)", f"{REPOSITORY}/tests/tiny_models.py:Two"
+    setup = script.Setup(script.DOGS, script.LITE, world, model, f"photos(source={folder}, size=64)")
+    for job in ((setup, "accuracy", 0), (setup, script.IG, 4), (setup, script.CAM, 6)):
+        script.compute(job)
+    table = script.our_table([setup])
+    assert len(table) == 4 and "| IG | 4 | " in table[2] and "| Grad-CAM | 6 | " in table[3]
+    assert table[3].count("–") == 2  # recall and F1 are withheld
+    assert setup.accuracy in [i / 12 for i in range(13)]
+    (point,) = script.our_points([setup])
+    assert point[0] == "IG" and set(point[2]) == {"accuracy", "recall", "f1"}
+    found = {(script.DOGS, script.LITE): setup}
+    page = script.page(found, [])
+    assert "{" not in page and table[2] in page
+    script.figure(setup, 1, tmp_path / "f.png", (script.CAM, script.IG))
+    script.swap_figure(setup, 0, tmp_path / "s.png", (script.IG,))
+    assert read_png(tmp_path / "f.png").shape[1] > 3 * 192 and read_png(tmp_path / "s.png").shape[1] > 5 * 192
+    assert [job[1] for job in script.jobs(found, [])][:3] == ["accuracy", script.CAM, script.UNSHIFTED]
+
+
+def test_the_paper_s_table_and_its_claim(script):
+    rows = script.published()
+    assert len(rows) == 24 and len(script.paper_table()) == 26
+    for row in rows:
+        if row["method"] == "Grad-CAM":
+            assert row["precision"] == row["accuracy"] and not row["recall"]
+    lines = script.claim(script.their_points(), "the paper")
+    assert [line.split("|")[2].strip() for line in lines] == ["LIME", "LRP", "IG"]
+    assert all("| 6 |" in line for line in lines)
+    follows = [("LRP", a, {"accuracy": a, "recall": -a, "f1": 1 - a}) for a in (0.5, 0.6, 0.8, 0.9, 0.95)]
+    assert script.claim(follows, "x")[0].count("+1.00 (p 0.00)") == 1
+    assert script.claim(follows, "x")[0].count("−1.00 (p 0.00)") == 2
