@@ -56,6 +56,10 @@ def _part_table(bench: Bench, scene: Scene) -> PartTable:
 
 def table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     """Every scene of the table: all part subsets in the order of their numbers, then without each background object."""
+    return bench.once("table scenes", scene, lambda: _table_scenes(bench, scene))  # their keys take long to make
+
+
+def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     world, names = bench.world.object, bench.world.object.part_names
     if len(names) > MOST_PARTS:
         raise Undefined(f"{len(names)} parts have {2 ** len(names)} subsets; at most {MOST_PARTS} parts are possible")

@@ -62,7 +62,13 @@ def world_notes(section: Section) -> list[str]:
     names = [m for m in section.some.manifest["metrics"] if m.startswith(OF_THE_WORLD)]
     settings = section.some.manifest.get("settings", {})
     how = " · ".join(f"{name}: {value}" for name, value in settings.items())
-    return [*([f"Measured with {how}."] if how else []), *(text for m in names if (text := _world_note(section, m)))]
+    paper = "Published values are the paper's for the full-size network of the same family."
+    beside = [paper] if any(line.entry.get("paper") for line in section.lines) else []
+    return [
+        *([f"Measured with {how}."] if how else []),
+        *beside,
+        *(text for m in names if (text := _world_note(section, m))),
+    ]
 
 
 def _world_note(section: Section, metric: str) -> str:
