@@ -76,10 +76,11 @@ TEXTURES: dict[str, Callable[[], np.ndarray]] = {
     "leaf": lambda: mixed((0.02, 0.05, 0.01), (0.13, 0.24, 0.04), noise("leaf", 0.2, 64)),
     "lawn": _grass((0.035, 0.08, 0.008), (0.13, 0.22, 0.03)),
     "meadow": _grass((0.07, 0.11, 0.02), (0.20, 0.27, 0.07)),
-    "garden lawn": _grass((0.05, 0.13, 0.008), (0.24, 0.44, 0.03)),
+    "garden lawn": _grass((0.045, 0.085, 0.01), (0.19, 0.28, 0.04)),
     "sand": lambda: speckled((0.20, 0.165, 0.11), (0.46, 0.40, 0.29), "sand", 0.55),
     "beach": lambda: speckled((0.38, 0.31, 0.24), (0.72, 0.62, 0.51), "beach", 0.5),
     "road": _road,
+    "tarmac": lambda: speckled((0.15, 0.145, 0.14), (0.27, 0.26, 0.25), "tarmac", 0.55),
     "paving": lambda: grooved(speckled((0.15, 0.15, 0.16), (0.27, 0.27, 0.28), "paving", 0.4), 20, 20, 0.0012, 0.7),
     "slabs": lambda: grooved(speckled((0.62, 0.60, 0.56), (0.78, 0.77, 0.73), "slabs", 0.4), 10, 14, 0.0012, 0.75),
     "concrete": lambda: grooved(speckled((0.36, 0.36, 0.34), (0.50, 0.50, 0.48), "concrete", 0.35), 4, 4, 0.0006, 0.8),
@@ -237,8 +238,8 @@ def _street() -> Set:
     bins = [block(-8.6, 30, (1.6, 1.4, 1.9), (0.16, 0.03, 0.16)), block(-8.8, 33, (1.6, 1.4, 1.6), (0.4, 0.42, 0.45))]
     lines = [Piece("sheet", at(4.5, 34, 0.01) @ scaling((0.08, 20, 1)), (0.6, 0.6, 0.6)), *tree(-5, 62, 8, 1.0)]
     lines += [Piece("sheet", at(7.3, d, 0.01) @ scaling((2.8, 0.08, 1)), (0.6, 0.6, 0.6)) for d in (22, 30, 38)]
-    gray = sky((0.72, 0.74, 0.78), (0.86, 0.87, 0.88), 1.0, None, 1.0)
-    return Set([ground("road"), *left, *fence, *wall, *end, *bins, *lines], gray, (), 0.19)
+    gray = sky((0.30, 0.31, 0.34), (0.42, 0.43, 0.45), 1.0, None, 0.45)
+    return Set([ground("tarmac"), *left, *fence, *wall, *end, *bins, *lines], gray, (), 0.17)
 
 
 def _beach() -> Set:
@@ -253,7 +254,7 @@ def _beach() -> Set:
 
 
 def _station() -> Set:
-    roof = Piece("vault", at(0, 40) @ scaling((30, 70, 22)), (0.11, 0.11, 0.11), "rock")
+    roof = Piece("vault", at(0, 40) @ scaling((30, 70, 22)), (1.2, 1.2, 1.2), "rock")
     ribs = [
         beam((30 * np.cos(a), d, 22 * np.sin(a)), (30 * np.cos(b), d, 22 * np.sin(b)), 0.35, (0.04, 0.04, 0.04))
         for d in (35, 55, 75, 95) for a, b in zip(np.linspace(0, np.pi, 13), np.linspace(0, np.pi, 13)[1:], strict=False)
@@ -269,8 +270,8 @@ def _station() -> Set:
     track = [Piece("sheet", at(11.5, 50, 0.01) @ scaling((1.6, 60, 1)), (0.06, 0.055, 0.05))]
     posts = [post(2.6, d, 0.25, 5, (0.1, 0.1, 0.1)) for d in (44, 60, 76)]
     lights = [lamp(0, d, 20, (26, 8), 2.6) for d in (10, 30, 50)]
-    bright = sky((1.5, 1.6, 1.7), (2.0, 2.0, 2.0))
-    return Set([ground("slabs"), roof, *ribs, *train, *far, *track, *posts], bright, lights, 0.42)
+    bright = sky((0.55, 0.58, 0.62), (0.7, 0.7, 0.7))
+    return Set([ground("slabs"), roof, *ribs, *train, *far, *track, *posts], bright, lights, 0.3)
 
 
 def _tunnel() -> Set:
@@ -284,9 +285,9 @@ def _tunnel() -> Set:
         block(17, 62, (9, 46, 15), _WHITE, "office"),
         *wood(-6, 8, 85, (7, 9), 6),
     ]
-    lights = [lamp(s * 8, d, 6.2, (0.5, 2.4), 26, (1, 0.85, 0.6)) for s in (-1, 1) for d in (6, 19, 29)]
-    pale = sky((1.3, 1.35, 1.45), (1.5, 1.5, 1.5))
-    pieces = [ground("road", (0.03, 0.2)), tube, *walls, *kerbs, *lines, *bollards, *houses]
+    lights = [lamp(s * 8, d, 5.6, (0.8, 3.0), 14, (1, 0.85, 0.6)) for s in (-1, 1) for d in (6, 19, 29)]
+    pale = sky((0.30, 0.31, 0.33), (0.36, 0.36, 0.36))
+    pieces = [ground("tarmac", (0.03, 0.2)), tube, *walls, *kerbs, *lines, *bollards, *houses]
     return Set(pieces, pale, lights, 0.19)
 
 
