@@ -255,6 +255,11 @@ class Slow:
 """
 
 
+def _with_interrupts() -> None:
+    """A suite started in the background ignores Ctrl-C, and its children would too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start_slow(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
     (tmp_path / "slow.py").write_text(SLOW)
     command = [
@@ -275,7 +280,13 @@ def start_slow(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
         *more,
     ]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_with_interrupts,  # noqa: PLW1509 - no threads here
+        start_new_session=True,
     )
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("out/cells/*/*/rows/*.jsonl")) and time.monotonic() < deadline:
@@ -363,7 +374,10 @@ def test_check_passes_on_everything_bundled_and_on_recorded_data(diorama, mini_m
     (tmp_path / "saved").mkdir()
     world = f"mit_intrinsic(root={mini_mit}, objects=('box', 'deer', 'cup1'))"
     result = diorama(
-        "check", world, "predictions(folder=saved)", f"{REPOSITORY}/examples/learned_gradient.py:LearnedGradient"
+        "check",
+        world,
+        "decompose/predictions(folder=saved)",
+        f"{REPOSITORY}/examples/learned_gradient.py:LearnedGradient",
     )
     assert result.returncode == 0, result.stdout + result.stderr
 
