@@ -179,15 +179,13 @@ class Judge:
 
     def _scenes(self, codes: np.ndarray) -> list[Scene]:
         world = self.bench.world.object
-        draw = shared.frames_of(self.bench.protocol, world, self.bench.case)
-        changes = [
-            {
-                name: v[round(float(np.clip(z, 0, 1)) * (len(v) - 1))]
-                for (name, v), z in zip(world.levels.items(), row, strict=True)
-            }
-            for row in codes
+        levels = world.levels
+        places = [
+            np.rint(np.clip(z, 0, 1) * (len(v) - 1)).astype(int) for z, v in zip(codes.T, levels.values(), strict=True)
         ]
-        return [world.do(draw[0][1], **change) for change in changes]
+        start = shared.frames_of(self.bench.protocol, world, self.bench.case)[0][1]
+        rows = zip(*([v[i] for i in place] for v, place in zip(levels.values(), places, strict=True)), strict=True)
+        return [world.do(start, **dict(zip(levels, row, strict=True))) for row in rows]
 
     def probabilities(self, images: np.ndarray) -> list[np.ndarray]:
         """Softmax over each factor's logits, or the released sigmoids."""

@@ -54,7 +54,7 @@ class Sprites:
             if name not in NAMES:
                 raise InputError(f"sprites: couple names {name!r}; {did_you_mean(name, list(NAMES))}")
 
-    @property
+    @cached_property
     def levels(self) -> dict[str, tuple[Any, ...]]:
         """The values of every factor, in the published order."""
         whole = (range(3), np.linspace(0.5, 1, 6), np.linspace(0, 2 * np.pi, 40), *[np.linspace(0, 1, 32)] * 2)
@@ -87,11 +87,7 @@ class Sprites:
         if not 0 <= number < np.prod(self.counts):
             raise InputError(f"sprites: there is no combination {number}; there are {int(np.prod(self.counts))}")
         place = np.unravel_index(number, self.counts)
-        return Scene("sprites", {name: v[int(i)] for (name, v), i in zip(self._values.items(), place, strict=True)})
-
-    @cached_property
-    def _values(self) -> dict[str, tuple[Any, ...]]:
-        return self.levels
+        return Scene("sprites", {name: v[int(i)] for (name, v), i in zip(self.levels.items(), place, strict=True)})
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """One of the combinations."""
