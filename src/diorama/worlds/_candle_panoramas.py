@@ -236,7 +236,7 @@ def _recorded(scene: str, hdri: str, width: int, height: int) -> Panorama:
     h, w = image.shape[:2]
     x = (np.arctan2(d[..., 1], d[..., 0]) + np.pi) / (2 * np.pi) * w - 0.5
     y = np.arccos(d[..., 2]) / np.pi * h - 0.5
-    seen = cv2.remap(image, x.astype(np.float32), y.astype(np.float32), cv2.INTER_CUBIC, borderMode=cv2.BORDER_WRAP)
+    seen = cv2.remap(image, x.astype(np.float32), y.astype(np.float32), cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
     plate = np.maximum(cv2.resize(seen, (width, height), interpolation=cv2.INTER_AREA), 0)
     light = cv2.resize(image, (2 * _LIGHT, _LIGHT), interpolation=cv2.INTER_AREA)
     return _exposed(plate, light.astype(np.float64), build(scene).key)

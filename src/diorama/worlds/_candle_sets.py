@@ -271,7 +271,7 @@ def _station() -> Set:
     posts = [post(2.6, d, 0.25, 5, (0.1, 0.1, 0.1)) for d in (44, 60, 76)]
     lights = [lamp(0, d, 20, (26, 8), 2.6) for d in (10, 30, 50)]
     bright = sky((0.55, 0.58, 0.62), (0.7, 0.7, 0.7))
-    return Set([ground("slabs"), roof, *ribs, *train, *far, *track, *posts], bright, lights, 0.3)
+    return Set([ground("slabs"), roof, *ribs, *train, *far, *track, *posts], bright, lights, 0.2)
 
 
 def _tunnel() -> Set:

@@ -58,12 +58,12 @@ def solids() -> dict[str, Mesh]:
 
 
 def _cube() -> Mesh:
-    """The box with u = azimuth on its walls, so that marks differ from wall to wall; u = 1/2 on top and bottom."""
+    """The box with u = azimuth on its walls, so that marks differ from wall to wall; top and bottom plain."""
     mesh = box()
     v, n = mesh.vertices, mesh.normals
     middle, corner = np.arctan2(n[:, 1], n[:, 0]), np.arctan2(v[:, 1], v[:, 0])
     off = (corner - middle + np.pi) % (2 * np.pi) - np.pi  # keeps a wall on one side of the seam
-    u = np.where(np.abs(n[:, 2]) > 0.5, 0.5, (middle + off) / (2 * np.pi))
+    u = np.where(np.abs(n[:, 2]) > 0.5, 0.1, (middle + off) / (2 * np.pi))
     return Mesh(v, n, np.stack([u, np.zeros_like(u)], 1), mesh.faces)
 
 
