@@ -10,6 +10,7 @@ Features are computed once for a backbone and a set of photos, and kept in $DIOR
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -116,6 +117,7 @@ def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock"), wait=True):
             if not path.is_file():
+                print(f"head: features of {len(files)} photos, kept in {path.parent}", file=sys.stderr, flush=True)
                 _write(path, _compute(module, files, size))
             return np.load(path, allow_pickle=False)
     except OSError:  # a cache that cannot be written to only costs time
