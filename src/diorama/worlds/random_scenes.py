@@ -28,7 +28,7 @@ class RandomScenes:
 
     count: int = 2000
     size: int = 64
-    samples: int = 8
+    samples: int = 16
     meshes: str | None = None
     textures: str | None = None
     seed: int = 0
@@ -93,7 +93,7 @@ _SPANS = {
     "temperature": (2000, 12000),
     "power": (250, 1500),
     "radius": (0.1, 1.2),
-    "fill": (0.0, 0.4),
+    "fill": (0.02, 0.2),
     "table": (0.03, 0.9),
 }
 
