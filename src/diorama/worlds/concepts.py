@@ -14,9 +14,9 @@ of a base scene is the same in all its sets. Without inter-reflection (`bounces=
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -36,7 +36,8 @@ _FURTHER = 1.35
 VARIANTS = {"albedo": len(LAMPS), "light": 3}
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """One set: what changes, the setting, the base scene, the temperature, and which lamp (Δa) or paint (Δi)."""
 
     change: str
@@ -136,7 +137,7 @@ class Concepts:
         things = [{**thing, "mesh": mesh} for thing, mesh in zip(drawn["objects"], meshes, strict=True)]
         tex = "tex_" if surface == "textured" else ""
         ends = {"albedo": f"{tex}light{entry.variant}", "light": f"_{tex}mat{entry.variant}"}
-        said = {"name": f"{base}{ends[entry.change]}temp{entry.temperature}", "base": base, **entry._asdict()}
+        said = {"name": f"{base}{ends[entry.change]}temp{entry.temperature}", "base": base, **asdict(entry)}
         said["light_angle"] = LAMPS[entry.variant] if entry.change == "albedo" else 0.0
         said["lights"] = [[_FURTHER * x for x in place] for place in drawn["lights"]]
         scene = Scene("concepts", {**drawn, "objects": things, **said})
