@@ -221,7 +221,7 @@ def test_photometric_stereo_reads_photos_masks_and_directions(tmp_path):
         PhotometricStereo(str(tmp_path / "cat"))
 
 
-def test_too_few_natural_images_are_refused_and_counted(tmp_path, mini_mit, diorama):
+def test_too_few_natural_images_are_refused_and_counted(tmp_path, diorama):
     with pytest.raises(
         InputError, match=r"'cat' has 4 images, fewer than min_images=20; add some, or accept it with min_images=4"
     ):
@@ -235,6 +235,8 @@ def test_too_few_natural_images_are_refused_and_counted(tmp_path, mini_mit, dior
     said = diorama("show", f"natural_concepts(root={tmp_path / 'ps'}, kind=stereo)")
     assert said.returncode == 2 and "has 4 images, fewer than min_images=20" in said.stderr
     assert said.stderr.count("\n") == 1
+    said = diorama("show", f"natural_concepts(root={tmp_path / 'ps'}, kind=stereo, min_images=4)")
+    assert "note: 2 natural concept sets of 4 images, fewer than the 20" in said.stdout
 
 
 def test_multi_illumination_sets_have_25_images(tmp_path):
@@ -295,6 +297,10 @@ def test_negatives_are_written_beside_the_sets(tmp_path, diorama):
     done = diorama("render", "random_scenes(size=16, samples=2)", "--layout", "concepts", "-n", "3", "-o", "out")
     assert done.returncode == 0, done.stderr
     assert sorted(p.name for p in (tmp_path / "out" / "randoms").iterdir()) == [f"random{i:05d}.png" for i in range(3)]
+    photos = f"photo_folder(root={tmp_path / 'out'}, size=12)"  # any folder of pictures will do
+    assert diorama("render", photos, "--layout", "concepts", "-n", "9", "-o", "photos").returncode == 0
+    written = sorted(p.name for p in (tmp_path / "photos" / "randoms").iterdir())
+    assert written == ["contact.png", *(f"randoms__random{i:05d}.png" for i in range(3))]
     refused = diorama("render", "concepts", "--layout", "concepts", "--do", "fill=0", "-o", "out")
     assert refused.returncode == 2 and "no --do" in refused.stderr
 
@@ -310,6 +316,7 @@ def test_negatives_are_written_beside_the_sets(tmp_path, diorama):
         ("test_scenes(lights=13)", "1 to 12 lights"),
         ("random_scenes(count=0)", "at least 1"),
         ("natural_concepts(root=nowhere, kind=folder)", "there is no folder 'nowhere'"),
+        ("photo_folder(root=nowhere)", "there is no folder 'nowhere'"),
         ("natural_concepts(root=nowhere, size=2)", "too small"),
     ],
 )
