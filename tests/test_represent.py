@@ -294,5 +294,11 @@ def test_all_eight_networks_load():
     assert all(z.shape == (4, 10) for z in codes) and len({z.tobytes() for z in codes}) == 8
 
 
+def test_the_bundled_network_codes_more_than_an_untrained_one():
+    pytest.importorskip("torch")
+    found = {name: scores(cell(name, "mig(frames=500)", world="sprites"))["mig"] for name in ("beta_vae", "burgess_vae")}
+    assert found["beta_vae"] > found["burgess_vae"] + 0.05
+
+
 def test_code_of_a_draw_is_an_answer():
     assert Code(np.zeros((3, 2))).z.shape == (3, 2)
