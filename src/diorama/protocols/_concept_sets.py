@@ -47,6 +47,8 @@ def image_case(case: Case, i: int) -> Case:
 
 def partner(world: Any, scene: Scene) -> Scene | None:
     """The set of the other change of the same staged scene, light temperature and setting; None where there is none."""
+    if hasattr(world, "opposite"):
+        return world.opposite(scene)
     return _first(world, scene, OTHER[scene.params["change"]], same=True)
 
 

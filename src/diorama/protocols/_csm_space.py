@@ -1,4 +1,4 @@
-"""CAVs of concept sets in one Gram space: a branch's activations of all sets and negatives, and the test gradients on them."""
+"""CAVs of concept sets in one Gram space: activations of sets and negatives of a branch, and test gradients on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +70,9 @@ class Fitted:
 
     def cosines(self, other: "Fitted") -> np.ndarray:
         """Cosines (k, m) between these CAVs and others of the same space."""
-        norms = [np.sqrt(np.einsum("kn,kn->k", c.coefficients @ c.space.products, c.coefficients)) for c in (self, other)]
+        norms = [
+            np.sqrt(np.einsum("kn,kn->k", c.coefficients @ c.space.products, c.coefficients)) for c in (self, other)
+        ]
         dots = self.coefficients @ self.space.products @ other.coefficients.T
         return dots / np.maximum(np.outer(*norms), 1e-300)
 

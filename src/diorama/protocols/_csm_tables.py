@@ -1,7 +1,7 @@
 """Activations and loss gradients for CSM, each computed once: of concept sets, test images and negatives.
 
-The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is the residual, 2/N·(answer − truth), so that any
-decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
+The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is the residual, 2/N·(answer − truth), so
+that any decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -88,9 +88,7 @@ class Probe:
         answers = _answers(bench, frames, branch)
         truths = [self._target(f, a, branch) for f, a in zip(frames, answers, strict=True)]
         if self.layer == OUTPUT:
-            return _stacked(
-                [self._residual(f, a, t) for f, a, t in zip(frames, answers, truths, strict=True)]
-            )
+            return _stacked([self._residual(f, a, t) for f, a, t in zip(frames, answers, truths, strict=True)])
         network = self._network(bench)
         pairs = zip(_chunks(frames), _chunks(truths), strict=True)
         found = np.concatenate([network.loss_grad(some, branch, self.layer, true) for some, true in pairs])
@@ -156,8 +154,8 @@ def _chunks(items: Sequence[Any]) -> list[list[Any]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """What every case of a cell shares, for one branch: gradients (t, d) of the test images, activations (m, d) of the negatives, and the
-    products of negatives with each other (m, m) and with the gradients (t, m).
+    """What every case of a cell shares, for one branch: gradients (t, d) of the test images, activations (m, d) of the
+    negatives, and the products of negatives with each other (m, m) and with the gradients (t, m).
     """
 
     gradients: np.ndarray
@@ -166,27 +164,34 @@ class Table:
     against: np.ndarray
 
 
-#: A few tables at a time, by method, grid point and sources: cases follow each other, so do the methods of a plan.
+#: Tables by method, grid point and sources, oldest first: cases follow each other, so do the methods of a plan.
 _TABLES: dict[tuple[Any, ...], dict[str, Table]] = {}
-_KEPT = 12
+#: Bytes of tables that are kept.
+BUDGET = 1 << 30
 
 
 def tables(bench: Bench, probe: Probe, test: Source, negatives: Source | None) -> dict[str, Table]:
     """The table of each branch; test images without residual are left out."""
-    control = "" if bench.asked.digest else id(bench.asked.object)
-    key = (bench.asked.digest, control, bench.point, probe, test, negatives)
+    key = (bench.asked.digest, bench.point, probe, test, negatives)
     if key not in _TABLES:
-        while len(_TABLES) >= _KEPT:
+        made = {b: _table(bench, probe, test, negatives, b) for b in ("reflectance", "shading")}
+        while _TABLES and sum(map(_bytes, _TABLES.values())) + _bytes(made) > BUDGET:
             del _TABLES[next(iter(_TABLES))]
-        _TABLES[key] = {b: _table(bench, probe, test, negatives, b) for b in ("reflectance", "shading")}
+        _TABLES[key] = made
     return _TABLES[key]
+
+
+def _bytes(made: dict[str, Table]) -> int:
+    return sum(table.gradients.nbytes + table.negatives.nbytes for table in made.values())
 
 
 def _table(bench: Bench, probe: Probe, test: Source, negatives: Source | None, branch: str) -> Table:
     at_test = [probe.gradients(_on(bench, test), frames, branch) for frames in test.frames()]
     gradients = np.concatenate(at_test)
     gradients = gradients[np.abs(gradients).max(axis=1) > 0]
-    at_random = [probe.features(_on(bench, negatives), some, branch) for some in negatives.frames()] if negatives else []
+    at_random = (
+        [probe.features(_on(bench, negatives), some, branch) for some in negatives.frames()] if negatives else []
+    )
     others = np.concatenate(at_random) if at_random else gradients[:0]
     if others.shape[1] != gradients.shape[1]:
         raise InputError(f"csm: {test.text} and {negatives and negatives.text} give images of two sizes; write size=…")

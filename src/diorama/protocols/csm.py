@@ -1,7 +1,7 @@
 """CSM: does a decomposer's reflectance answer to changes of paint and its shading to those of light? (Gupta et al. 2022)
 
-A concept is a set of images in which one thing changes: the paint (Δa) or the light (Δi). A CAV parts the activations of a set
-from others; a branch's sensitivity to the concept is the share of test images whose loss falls along the CAV.
+A concept is a set of images in which one thing changes: the paint (Δa) or the light (Δi). A CAV parts the activations of
+a set from others; a branch's sensitivity to the concept is the share of test images whose loss falls along the CAV.
 CSM_S = R_Δa / S_Δa, CSM_R = S_Δi / R_Δi; ideally R_Δa = S_Δi = 1 and the other two are 0.
 
 What to know before quoting it: at the output layer the loss gradient is the residual, so the score is the sign of the
@@ -42,10 +42,10 @@ SHUFFLES = 99
 class Csm:
     """Sensitivities of both branches to one concept set; CSM_R and CSM_S from all sets of a cell.
 
-    `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at `p`
-    averaged (the others left out, or counted as `floor`; the author's code used 0.01), then divided. `corrected`: answers
-    brought to the truth's scale, CAVs of a set against the other set of the same scene, every set counted, and the mean
-    of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test images and CAVs.
+    `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
+    `p` averaged (the others left out, or counted as `floor`; the author's code used 0.01), then divided. `corrected`:
+    answers brought to the truth's scale, CAVs of a set against the other set of the same scene, every set counted, and
+    the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test images and CAVs.
 
     `layer` is `output` or one that the network names. `test` and `negatives` are worlds; `tests` and `randoms` say how many
     of their images (None: all). `encoding` is that of the answers at `output`.
@@ -111,7 +111,9 @@ class Csm:
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
         parted = f"{self.negatives}, as many as the set has" if self._published else "the scene's other set"
         return {
-            "encoding": f"{self.encoding} at {OUTPUT}" if self.layer == OUTPUT else f"the network's own at {self.layer}",
+            "encoding": f"{self.encoding} at {OUTPUT}"
+            if self.layer == OUTPUT
+            else f"the network's own at {self.layer}",
             "scale": "none: answers as they are" if self._published else "one per test image and branch, least squares",
             "window": "the whole image",
             "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
@@ -176,7 +178,7 @@ class Csm:
     def _sensitivity(self, name: str, fitted: Fitted, p: float) -> Score:
         if not self._published or p < self.p:
             return Score(name, float(fitted.negative.mean()))
-        why = f"not significant: p = {p:.3g}"
+        why = f"not significant at p = {self.p} (see p_{name[0]})"
         if self.floor is not None:
             return Score(name, self.floor, reason=f"{FLOORED}{why}")
         return Score(name, None, status="undefined", reason=why)

@@ -1,4 +1,4 @@
-"""Response invariance: on concept sets, what of the light's change is left in R̂ and of the paint's in Ŝ; no truth, no CAV."""
+"""Response invariance: on concept sets, how far reflectance follows the light and shading the paint; no truth, no CAV."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ STILL = {"light": "reflectance", "albedo": "shading"}
 class ResponseInvariance:
     """Variance over a set's images of centred log R̂ (Δi sets) or log Ŝ (Δa sets), divided by that of log I.
 
-    0 ignores the change, 1 follows it like the image; a planted leak α scores α². Any scale of an image will do. A constant
+    0 ignores the change, 1 follows it like the image; a planted leak α scores about α² (highlights aside). Any scale of an image will do. A constant
     answer is perfectly invariant and has no `texture`: the variance over pixels of the mean answer over that of the image.
     Saved predictions are read as `<set>/<image>.npz` or `<set>/<image>/reflectance.png`, images counted as 000, 001 ….
     """

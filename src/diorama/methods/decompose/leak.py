@@ -36,7 +36,9 @@ class Leak:
         truth = frames[0].truth
         layers = [truth.get(name) for name in ("reflectance", "shading")]
         if any(layer is None for layer in layers):
-            raise InputError(f"leak needs the true reflectance and shading, which {frames[0].scene.world} does not have")
+            raise InputError(
+                f"leak needs the true reflectance and shading, which {frames[0].scene.world} does not have"
+            )
         gains, loses = layers if self.into == "reflectance" else layers[::-1]
         leaked = np.maximum(loses, 1e-6) ** np.float32(self.alpha)
         found = [gains * leaked, loses / leaked]
