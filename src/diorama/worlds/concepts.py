@@ -31,8 +31,8 @@ from diorama.worlds.tabletop import Tabletop
 SETTINGS = ("textured-simple", "textured-complex", "rgb-simple", "rgb-complex")
 #: Images of a set: paints of Δa, places of the lamp of Δi; and sets of a base scene at one temperature.
 IMAGES = {"albedo": 100, "light": len(SWEEP)}
-#: The lamp is 1.5 times as far as on the tabletop: 7.5 m, so that the white table is in range under 2500 K too.
-_FURTHER = 1.5
+#: The lamp is 1.35 times as far as on the tabletop: 6.75 m, so that the white table is in range under 2500 K too.
+_FURTHER = 1.35
 VARIANTS = {"albedo": len(LAMPS), "light": 3}
 
 
@@ -63,7 +63,7 @@ class Concepts:
     samples: int = 16
     bounces: int = 0
     specular: bool = True
-    fill: float = 0.08
+    fill: float = 0.1
     meshes: str | None = None
     textures: str | None = None
     up: Literal["y", "z"] = "y"
@@ -72,9 +72,7 @@ class Concepts:
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
     located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
     factors: ClassVar[dict[str, str]] = Tabletop.factors
-    truth: ClassVar[tuple[str, ...]] = (
-        *("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),
-    )
+    truth: ClassVar[tuple[str, ...]] = (*("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),)
 
     sample = one_of
 
