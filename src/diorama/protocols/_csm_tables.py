@@ -98,7 +98,8 @@ class Probe:
     def _target(self, frame: Frame, answer: np.ndarray, branch: str) -> np.ndarray:
         """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
 
-        min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0.
+        min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0. Off the mask the
+        target is the answer itself, so that nothing there counts as an error.
         """
         truth = frame.truth.get(branch)
         if truth is None:
@@ -106,13 +107,13 @@ class Probe:
         if answer.shape[2] != truth.shape[2]:
             truth = channel_mean(truth)[:, :, None] if answer.shape[2] == 1 else np.repeat(truth, 3, axis=2)
         factor = float(scale(truth, answer, frame.mask)) if self.aligned else 1.0
-        return truth / factor if factor > 0 else truth
+        return np.where(frame.mask[:, :, None], truth / factor if factor > 0 else truth, answer)
 
     def _residual(self, frame: Frame, answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
         if _none(answer - truth, truth, frame.mask):
             return np.zeros(answer.size, np.float32)
         difference = self._encoded(answer) - self._encoded(truth)
-        return (2 / difference.size * np.where(frame.mask[:, :, None], difference, 0)).ravel()
+        return (2 / difference.size * difference).ravel()
 
     def _encoded(self, layer: np.ndarray) -> np.ndarray:
         if self.encoding == "linear":
