@@ -22,7 +22,7 @@ def one_set(self: Any, world: World, seed: int, index: int) -> Case:
             f"{type(world).__name__.lower()} has no concept sets: take a world of sets, like concepts or natural_concepts"
         )
     name, scene = world.scene(index)  # type: ignore[attr-defined]
-    return Case(name, {"scene": scene.to_json(), "seed": seed})
+    return Case(name, {"scene": scene.to_json(), "seed": seed, "index": index})
 
 
 def set_of(case: Case) -> Scene:
@@ -45,24 +45,32 @@ def image_case(case: Case, i: int) -> Case:
     return Case(f"{case.key}/{i:03d}", case.payload)
 
 
-def partner(world: Any, scene: Scene) -> Scene | None:
+def partner(world: Any, case: Case) -> Scene | None:
     """The set of the other change of the same staged scene, light temperature and setting; None where there is none."""
+    scene = set_of(case)
     if hasattr(world, "opposite"):
         return world.opposite(scene)
-    return _first(world, scene, OTHER[scene.params["change"]], same=True)
+    wanted = {name: scene.params.get(name) for name in ("setting", "index", "temperature")}
+    return _next(world, case, {**wanted, "change": OTHER[scene.params["change"]]})
 
 
-def stranger(world: Any, scene: Scene) -> Scene | None:
-    """A set of the same change, temperature and setting of another staged scene; None where there is none."""
-    return _first(world, scene, scene.params["change"], same=False)
-
-
-def _first(world: Any, scene: Scene, change: str, same: bool) -> Scene | None:
-    """The first set that fits, counted from after this one, so that not all sets get the same."""
-    sets = [world.scene(i)[1] for i in range(len(world))]
-    start = next((i for i, s in enumerate(sets) if s.key == scene.key), 0)
-    for other in sets[start:] + sets[:start]:
-        alike = all(other.params.get(k) == scene.params.get(k) for k in ("setting", "temperature"))
-        if other.params["change"] == change and alike and (other.params["index"] == scene.params["index"]) == same:
-            return other
+def stranger(world: Any, case: Case) -> Case | None:
+    """The next set of the same change and setting of another staged scene, as a case; None where there is none."""
+    own = set_of(case)
+    for i in _after(world, case):
+        name, other = world.scene(i)
+        alike = all(other.params.get(k) == own.params.get(k) for k in ("change", "setting"))
+        if alike and other.params["index"] != own.params["index"]:
+            return Case(name, {**case.payload, "scene": other.to_json(), "index": i})
     return None
+
+
+def _next(world: Any, case: Case, wanted: dict[str, Any]) -> Scene | None:
+    found = (world.scene(i)[1] for i in _after(world, case))
+    return next((s for s in found if all(s.params.get(k) == v for k, v in wanted.items())), None)
+
+
+def _after(world: Any, case: Case) -> list[int]:
+    """All other sets, counted from after this one."""
+    count, index = len(world), case.payload["index"]
+    return [(index + step) % count for step in range(1, count)]

@@ -155,14 +155,13 @@ class Csm:
         return made
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, list[Scene]]:
-        world, scene = bench.world.object, set_of(case)
-        sets = {"set": scene, "partner": partner(world, scene), "stranger": (other := stranger(world, scene))}
+        world, other = bench.world.object, stranger(bench.world.object, case)
+        sets = {"set": set_of(case), "partner": partner(world, case), "stranger": set_of(other) if other else None}
         if not self._published:
             if sets["partner"] is None:
                 raise Undefined("the world has no set of the other change of this scene: take change=both")
             sets["their partner"] = partner(world, other) if other else None
-        found = {name: list(world.members(s)) for name, s in sets.items() if s is not None}
-        return {**found, "set": set_members(bench, case)}
+        return {name: list(world.members(scene)) for name, scene in sets.items() if scene is not None}
 
     def _sensed(self, case: Case, branch: str, space: Space) -> tuple[Fitted, float]:
         """The CAVs of a set, and the p-value of their scores against those of CAVs that mean nothing."""
