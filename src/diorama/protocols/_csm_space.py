@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from diorama.core.errors import Undefined
 from diorama.core.scene import rng
 from diorama.metrics.cav import Draw, Options, draw_sets, fit_gram, gram
 from diorama.protocols._csm_tables import Table
@@ -46,7 +47,10 @@ class Space:
         return self._fit(trainer, dealt(np.concatenate(sides), min(map(len, sides)), runs, draw), draw)
 
     def _fit(self, trainer: str, draws: Sequence[Draw], draw: np.random.Generator) -> "Fitted":
-        cavs = fit_gram(trainer, self.products, draws, draw, Options())
+        try:
+            cavs = fit_gram(trainer, self.products, draws, draw, Options())
+        except ValueError as error:  # activations that do not vary have no direction
+            raise Undefined(str(error)) from error
         return Fitted(self, cavs.coefficients, cavs.accuracy)
 
 
