@@ -14,9 +14,9 @@ of a base scene is the same in all its sets. Without inter-reflection (`bounces=
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import Studio, compose
 from diorama.worlds._concept_scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
 from diorama.worlds._recorded import one_of
+from diorama.worlds._tabletop_meshes import PLAIN
 from diorama.worlds.tabletop import Tabletop
 
 SETTINGS = ("textured-simple", "textured-complex", "rgb-simple", "rgb-complex")
@@ -36,7 +37,8 @@ _FURTHER = 1.35
 VARIANTS = {"albedo": len(LAMPS), "light": 3}
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """One set: what changes, the setting, the base scene, the temperature, and which lamp (Δa) or paint (Δi)."""
 
     change: str
@@ -71,7 +73,7 @@ class Concepts:
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
     located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
-    factors: ClassVar[dict[str, str]] = Tabletop.factors
+    factors: ClassVar[dict[str, str]] = {k: said for k, said in Tabletop.factors.items() if k != "light"}
     truth: ClassVar[tuple[str, ...]] = (*("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),)
 
     sample = one_of
@@ -133,10 +135,16 @@ class Concepts:
         table = self.table(f"rgb-{kind}")  # rgb and textured sets stand and are lit alike
         base, meshes = self._casts[kind][entry.index]
         drawn = table.sample(rng(self.seed, "concepts", kind, entry.index)).params
-        things = [{**thing, "mesh": mesh} for thing, mesh in zip(drawn["objects"], meshes, strict=True)]
+        bulky = {
+            mesh: 0.8 if kind == "complex" and mesh in PLAIN else 1.0 for mesh in meshes
+        }  # hide less of the others
+        things = [
+            {**thing, "mesh": mesh, "scale": thing["scale"] * bulky[mesh]}
+            for thing, mesh in zip(drawn["objects"], meshes, strict=True)
+        ]
         tex = "tex_" if surface == "textured" else ""
         ends = {"albedo": f"{tex}light{entry.variant}", "light": f"_{tex}mat{entry.variant}"}
-        said = {"name": f"{base}{ends[entry.change]}temp{entry.temperature}", "base": base, **entry._asdict()}
+        said = {"name": f"{base}{ends[entry.change]}temp{entry.temperature}", "base": base, **asdict(entry)}
         said["light_angle"] = LAMPS[entry.variant] if entry.change == "albedo" else 0.0
         said["lights"] = [[_FURTHER * x for x in place] for place in drawn["lights"]]
         scene = Scene("concepts", {**drawn, "objects": things, **said})
@@ -155,9 +163,10 @@ class Concepts:
     def members(self, concept: Scene) -> list[Scene]:
         """The images of a set in order: paints from the first, the lamp from left to right."""
         change = concept.params["change"]
-        count = min(self.images or IMAGES[change], IMAGES["light"] if change == "light" else self.images or 100)
+        count = self.images or IMAGES[change]
         if change == "albedo":
             return [self._repainted(concept, i).changed({"member": i}) for i in range(count)]
+        count = min(count, len(SWEEP))
         spread = np.linspace(0, len(SWEEP) - 1, count) if count > 1 else np.array([len(SWEEP) // 2])
         angles = [SWEEP[i] for i in np.rint(spread).astype(int)]
         return [concept.changed({"light_angle": a, "member": i}) for i, a in enumerate(angles)]
