@@ -26,6 +26,10 @@ class Options:
     tol: float = 1e-3
 
 
+#: Gram matrices (k, n, n), labels (k, n), options, seeds (k,) → coefficients and intercepts.
+Trainer = Callable[[np.ndarray, np.ndarray, Options, np.ndarray], Found]
+
+
 def mean_difference(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Found:
     """w = mean⁺ − mean⁻ (FastCAV up to a factor: Schmalwasser et al. 2025); the intercept is half way between."""
     positive = labels > 0
@@ -191,7 +195,7 @@ def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(cache=True, nogil=True)(loop)
 
 
-TRAINERS: dict[str, Callable[[np.ndarray, np.ndarray, Options, np.ndarray], Found]] = {
+TRAINERS: dict[str, Trainer] = {
     "hinge_sgd": hinge_sgd,
     "linear_svm": linear_svm,
     "logistic": logistic,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.metrics._cav_trainers import TRAINERS, Options
+from diorama.metrics._cav_trainers import TRAINERS, Options, Trainer
 
 __all__ = [
     "TRAINERS",
@@ -134,7 +134,7 @@ def fit_cavs(
 
 
 def fit_gram(
-    trainer: str,
+    trainer: str | Trainer,
     gram: np.ndarray,
     draws: Sequence[Draw],
     rng: np.random.Generator,
@@ -142,8 +142,7 @@ def fit_gram(
     held_out: float = 0.33,
 ) -> Cavs:
     """CAVs in the Gram space (n, n) of all rows; a draw has the rows of the concept and those of the others."""
-    if trainer not in TRAINERS:
-        raise ValueError(f"no CAV trainer {trainer!r}; there are: {', '.join(TRAINERS)}")
+    solve = trainer if callable(trainer) else _named(trainer)
     parts = [[split(side, held_out, rng) for side in draw] for draw in draws]
     seeds = rng.integers(1, 2**31 - 1, len(parts))
     coefficients, intercepts = np.zeros((len(parts), len(gram))), np.zeros(len(parts))
@@ -153,12 +152,18 @@ def fit_gram(
         grams = gram[rows[:, :, None], rows[:, None, :]]
         _check_varies(grams)
         labels = np.broadcast_to(labels, rows.shape)
-        a, b = TRAINERS[trainer](grams, labels, options or Options(), seeds[members])
+        a, b = solve(grams, labels, options or Options(), seeds[members])
         coefficients[np.array(members)[:, None], rows], intercepts[members] = a, b
     measured = np.array(
         [_held_out(gram, c, b, p[1], n[1]) for c, b, (p, n) in zip(coefficients, intercepts, parts, strict=True)]
     )
     return Cavs(coefficients, intercepts, measured[:, 0], measured[:, 1])
+
+
+def _named(trainer: str) -> Trainer:
+    if trainer not in TRAINERS:
+        raise ValueError(f"no CAV trainer {trainer!r}; there are: {', '.join(TRAINERS)}")
+    return TRAINERS[trainer]
 
 
 def _batches(sizes: Sequence[tuple[int, int]]) -> list[list[int]]:

@@ -1,76 +1,152 @@
-"""What protocols on concept sets share: a case is one set, a world of sets has `members(scene)`.
+"""What TCAV needs of images, in the Gram space: activations of a concept and of others, gradients on test images.
 
-`params["change"]` of a set's scene says what varies in it: "albedo" (Δa) or "light" (Δi).
+Images are rendered and passed through the model once, in chunks of a fixed size, and not kept; activations wider than
+memory allows go to a temporary file. What stays is small: products of activations, and of gradients with them.
 """
 
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from diorama.core.bench import Bench
-from diorama.core.contracts import Case, World
+import numpy as np
+
+from diorama.core import spec
+from diorama.core.activations import activations
+from diorama.core.catalogue import Component, build
+from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
-from diorama.core.scene import Scene
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene, rng
+from diorama.metrics.cav import Draw, draw_sets, gram
 
-BRANCHES = ("reflectance", "shading")
-#: The change that a set of the other kind shows.
-OTHER = {"albedo": "light", "light": "albedo"}
-
-
-def one_set(self: Any, world: World, seed: int, index: int) -> Case:
-    """One concept set of the world."""
-    if not hasattr(world, "members"):
-        raise InputError(
-            f"{type(world).__name__.lower()} has no concept sets: take a world of sets, like concepts or natural_concepts"
-        )
-    name, scene = world.scene(index)  # type: ignore[attr-defined]
-    return Case(name, {"scene": scene.to_json(), "seed": seed, "index": index})
+#: Images per pass, and bytes of activations that are held in memory.
+CHUNK, HELD = 8, 1 << 29
+#: Where the scenes of concept and others begin in a staged world: those of the test images come first.
+FIRST = {"concept": 100_000, "others": 200_000, "test": 0}
+ROLES = tuple(FIRST)
 
 
-def set_of(case: Case) -> Scene:
-    """The concept set of a case."""
-    return Scene.from_json(case.payload["scene"])
+@dataclass(frozen=True, slots=True, eq=False)
+class Images:
+    """Some scenes of a world, with something done to them."""
+
+    world: Component
+    scenes: list[Scene]
+
+    def chunks(self) -> Iterator[tuple[int, list[Frame]]]:
+        """Frames in chunks, each with how many count; the last one is padded."""
+        for start in range(0, len(self.scenes), CHUNK):
+            frames = self.world.object.render(self.scenes[start : start + CHUNK])
+            yield len(frames), [*frames, *[frames[-1]] * (CHUNK - len(frames))]
 
 
-def change_of(case: Case) -> str:
-    """What varies in the set of a case: "albedo" or "light"."""
-    return case.payload["scene"]["params"]["change"]
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """Products of activations, those of the `concept` first, about `origin`; of gradients with them (n, rows), `along`
+    the origin; and the activations themselves where they are to be kept.
+    """
+
+    concept: int
+    gram: np.ndarray
+    cross: np.ndarray
+    origin: np.ndarray
+    at_origin: np.ndarray
+    along: np.ndarray
+    rows: np.ndarray | None
+
+    def about(self, centred: bool) -> "Material":
+        """Products about the origin, or about zero for trainers whose steps depend on where it is."""
+        if centred:
+            return self
+        square = float(self.origin.astype(np.float64) @ self.origin)
+        gram = self.gram + self.at_origin[:, None] + self.at_origin + square
+        return replace(self, gram=gram, cross=self.cross + self.along[:, None], origin=np.zeros_like(self.origin))
+
+    @property
+    def _others(self) -> int:
+        return len(self.gram) - self.concept
+
+    def draw(self, seed: int, run: int) -> Draw:
+        """A run's images: the concept's and as many others."""
+        ((a, b),) = draw_sets(self.concept, self._others, 1, rng(seed, "tcav", "draw", run))
+        return a, b + self.concept
+
+    def random(self, seed: int, run: int) -> Draw:
+        """Two sets of others that share no image."""
+        size = min(self.concept, self._others // 2)
+        order = self.concept + rng(seed, "tcav", "random", run).permutation(self._others)
+        return order[:size], order[size : 2 * size]
+
+    def halves(self, seed: int, run: int) -> list[Draw]:
+        """Two runs of half the images each, none of them shared."""
+        generator = rng(seed, "tcav", "halves", run)
+        half = min(self.concept, self._others) // 2
+        a, b = generator.permutation(self.concept), self.concept + generator.permutation(self._others)
+        return [(a[:half], b[:half]), (a[half : 2 * half], b[half : 2 * half])]
 
 
-def set_members(bench: Bench, case: Case) -> list[Scene]:
-    """The images of a case's set."""
-    return list(bench.world.object.members(set_of(case)))
+def world_of(text: str, size: int | None) -> Component:
+    """A folder of pictures, resized to the test images, or the world that a spec names."""
+    if Path(text).expanduser().is_dir():
+        return build("world", spec.Spec("pictures", {"folder": text, **({"size": size} if size else {})}))
+    if "/" in text and "(" not in text:
+        raise InputError(f"there is no folder {text!r}: give a folder of pictures or a world")
+    return build("world", text)
 
 
-def image_case(case: Case, i: int) -> Case:
-    """The i-th image of a set as a case, for answers that are saved by name."""
-    return Case(f"{case.key}/{i:03d}", case.payload)
+def changes_of(text: str) -> dict[str, Any]:
+    """`beak=none, label=3` as changes of a scene."""
+    return {name: None if value == "none" else value for name, value in spec.parse(f"do({text})").params.items()}
 
 
-def partner(world: Any, case: Case) -> Scene | None:
-    """The set of the other change of the same staged scene, light temperature and setting; None where there is none."""
-    scene = set_of(case)
-    if hasattr(world, "opposite"):
-        return world.opposite(scene)
-    wanted = {name: scene.params.get(name) for name in ("setting", "index", "temperature")}
-    return _next(world, case, {**wanted, "change": OTHER[scene.params["change"]]})
+def images(world: Component, role: str, seed: int, count: int, change: str) -> Images:
+    """The first images of a recorded world, or scenes of a staged one that no other role has; changed."""
+    recorded = hasattr(world.object, "__len__")
+    first, count = (0, min(count, len(world.object))) if recorded else (FIRST[role], count)
+    scenes = [scene_at(world.object, seed, first + i)[1] for i in range(count)]
+    changes = changes_of(change)
+    return Images(world, [world.object.do(scene, **changes) for scene in scenes] if changes else scenes)
 
 
-def stranger(world: Any, case: Case) -> Case | None:
-    """The next set of the same change and setting of another staged scene, as a case; None where there is none."""
-    own = set_of(case)
-    for i in _after(world, case):
-        name, other = world.scene(i)
-        alike = all(other.params.get(k) == own.params.get(k) for k in ("change", "setting"))
-        if alike and other.params["index"] != own.params["index"]:
-            return Case(name, {**case.payload, "scene": other.to_json(), "index": i})
-    return None
+def activations_of(sets: Sequence[Images], model: Any, layer: str) -> np.ndarray:
+    """The activations (n, d) float32 of all sets, one after the other."""
+    total, at, rows = sum(len(one.scenes) for one in sets), 0, None
+    for count, frames in (chunk for one in sets for chunk in one.chunks()):
+        found = activations(model, stack(frames), layer)[:count]
+        rows = _room(total, found.shape[1]) if rows is None else rows
+        rows[at : at + count] = found
+        at += count
+    assert rows is not None
+    return rows
 
 
-def _next(world: Any, case: Case, wanted: dict[str, Any]) -> Scene | None:
-    found = (world.scene(i)[1] for i in _after(world, case))
-    return next((s for s in found if all(s.params.get(k) == v for k, v in wanted.items())), None)
+def _room(n: int, d: int) -> np.ndarray:
+    if 4 * n * d <= HELD:
+        return np.empty((n, d), np.float32)
+    with tempfile.NamedTemporaryFile(prefix="diorama-activations-") as file:  # gone with the map that holds it
+        return np.memmap(file, np.float32, "w+", shape=(n, d))
 
 
-def _after(world: Any, case: Case) -> list[int]:
-    """All other sets, counted from after this one."""
-    count, index = len(world), case.payload["index"]
-    return [(index + step) % count for step in range(1, count)]
+def stack(frames: Sequence[Frame]) -> np.ndarray:
+    """Images (n, h, w, 3) as a screen shows them."""
+    return np.stack([frame.srgb() for frame in frames])
+
+
+def material(
+    concept: int, rows: np.ndarray, test: Images, gradient: Callable[..., np.ndarray], targets: Any, keep: bool
+) -> Material:
+    """What follows from the activations and the test images' gradients; the origin is the mean of the others."""
+    origin = np.mean(rows[concept:], axis=0)
+    cross, along = [], []
+    for count, frames in test.chunks():
+        pixels = stack(frames)
+        found = gradient(pixels, targets(frames, pixels))[:count]
+        along.append(found.astype(np.float64) @ origin)
+        cross.append(gram(found, rows, None) - along[-1][:, None])
+    at_origin = gram(rows, origin[None], None)[:, 0] - float(origin.astype(np.float64) @ origin)
+    products = gram(rows, None, origin)
+    return Material(
+        concept, products, np.concatenate(cross), origin, at_origin, np.concatenate(along), rows if keep else None
+    )

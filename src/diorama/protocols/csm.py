@@ -27,7 +27,7 @@ from diorama.metrics.cav import TRAINERS
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, t_test
 from diorama.protocols import _layers
-from diorama.protocols._concept_sets import BRANCHES, change_of, one_set, partner, set_members, set_of, stranger
+from diorama.protocols._csm_sets import BRANCHES, change_of, one_set, partner, set_members, set_of, stranger
 from diorama.protocols._csm_space import FEW, Fitted, Space, chance_scores
 from diorama.protocols._csm_summary import FLOORED, MARKS, condense
 from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activations, tables
@@ -64,7 +64,7 @@ class Csm:
     aggregate: Literal["ratio_of_averages", "mean_of_ratios"] = "ratio_of_averages"
     encoding: Encoding = "linear"
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022", "kim2018")
+    cite: ClassVar[tuple[str, ...]] = ("gupta2022", "kim2018tcav")
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
     ceiling: ClassVar[str] = "the truth has no residual, so that no sensitivity is defined"
     version, track, needs = 1, "decompose", ()

@@ -15,7 +15,7 @@ from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
 from diorama.protocols import _layers
-from diorama.protocols._concept_sets import BRANCHES, change_of, image_case, one_set, set_members
+from diorama.protocols._csm_sets import BRANCHES, change_of, image_case, one_set, set_members
 
 #: What should not move: reflectance in a set where the light changes, shading where the paint does.
 STILL = {"light": "reflectance", "albedo": "shading"}
