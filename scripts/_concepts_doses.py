@@ -124,7 +124,9 @@ def report(found: dict[str, list[Followed]]) -> list[str]:
         other = {"reflectance": "shading", "shading": "albedo"}[into]
         for f in several:
             share = f"{(f.rho >= 0.9).mean():.0%}" if len(f.rho) else "–"
-            lines.append(f"| {other} into {into} | {f.name} | {len(f.rho)} of {f.scenes} | {f.text} | {share} | {f.verdict} |")
+            lines.append(
+                f"| {other} into {into} | {f.name} | {len(f.rho)} of {f.scenes} | {f.text} | {share} | {f.verdict} |"
+            )
     return lines
 
 
@@ -149,7 +151,9 @@ def figure(found: dict[str, list[Followed]], path: Path) -> None:
         for column, one in enumerate(several):
             parts += _panel(one, _LEFT + column * (_WIDE + _GAP), y)
     width, height = _LEFT + columns * (_WIDE + _GAP) + 8, _TOP + len(found) * (_HIGH + 84) + 6
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     body = f'<title>Scores against the dose of a planted leak</title><rect width="100%" height="100%" fill="#fff"/>'
     path.write_text(f"{head}{body}{''.join(parts)}</svg>\n", encoding="utf-8")
@@ -189,11 +193,15 @@ def _unit(values: np.ndarray) -> np.ndarray | None:
 
 def _line(values: np.ndarray, x0: float, y0: float, ink: str, thick: float, alpha: float) -> str:
     points = " ".join(
-        f"{x0 + a * _WIDE:.1f},{y0 + _HIGH * (1 - v):.1f}" for a, v in zip(ALPHAS, values, strict=True) if not np.isnan(v)
+        f"{x0 + a * _WIDE:.1f},{y0 + _HIGH * (1 - v):.1f}"
+        for a, v in zip(ALPHAS, values, strict=True)
+        if not np.isnan(v)
     )
     return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{alpha}"/>'
 
 
-def _text(x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal") -> str:
+def _text(
+    x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal"
+) -> str:
     kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
     return f"<text {kept}>{escape(text)}</text>"
