@@ -1,8 +1,8 @@
 """Planted truth for `scripts/reproduce concepts`: which score follows a leak of growing size? Read from rows alone.
 
-For every scene the rank correlation (Spearman) between the dose α and a score is taken, the score turned so that more is worse.
-A score that follows the dose has ρ = 1 on every scene. A score that does not move over the doses has ρ = 0. Doses at which a
-score is undefined are left out; with fewer than four the scene has no ρ.
+For every scene the rank correlation (Spearman) between the dose α and a score is taken, the score turned so that more is
+worse. A score that follows the dose has ρ = 1 on every scene, one that does not move over the doses has ρ = 0. Doses at
+which a score is undefined are left out; with fewer than four the scene has no ρ.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ def readings(published: str, corrected: str, tests: int) -> list[Reading]:
         Reading("invariance", "response_invariance", invariance, float),
     ]
     for name, protocol in (("MSE", "si_mse"), ("LMSE", "lmse"), ("DSSIM", "dssim")):
-        found.append(Reading(name, protocol, {into: (protocol,) for into in INTO}, float))
+        found.append(Reading(name, protocol, dict.fromkeys(INTO, (protocol,)), float))
     return found
 
 
@@ -140,9 +140,12 @@ def figure(found: dict[str, list[Followed]], path: Path) -> None:
     Every scene's line runs from its lowest value (0) to its highest (1), so that a score which follows rises to the right.
     """
     columns = max(map(len, found.values()))
-    parts = [_text(12, 22, "Which score follows a planted leak? A score that does rises from left to right.", 15, weight="bold"),
-             _text(12, 42, "Each scene's score, turned so that more is worse, from its own lowest (0) to its highest value (1). "
-                   "Thin: scenes. Thick: their median.", 12)]  # fmt: skip
+    said = (
+        "Each scene's score, turned so that more is worse, from its own lowest (0) to its highest value (1).",
+        "Thin: scenes. Thick: their median.",
+    )
+    head = "Which score follows a planted leak? A score that does rises from left to right."
+    parts = [_text(12, 22, head, 15, weight="bold"), _text(12, 42, " ".join(said), 12)]
     for row, (into, several) in enumerate(found.items()):
         y = _TOP + 18 + row * (_HIGH + 84)
         other = {"reflectance": "shading", "shading": "albedo"}[into]
@@ -155,7 +158,7 @@ def figure(found: dict[str, list[Followed]], path: Path) -> None:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    body = f'<title>Scores against the dose of a planted leak</title><rect width="100%" height="100%" fill="#fff"/>'
+    body = '<title>Scores against the dose of a planted leak</title><rect width="100%" height="100%" fill="#fff"/>'
     path.write_text(f"{head}{body}{''.join(parts)}</svg>\n", encoding="utf-8")
 
 

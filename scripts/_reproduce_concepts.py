@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -364,7 +365,7 @@ def ordering(found: dict[str, Found]) -> str:
 
 def _apart(order: list[str], known: dict[str, Summary]) -> str:
     """Which neighbours' intervals overlap."""
-    close = [f"{a} and {b}" for a, b in zip(order, order[1:], strict=False)
+    close = [f"{a} and {b}" for a, b in pairwise(order)
              if None in (known[a].lo, known[b].hi) or known[a].lo <= known[b].hi]  # type: ignore[operator]  # fmt: skip
     return f" (the intervals of {' and of '.join(close)} overlap)" if close else " (no intervals overlap)"
 
