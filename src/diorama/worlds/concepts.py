@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds._concept_layers import Studio, compose
+from diorama.worlds._concept_layers import changed, composed, files_of
 from diorama.worlds._concept_scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
 from diorama.worlds._recorded import one_of
 from diorama.worlds._tabletop_meshes import PLAIN
@@ -76,7 +76,7 @@ class Concepts:
     factors: ClassVar[dict[str, str]] = {k: said for k, said in Tabletop.factors.items() if k != "light"}
     truth: ClassVar[tuple[str, ...]] = (*("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),)
 
-    sample = one_of
+    sample, do, fingerprint = one_of, changed, files_of
 
     def __post_init__(self) -> None:
         for name, known in (("change", ("albedo", "light", "both")), ("setting", (*SETTINGS, "all"))):
@@ -97,10 +97,6 @@ class Concepts:
             textures=self.textures,
             up=self.up,
         )
-
-    def fingerprint(self) -> str:
-        """The digest of the mesh and texture files."""
-        return self.table("rgb-simple").fingerprint()
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -171,13 +167,8 @@ class Concepts:
         angles = [SWEEP[i] for i in np.rint(spread).astype(int)]
         return [concept.changed({"light_angle": a, "member": i}) for i, a in enumerate(angles)]
 
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The scene with some factors changed; see `diorama show tabletop`."""
-        return self.table(scene.params["setting"]).do(scene, **changes)
-
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
         """The frames of members; a whole set is shown by its first paint (Δa), or with the lamp at 0° (Δi)."""
         if self.bounces:
             return [self.table(scene.params["setting"]).render([scene])[0] for scene in scenes]
-        studio = Studio(self.size, self.samples, self.meshes, self.textures, self.up)
-        return [compose(studio, scene) for scene in scenes]
+        return composed(self, scenes)

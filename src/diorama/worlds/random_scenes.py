@@ -7,16 +7,14 @@ white table, under a lamp of any colour, power, size and place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds._concept_layers import Studio, compose
+from diorama.worlds._concept_layers import changed, composed, files_of
 from diorama.worlds._concept_scenes import paints
 from diorama.worlds._recorded import one_of
 from diorama.worlds.tabletop import LIGHTS, Tabletop
@@ -24,13 +22,14 @@ from diorama.worlds.tabletop import LIGHTS, Tabletop
 
 @dataclass(frozen=True)
 class RandomScenes:
-    """`count` scenes; `size`, `samples`, `meshes` and `textures` are those of `tabletop`."""
+    """`count` scenes; `size`, `samples`, `meshes`, `textures` and `up` are those of `tabletop`."""
 
     count: int = 2000
     size: int = 64
     samples: int = 16
     meshes: str | None = None
     textures: str | None = None
+    up: Literal["y", "z"] = "y"
     seed: int = 0
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
@@ -38,7 +37,7 @@ class RandomScenes:
     factors: ClassVar[dict[str, str]] = Tabletop.factors
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 
-    sample = one_of
+    sample, do, render, fingerprint = one_of, changed, composed, files_of
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -47,11 +46,7 @@ class RandomScenes:
 
     def table(self, objects: int) -> Tabletop:
         """The tabletop on which the scenes stand."""
-        return Tabletop(self.size, self.samples, 0, objects, meshes=self.meshes, textures=self.textures)
-
-    def fingerprint(self) -> str:
-        """The digest of the mesh and texture files."""
-        return self.table(1).fingerprint()
+        return Tabletop(self.size, self.samples, 0, objects, meshes=self.meshes, textures=self.textures, up=self.up)
 
     def __len__(self) -> int:
         return self.count
@@ -77,15 +72,6 @@ class RandomScenes:
             | {"turn": _uniform(draw, -180, 180), "scale": _uniform(draw, 0.6, 1.1)}
             | {"paint": paint, "gloss": gloss}
         )
-
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The scene with some factors changed; see `diorama show tabletop`."""
-        return self.table(len(scene.params["objects"])).do(scene, **changes)
-
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The frames of some scenes."""
-        studio = Studio(self.size, self.samples, self.meshes, self.textures)
-        return [compose(studio, scene) for scene in scenes]
 
 
 #: What each of these is drawn from.

@@ -7,14 +7,12 @@ other lamps than any concept set. The first 40 cases are the scenes under their 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from diorama.core.errors import InputError
-from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds._concept_layers import Studio, compose
+from diorama.worlds._concept_layers import changed, composed, files_of
 from diorama.worlds._recorded import one_of
 from diorama.worlds.tabletop import SECOND, Tabletop
 
@@ -44,7 +42,7 @@ class TestScenes:
     factors: ClassVar[dict[str, str]] = Tabletop.factors
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 
-    sample = one_of
+    sample, do, render, fingerprint = one_of, changed, composed, files_of
 
     def __post_init__(self) -> None:
         if self.scenes < 1 or not 1 <= self.lights <= len(_LIGHTS):
@@ -55,10 +53,6 @@ class TestScenes:
         """The tabletop on which the scenes stand."""
         kept = {"specular": self.specular, "fill": self.fill, "meshes": self.meshes, "textures": self.textures}
         return Tabletop(self.size, self.samples, 0, 3, surface, up=self.up, **kept)  # type: ignore[arg-type]
-
-    def fingerprint(self) -> str:
-        """The digest of the mesh and texture files."""
-        return self.table("rgb").fingerprint()
 
     def __len__(self) -> int:
         return self.scenes * self.lights
@@ -73,12 +67,3 @@ class TestScenes:
         further = [[1.35 * x for x in place] for place in params["lights"]]
         said = {"camera": camera, "lights": further, "light": _LIGHTS[light], "temperature": kelvin[light]}
         return f"staged{i:02d}_light{light}", Scene("test_scenes", {**params, **said})
-
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The scene with some factors changed; see `diorama show tabletop`."""
-        return self.table("rgb").do(scene, **changes)
-
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The frames of some scenes, composed of layers that are traced once."""
-        studio = Studio(self.size, self.samples, self.meshes, self.textures, self.up)
-        return [compose(studio, scene) for scene in scenes]
