@@ -15,6 +15,8 @@ from diorama.metrics._cav_trainers import Options, Trainer
 from diorama.metrics.cav import Draw, fit_gram
 
 Sign = Literal[-1, 1]
+#: CAVs of relabelled images that are held at once.
+DEALT = 512
 
 
 def tcav_score(gradients: np.ndarray, directions: np.ndarray, sign: Sign) -> np.ndarray:
@@ -105,15 +107,15 @@ def permutation_test(
     `cross` (n, rows) is gram(gradients, rows).
     """
 
-    def mean_score(order: np.ndarray) -> float:
-        dealt = [(order[a], order[b]) for a, b in draws]
-        return float(
-            share(scores_of(fit_gram(trainer, gram, dealt, rng, options, 0.0).coefficients, cross), sign).mean()
-        )
-
-    observed = mean_score(np.arange(len(gram)))
-    null = np.array([mean_score(rng.permutation(len(gram))) for _ in range(permutations)])
-    return Permuted(observed, null, permutation_p(observed, null))
+    count, each = len(gram), max(DEALT // max(len(draws), 1), 1)
+    orders = [np.arange(count), *(rng.permutation(count) for _ in range(permutations))]
+    means = []
+    for start in range(0, len(orders), each):
+        dealt = [(order[a], order[b]) for order in orders[start : start + each] for a, b in draws]
+        fitted = fit_gram(trainer, gram, dealt, rng, options, 0.0)
+        means.append(share(scores_of(fitted.coefficients, cross), sign).reshape(-1, len(draws)).mean(axis=1))
+    observed, *null = np.concatenate(means)
+    return Permuted(float(observed), np.array(null), permutation_p(observed, np.array(null)))
 
 
 def benjamini_hochberg(p: np.ndarray, q: float = 0.05) -> np.ndarray:

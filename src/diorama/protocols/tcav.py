@@ -27,7 +27,7 @@ from diorama.protocols._concept_sets import ROLES, Material, activations_of, ima
 ENOUGH = 20
 #: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
 KEPT = 8
-_MADE: dict[str, Any] = {}
+_MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +192,12 @@ class Tcav:
     def _remembered(self, bench: Bench, what: str, compute: Callable[[], Any]) -> Any:
         """Computed once per world, model, concept and layer in a process: blocks of runs come and go."""
         assert bench.model is not None
-        parts = [what, bench.world.digest, bench.model.digest, repr(self), self.fingerprint()]
-        key = digest([*parts, bench.case.payload["seed"]])
+        key = (what, id(self), bench.world.digest, bench.model.digest, bench.case.payload["seed"])
         if key not in _MADE:
             while len(_MADE) >= KEPT:
                 _MADE.pop(next(iter(_MADE)))
-            _MADE[key] = compute()
-        return _MADE[key]
+            _MADE[key] = self, compute()  # with this object, so that its id stays its own
+        return _MADE[key][1]
 
     def _make(self, bench: Bench, seed: int) -> Material:
         """Pass every image through the model, once."""
