@@ -55,6 +55,14 @@ class Layered:
         """Paints, and lamps, of a base scene."""
         return self.shading.shape[1]
 
+    def at(self, size: int) -> Layered:
+        """The layers at a smaller side that divides their own, by area."""
+        step = self.mask.shape[1] // size
+        if step == 1:
+            return self
+        r, s, c, mask = (_reduced(x, step) for x in (self.reflectance, self.shading, self.specular, self.mask))
+        return Layered(r, s, c, mask >= 0.5)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -64,6 +72,14 @@ class Batch:
     reflectance: np.ndarray
     shading: np.ndarray
     valid: np.ndarray
+
+
+def _reduced(layer: np.ndarray, step: int) -> np.ndarray:
+    """(n, k, h, w, …) or (n, h, w) with step×step pixels as one."""
+    axis = 1 if layer.ndim == 3 else 2
+    h, w = layer.shape[axis : axis + 2]
+    parts = layer.reshape(*layer.shape[:axis], h // step, step, w // step, step, *layer.shape[axis + 2 :])
+    return parts.mean(axis=(axis + 1, axis + 3), dtype=np.float32).astype(np.float16)
 
 
 def layered(order: LayerOrder, folder: Path, progress: Progress) -> Layered:
