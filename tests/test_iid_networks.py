@@ -67,7 +67,7 @@ def maps():
 def test_all_pairs_of_a_sequence_without_the_double_sum(maps):
     from diorama.models._iid_losses import all_pairs
 
-    x, y, p, image, q = maps
+    x, y, p, _, q = maps
     expected = sum(slow.all_pairs(*(part[k].numpy() for part in (x, y, p, q))) for k in range(2))
     assert float(all_pairs(x, y, p, q)) == pytest.approx(expected, rel=1e-9)
 

@@ -48,7 +48,7 @@ class IidRecipe:
         return {purpose: LayerOrder(purpose, n, self.views, seed=self.seed) for purpose, n in counts.items()}
 
 
-def _two_sizes(batch: int, rate: float, small: int = 15, full: int = 7) -> Schedule:
+def _two_sizes(batch: int, rate: float, small: int = 9, full: int = 4) -> Schedule:
     """Most epochs at 32 pixels, which cost a quarter, the last ones at 64."""
     return Schedule((32,) * small + (64,) * full, batch, rate, decay=1e-4, average=0.99, shift=0, flip=False)
 
