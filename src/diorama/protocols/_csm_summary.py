@@ -26,8 +26,7 @@ def condense(rows: Sequence[Row], aggregate: str | None) -> Condensed:
     names = [name for pair in RATIOS.values() for name in pair]
     point = {m: np.array([[_value(known, c, m)] for c in cases]) for m in names}
     drawn = {m: _draws(known, cases, m) for m in names}
-    tests = [known[c, "tests"].value for c in cases if (c, "tests") in known]
-    n = int(min(tests)) if tests else 1  # type: ignore[type-var]
+    n = int(min([_value(known, c, "tests") for c in cases if (c, "tests") in known], default=1))
     derived = {}
     for ratio, (above, below) in RATIOS.items():
         mean = _combined(point[above][:, 0], point[below][:, 0], n, aggregate)
@@ -48,7 +47,7 @@ def _draws(known: dict[tuple[str, str], Row], cases: list[str], metric: str) -> 
     found = np.full((len(cases), count), np.nan)
     for i, case in enumerate(cases):
         if (row := known.get((case, metric))) is not None:
-            found[i] = row.value if row.reason.startswith(FLOORED) else listed[case]  # type: ignore[assignment]
+            found[i] = row.value if row.reason.startswith(FLOORED) else listed[case]
     return found
 
 
@@ -97,6 +96,6 @@ def _grid(known: dict[tuple[str, str], Row], cases: list[str]) -> dict[str, obje
         runs = [known[c, f"runs_{metric[0]}"].value for c in marked if (c, f"runs_{metric[0]}") in known]
         if runs and len({len(r) for r in runs}) == 1:  # type: ignore[arg-type]
             counted = np.arange(1, len(runs[0]) + 1)  # type: ignore[arg-type]
-            curves[metric] = (np.cumsum(runs, axis=1) / counted).mean(axis=0).tolist()
+            curves[metric] = (np.cumsum(np.array(runs, float), axis=1) / counted).mean(axis=0).tolist()
     points = list(range(1, len(next(iter(curves.values()))) + 1)) if curves else []
     return {"name": "CAV runs", "points": points, "curves": curves, "chosen": []}

@@ -34,6 +34,13 @@ from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activ
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
 DRAWS = 200
+#: The overall values of the paper's Table 1, by the network of ours that is trained like the paper's (BigTime, USI3D,
+#: CGIntrinsics).
+PAPER = {
+    "decompose/iid_timelapse": {"csm_r": 0.878, "csm_s": 1.524},
+    "decompose/iid_translation": {"csm_r": 0.552, "csm_s": 2.139},
+    "decompose/iid_supervised": {"csm_r": 1.544, "csm_s": 0.909},
+}
 #: Relabellings of a set and its partner for the permutation test of the corrected variant.
 SHUFFLES = 99
 
@@ -104,6 +111,10 @@ class Csm:
         """The worlds of test images and negatives by content: their specs alone would not change with their source."""
         used = (self.test, self.negatives) if self._published else (self.test,)
         return {text: Source(text, None, 0, None).world.digest for text in used}
+
+    def paper(self, model: str, method: str) -> dict[str, float] | None:
+        """What the paper reports for the full-size network of the same family."""
+        return PAPER.get(method) if self._published else None
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

@@ -34,11 +34,11 @@ class Leak:
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """The true layers of the frame, spoilt."""
         truth = frames[0].truth
-        layers = [truth.get(name) for name in ("reflectance", "shading")]
-        if any(layer is None for layer in layers):
+        if truth.get("reflectance") is None or truth.get("shading") is None:
             raise InputError(
                 f"leak needs the true reflectance and shading, which {frames[0].scene.world} does not have"
             )
+        layers = truth["reflectance"], truth["shading"]
         gains, loses = layers if self.into == "reflectance" else layers[::-1]
         leaked = np.maximum(loses, 1e-6) ** np.float32(self.alpha)
         found = [gains * leaked, loses / leaked]
