@@ -48,6 +48,17 @@ def scores_of(coefficients: np.ndarray, cross: np.ndarray) -> np.ndarray:
     return coefficients @ cross.T
 
 
+def strength(coefficients: np.ndarray, gram: np.ndarray, cross: np.ndarray, sign: Sign) -> np.ndarray:
+    """sign · mean over images of gradient·w/‖w‖, for CAVs in dual form (k,). Unlike the share it does not saturate: where
+    gradients are alike, near the output, every direction whatever has a share of 0 or 1.
+
+    >>> strength(np.array([[2.0, 0.0]]), np.eye(2), np.array([[3.0, 1.0], [1.0, 2.0]]), 1)
+    array([2.])
+    """
+    length = np.sqrt(np.maximum(((coefficients @ gram) * coefficients).sum(axis=1), 1e-300))
+    return sign * scores_of(coefficients, cross).mean(axis=1) / length
+
+
 def t_test(concept: np.ndarray, random: np.ndarray) -> float:
     """The published p: a two-sided t-test with equal variances of the scores of concept and of random CAVs.
 
@@ -83,7 +94,7 @@ def permutation_p(observed: float, null: np.ndarray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permuted:
-    """The mean score of the concept's CAVs, that of each relabelling, and p."""
+    """The mean strength of the concept's CAVs, that of each relabelling, and p."""
 
     observed: float
     null: np.ndarray
@@ -100,10 +111,10 @@ def permutation_test(
     permutations: int = 199,
     options: Options | None = None,
 ) -> Permuted:
-    """Does the concept's mean score stand out when its name is given to random images instead?
+    """Does the concept's mean strength stand out when its name is given to random images instead?
 
     Each relabelling deals all images, the concept's and the others, anew to the places that `draws` name, and fits the CAVs
-    again, in the Gram space. If the concept is a random set like any other, its score is exchangeable with those.
+    again, in the Gram space. If the concept is a random set like any other, its strength is exchangeable with those.
     `cross` (n, rows) is gram(gradients, rows).
     """
 
@@ -112,8 +123,8 @@ def permutation_test(
     means = []
     for start in range(0, len(orders), each):
         dealt = [(order[a], order[b]) for order in orders[start : start + each] for a, b in draws]
-        fitted = fit_gram(trainer, gram, dealt, rng, options, 0.0)
-        means.append(share(scores_of(fitted.coefficients, cross), sign).reshape(-1, len(draws)).mean(axis=1))
+        a = fit_gram(trainer, gram, dealt, rng, options, 0.0).coefficients
+        means.append(strength(a, gram, cross, sign).reshape(-1, len(draws)).mean(axis=1))
     observed, *null = np.concatenate(means)
     return Permuted(float(observed), np.array(null), permutation_p(observed, np.array(null)))
 

@@ -20,7 +20,7 @@ from diorama.core.rows import Row
 from diorama.core.scene import Scene, digest, rng
 from diorama.core.summary import Condensed, Summary, summarise
 from diorama.metrics.cav import Cavs, Draw, fit_gram, split
-from diorama.metrics.tcav import Sign, gram_cosines, permutation_p, scores_of, share, t_test
+from diorama.metrics.tcav import Sign, gram_cosines, permutation_p, scores_of, share, strength, t_test
 from diorama.protocols._concept_sets import ROLES, Material, activations_of, images, material, stack, world_of
 
 #: The least images of a concept that its authors recommend.
@@ -42,7 +42,7 @@ class Tcav:
     Beside the score: that of random against random sets, held-out accuracy and AUC, the cosine with the next run's CAV
     (stability), the cosine of CAVs from two halves that share no image (cross_cosine). Over the runs: `t_p`, the published
     t-test, whose p falls at will with the number of runs; and `permutation_p`, from runs in which all images were dealt
-    anew to concept and others.
+    anew to concept and others, on the strength (mean derivative along the unit direction), which does not saturate.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
@@ -53,7 +53,7 @@ class Tcav:
     model: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = (
-        "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "null"
+        "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
     #: Runs where the plan does not say how many: a case is a run, not an image.
     draws: ClassVar[int] = 30
@@ -146,7 +146,7 @@ class Tcav:
         cosines = gram_cosines(run.coefficients, found.gram)
         yield Score("stability", float(cosines[0, 2]))
         yield Score("cross_cosine", float(cosines[3, 4]))
-        yield Score("null", [float(v) for v in self._null(bench, case, found)], at="relabelling")
+        yield Score("strength", [float(v) for v in self._relabelled(bench, case, found)], at="relabelling")
 
     def _run(self, bench: Bench, case: Case, found: Material) -> Cavs:
         """CAVs of: the concept, random against random, the next run, and two halves that share no image."""
@@ -154,15 +154,15 @@ class Tcav:
         draws = [found.draw(seed, run), found.random(seed, run), found.draw(seed, run + 1), *found.halves(seed, run)]
         return self._fit(bench, found, draws, rng(seed, "tcav", "split", run))
 
-    def _null(self, bench: Bench, case: Case, found: Material) -> np.ndarray:
-        """The score of this run as it is, then after each relabelling of all images; runs share the relabellings."""
+    def _relabelled(self, bench: Bench, case: Case, found: Material) -> np.ndarray:
+        """The strength of this run as it is, then after each relabelling of all images; runs share the relabellings."""
         seed, run = case.payload["seed"], case.payload["run"]
         generator = rng(seed, "tcav", "null", run)
         a, b = (split(side, 0.33, generator)[0] for side in found.draw(seed, run))
         orders = [rng(seed, "tcav", "relabel", i).permutation(len(found.gram)) for i in range(self.permutations)]
         draws = [(order[a], order[b]) for order in [np.arange(len(found.gram)), *orders]]
         fitted = self._fit(bench, found, draws, generator, held_out=0.0)
-        return share(scores_of(fitted.coefficients, found.cross), self._sign)
+        return strength(fitted.coefficients, found.gram, found.cross, self._sign)
 
     def _fit(
         self,
@@ -306,12 +306,12 @@ class Tcav:
     def summarise(self, rows: Sequence[Row]) -> Condensed:
         """The two tests over the runs that have a value."""
         tests = {"t_p": t_test(_column(rows, "tcav"), _column(rows, "random")), "permutation_p": float("nan")}
-        null = _column(rows, "null")
+        null = _column(rows, "strength")
         if len(null) and self.permutations:
             observed, *others = null.mean(axis=0)
             tests["permutation_p"] = permutation_p(observed, np.array(others))
         derived = {name: _summary(p, len(null)) for name, p in tests.items()}
-        single = [replace(r, value=float(np.mean(r.value)), at="") if isinstance(r.value, list) else r for r in rows]
+        single = [replace(r, value=r.value[0], at="") if isinstance(r.value, list) else r for r in rows]
         scores = summarise(row for row in rows if row.metric == "tcav")
         return Condensed(single, {}, {"tcav": scores, **derived}, {})
 
