@@ -24,11 +24,13 @@ from diorama.metrics.cav import draw_sets, split
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, resampled, smoothed
 from diorama.protocols._csm_summary import FLOORED, condense
 from diorama.protocols.csm import Csm
-from diorama.report.summary import document, read_results
+from diorama.report.summary import CellResult, document, read_results
 from tests.reference import csm_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+import _concepts_doses as doses
 import _concepts_published as paper
+import _reproduce_concepts as script
 
 SETS = "concepts(scenes=2, images=6, size=16, samples=32, specular=False, fill=0.6)"
 SMALL = {"test": "test_scenes(samples=8)", "negatives": "random_scenes", "tests": 5, "randoms": 14, "runs": 4}
@@ -348,3 +350,78 @@ def test_a_run_is_summarised_and_goes_on_where_it_ended(sets, tmp_path):
     assert published["summary"]["csm_r"]["n_excluded"] == 1
     assert len(published["grid"]["points"]) == 4
     assert 0 <= published["summary"]["cos_concepts"]["mean"] <= 1
+
+
+def test_the_report_says_whether_the_papers_order_is_reproduced():
+    from diorama.report.notes import _orders
+    from diorama.report.sections import Line, Section
+
+    def section(means):
+        values = {"iid_timelapse": 0.878, "iid_translation": 0.552, "iid_supervised": 1.544}
+        result = CellResult(Path(), {"derived": ["csm_r"], "metrics": ["r_a"]}, [], None, 1, (None,))
+        lines = [
+            Line(result, {"method": m, "control": "", "paper": {"csm_r": values[m]}, "summary": {"csm_r": _mean(v)}})
+            for m, v in means.items()
+        ]
+        return Section("", "sets", None, "csm", lines, None)
+
+    (same,) = _orders(section({"iid_timelapse": 1.0, "iid_translation": 0.5, "iid_supervised": 2.0}))
+    (other,) = _orders(section({"iid_timelapse": 1.0, "iid_translation": 3.0, "iid_supervised": 2.0}))
+    assert same.endswith("the paper's order is reproduced.")
+    assert "iid_supervised 2.0000 [1.9000, 2.1000] > iid_timelapse" in same
+    assert other.endswith("not reproduced (iid_supervised > iid_timelapse > iid_translation).")
+
+
+def _mean(value):
+    return {"mean": value, "lo": value - 0.1, "hi": value + 0.1}
+
+
+# The dose study
+
+
+def dose_rows(values, metric="lmse"):
+    """Rows by α of scenes whose score at every α is given."""
+    found = {}
+    for k, alpha in enumerate(doses.ALPHAS):
+        found[alpha] = [
+            Row("c", f"scene {i}", metric, v[k])
+            if v[k] is not None
+            else Row("c", f"scene {i}", metric, None, "undefined", "x")
+            for i, v in enumerate(values)
+        ]
+    return found
+
+
+def test_scores_that_follow_and_scores_that_do_not():
+    reading = next(r for r in doses.readings("published", "corrected", 20) if r.name == "LMSE")
+    rising, falling, still = np.arange(8.0), -np.arange(8.0), np.ones(8)
+    found = doses.follow(reading, dose_rows([rising, rising**2]), "reflectance")
+    assert (found.rho == 1).all()
+    assert found.verdict == "follows"
+    assert doses.follow(reading, dose_rows([falling, falling]), "shading").verdict == "against it"
+    assert doses.follow(reading, dose_rows([still, still]), "shading").rho.tolist() == [0.0, 0.0]
+    few = [None] * 5 + [1.0, 2.0, 3.0]
+    assert doses.follow(reading, dose_rows([few, rising]), "shading").scenes == 2
+    assert len(doses.follow(reading, dose_rows([few, rising]), "shading").rho) == 1
+
+
+def test_the_dose_figure_shows_every_score_and_marks_the_truth(tmp_path):
+    reading = next(r for r in doses.readings("published", "corrected", 20) if r.name == "LMSE")
+    rising = np.arange(8.0)
+    full = doses.follow(reading, dose_rows([rising, rising]), "reflectance")
+    bare = doses.follow(reading, dose_rows([[None, *rising[1:]], [None, *rising[1:]]]), "reflectance")
+    doses.figure({"reflectance": [full, bare]}, tmp_path / "doses.svg")
+    drawn = (tmp_path / "doses.svg").read_text()
+    assert drawn.count("<polyline") == 6  # two scenes and their median in each panel
+    assert drawn.count("undefined at the truth") == 1
+    assert drawn.count("<circle") == 1
+
+
+def test_the_order_of_the_families_is_said_with_intervals():
+    def sets(r):
+        return {("published", m): rows_of("x temp2500", "i", v, 0.6) for m, v in r.items()}
+
+    said = script.ordering({"rgb-simple": sets({"iid_supervised": 0.2, "iid_timelapse": 0.4, "iid_translation": 0.6})})
+    assert "CSM_R (published): CGIID-like 3.00" in said
+    assert "**the paper's order is reproduced**" in said
+    assert "CSM_S (published): not all three networks have a value" in said
