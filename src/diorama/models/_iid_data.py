@@ -66,12 +66,12 @@ class Layered:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Float32: images and reflectances (n, h, w, 3), shadings (n, h, w, 3) with the lamp's tint, valid (n, h, w)."""
+    """Float32: image, reflectance and shading with the lamp's tint (n, h, w, 3); weight (n, h, w), 0 where cut out."""
 
     image: np.ndarray
     reflectance: np.ndarray
     shading: np.ndarray
-    valid: np.ndarray
+    weight: np.ndarray
 
 
 def _reduced(layer: np.ndarray, step: int) -> np.ndarray:
@@ -136,23 +136,23 @@ def _view(world: Tabletop, base: Scene, lamp: int, generator: np.random.Generato
 
 
 def pairs(data: Layered, generator: np.random.Generator, count: int) -> Batch:
-    """`count` images: any base scene, any paint, any lamp."""
+    """`count` images: any base scene, any paint, any lamp; the table counts less than the objects."""
     scene, paint, lamp = (generator.integers(n, size=count) for n in (len(data), data.views, data.views))
-    return _composed(data, generator, scene, paint[:, None], lamp[:, None], 0.25)
+    return _composed(data, generator, scene, paint[:, None], lamp[:, None], table=0.3)
 
 
 def sequences(data: Layered, generator: np.random.Generator, count: int) -> Batch:
     """`count` sequences, each a base scene in one paint under all its lamps, one after the other."""
     scene, paint = generator.integers(len(data), size=count), generator.integers(data.views, size=(count, 1))
     lamps = np.tile(np.arange(data.views), (count, 1))
-    return _composed(data, generator, scene, np.tile(paint, (1, data.views)), lamps, 0.25)
+    return _composed(data, generator, scene, np.tile(paint, (1, data.views)), lamps)
 
 
 def held_out(data: Layered) -> Batch:
     """Every base scene three times: its first paint and first lamp, other paint, other lamp (A0I0, A1I0, A0I1)."""
     scene = np.arange(len(data))
     paint, lamp = np.tile([0, 1, 0], (len(data), 1)), np.tile([0, 0, 1], (len(data), 1))
-    return _composed(data, None, scene, paint, lamp, 0.0)
+    return _composed(data, None, scene, paint, lamp)
 
 
 def _composed(
@@ -161,24 +161,22 @@ def _composed(
     scene: np.ndarray,
     paint: np.ndarray,
     lamp: np.ndarray,
-    cut: float,
+    table: float = 1.0,
 ) -> Batch:
-    """Images of scene (n,) with paint and lamp (n, m), as n·m; `cut` is the share shown on black, without the table."""
+    """Images of scene (n,) with paint and lamp (n, m), as n·m; with a generator every fourth is cut out, on black."""
     row = scene[:, None]
     r = data.reflectance[row, paint].astype(np.float32)
     s, c = (layer[row, lamp].astype(np.float32)[..., None] for layer in (data.shading, data.specular))
-    valid = np.broadcast_to(data.mask[row], s.shape[:4]).copy()
-    if generator is None:
-        valid[:] = True
-    else:
+    weight = np.broadcast_to(np.where(data.mask[row], 1, table), s.shape[:4]).astype(np.float32)
+    if generator is not None:
         s, c = (layer * _tints(generator, paint.shape) for layer in (s, c))
         r = np.stack([part @ mix for part, mix in zip(r, _mixes(generator, len(r)), strict=True)])
-        valid |= (generator.random(len(scene)) >= cut)[:, None, None, None]
-        r, s, c, valid = _mirrored((r, s, c, valid), generator.random(len(scene)) < 0.5)
-    flat = [np.ascontiguousarray(a.reshape(-1, *a.shape[2:])) for a in (r, np.broadcast_to(s, r.shape), c, valid)]
-    r, s, c, valid = flat
-    image = exposed((r * s + c) * valid[..., None])
-    return Batch(image, r, s, valid)
+        cut = (generator.random(len(scene)) < 0.25)[:, None, None, None]
+        weight = np.where(cut & ~data.mask[row], 0, weight)
+        r, s, c, weight = _mirrored((r, s, c, weight), generator.random(len(scene)) < 0.5)
+    s = np.broadcast_to(s, r.shape)
+    r, s, c, weight = (np.ascontiguousarray(a.reshape(-1, *a.shape[2:])) for a in (r, s, c, weight))
+    return Batch(exposed((r * s + c) * (weight > 0)[..., None]), r, s, weight)
 
 
 def _tints(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Losses of the three decomposition networks, after CGIntrinsics, BigTime and USI3D. Imports torch.
 
-Maps are (n, c, h, w), `valid` (n, 1, h, w) with 1 where a pixel counts; r and s are logarithms of reflectance and shading.
+Maps are (n, c, h, w), `valid` (n, 1, h, w) is how much a pixel counts; r and s are logarithms of reflectance and shading.
 Every loss is a mean over what counts, so that its weight does not depend on sizes.
 """
 

@@ -1,6 +1,6 @@
 """How each decomposition network learns: a module whose forward pass is the loss of a batch. Imports torch.
 
-A batch is (n, 10, h, w): linear image (3), reflectance (3), shading (3), and 1 where a pixel counts. Only the supervised
+A batch is (n, 10, h, w): linear image (3), reflectance (3), shading (3), and how much a pixel counts. Only the supervised
 regime looks at the layers of its images. The time-lapse regime looks at images alone. The translation regime gets layers
 of other scenes than its images': domains without pairs.
 """

@@ -54,9 +54,9 @@ def _two_sizes(batch: int, rate: float, small: int = 9, full: int = 4) -> Schedu
 
 
 IID_RECIPES: dict[str, IidRecipe] = {
-    "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3)),
+    "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3, small=15, full=8)),
     "iid_timelapse": IidRecipe("iid_timelapse", _two_sizes(18, 3e-3), images=1_800),
-    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 1e-3), images=800),
+    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 1e-3, small=10, full=3), images=800),
 }
 
 
@@ -92,16 +92,16 @@ def unpaired(image: Batch, reflectance: Batch, shading: Batch) -> Batch:
     """Images of one draw, layers of two others, each layer over its brightest value; cut out as its own image is."""
     from diorama.methods.decompose._iid import exposed
 
-    paint = exposed(reflectance.reflectance * reflectance.valid[..., None])
-    light = exposed(shading.shading * shading.valid[..., None])
-    return Batch(image.image, paint, light, image.valid)
+    paint = exposed(reflectance.reflectance * (reflectance.weight > 0)[..., None])
+    light = exposed(shading.shading * (shading.weight > 0)[..., None])
+    return Batch(image.image, paint, light, image.weight)
 
 
 def stacked(batch: Batch) -> Tensor:
-    """(n, 10, h, w) float32: image, reflectance, shading, valid; channels last in memory."""
+    """(n, 10, h, w) float32: image, reflectance, shading, weight; channels last in memory."""
     import torch
 
-    parts = (batch.image, batch.reflectance, batch.shading, batch.valid[..., None].astype(np.float32))
+    parts = (batch.image, batch.reflectance, batch.shading, batch.weight[..., None])
     return torch.from_numpy(np.concatenate(parts, axis=3)).permute(0, 3, 1, 2)
 
 
