@@ -237,7 +237,7 @@ def test_layers_by_default_and_by_name(place):
 
 
 def test_random_concepts_are_rarely_significant_by_permutation_and_often_by_the_t_test(capsys):
-    rates = false_positives("mean_difference")
+    rates = false_positives("mean_difference", concepts=100)
     with capsys.disabled():
         print(f"\nfalse positives over 100 random concepts: {rates}")
     assert rates["permutation_false_positives_bh"] <= 0.05

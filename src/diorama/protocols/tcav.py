@@ -84,7 +84,7 @@ class Tcav:
     @property
     def derived(self) -> tuple[str, ...]:
         """Agreement with the truth leads where `do` makes the truth known."""
-        return (*(("agreement",) if self.do else ()), "tcav", "t_p", "permutation_p")
+        return "agreement" if self.do else "tcav", "t_p", "permutation_p"
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
