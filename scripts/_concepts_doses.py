@@ -2,7 +2,8 @@
 
 For every scene the rank correlation (Spearman) between the dose α and a score is taken, the score turned so that more is
 worse. A score that follows the dose has ρ = 1 on every scene, one that does not move over the doses has ρ = 0. Doses at
-which a score is undefined are left out; with fewer than four the scene has no ρ.
+which a score is undefined are left out; with fewer than four the scene has no ρ. The pooled ρ is that of the score of
+all scenes together (of the published CSM the ratio of averages), its interval a bootstrap over scenes.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from diorama.core.rows import Row
+from diorama.core.scene import rng
 from diorama.core.summary import interval
 
 #: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
@@ -26,12 +28,30 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a score is read: from which protocol, and per case from the values of its metrics; more is worse."""
+    """How a score is read: from which protocol, and per case from the values of its metrics; more is worse.
+
+    `ratio`: pooled as a ratio of averages, as the paper does it, and not as an average.
+    """
 
     name: str
     protocol: str
     metrics: dict[str, tuple[str, ...]]
     worse: Callable[..., float]
+    ratio: bool = False
+
+    def pooled(self, raw: np.ndarray) -> np.ndarray:
+        """The score of several scenes (scenes, doses, metrics) at every dose where half of them have one."""
+        single = np.array([[self.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
+        many = (
+            (~np.isnan(raw)).mean(axis=0).min(axis=1) >= 0.5 if self.ratio else (~np.isnan(single)).mean(axis=0) >= 0.5
+        )
+        found = np.full(len(ALPHAS), np.nan)
+        if self.ratio:
+            above, below = np.nanmean(raw[:, many], axis=0).T
+            found[many] = np.where(below > 0, -above / np.maximum(below, 1e-12), np.nan)
+        else:
+            found[many] = np.nanmean(single[:, many], axis=0)
+        return found
 
 
 def _ratio(above: float, below: float) -> float:
@@ -43,12 +63,13 @@ def _smooth(tests: int) -> Callable[[float, float], float]:
     return lambda above, below: -float(np.log((above * tests + 0.5) / (below * tests + 0.5)))
 
 
-def readings(published: str, corrected: str, tests: int) -> list[Reading]:
-    """The scores in question; of CSM the one that is to tell this leak: CSM_R for reflectance, CSM_S for shading."""
+def readings(published: str, corrected: str, tests: int, others: Sequence[str] = ()) -> list[Reading]:
+    """The scores in question (`others` are further choices of the published CSM); of CSM the one that is to tell this leak: CSM_R for reflectance, CSM_S for shading."""
     csm = {"reflectance": ("s_i", "r_i"), "shading": ("r_a", "s_a")}
     invariance = {into: (f"invariance_{into}",) for into in INTO}
     found = [
-        Reading("CSM published", published, csm, _ratio),
+        Reading("CSM published", published, csm, _ratio, ratio=True),
+        *(Reading(f"CSM {more}", more, csm, _ratio, ratio=True) for more in others),
         Reading("CSM corrected", corrected, csm, _smooth(tests)),
         Reading("invariance", "response_invariance", invariance, float),
     ]
@@ -57,16 +78,14 @@ def readings(published: str, corrected: str, tests: int) -> list[Reading]:
     return found
 
 
-def table_of(reading: Reading, rows: dict[float, Rows], into: str) -> dict[str, np.ndarray]:
-    """By case, the score at every α; NaN where it is undefined."""
-    names, found = reading.metrics[into], {}
+def table_of(reading: Reading, rows: dict[float, Rows], into: str) -> np.ndarray:
+    """The values of the reading's metrics, (cases, doses, metrics); NaN where one is undefined."""
+    names = reading.metrics[into]
     known = {a: {(r.case, r.metric): r.value for r in some if r.status == "ok"} for a, some in rows.items()}
     excluded = {r.case for some in rows.values() for r in some if r.metric == names[0] and r.status == "excluded"}
-    for case in dict.fromkeys(r.case for some in rows.values() for r in some):
-        values = [[known.get(a, {}).get((case, n), np.nan) for n in names] for a in ALPHAS]
-        if case not in excluded:
-            found[case] = np.array([reading.worse(*v) if not np.isnan(v).any() else np.nan for v in values])
-    return found
+    cases = [c for c in dict.fromkeys(r.case for some in rows.values() for r in some) if c not in excluded]
+    values = [[[known.get(a, {}).get((c, n), np.nan) for n in names] for a in ALPHAS] for c in cases]
+    return np.array(values, float).reshape(len(cases), len(ALPHAS), len(names))
 
 
 def correlation(values: np.ndarray) -> float:
@@ -82,12 +101,13 @@ def correlation(values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Followed:
-    """ρ of every scene that has one, its mean and interval, how many are ≥ 0.9, and the score at every scene and dose."""
+    """ρ of every scene that has one, the score at every scene and dose, the pooled ρ with its interval."""
 
     name: str
     rho: np.ndarray
     scenes: int
     values: np.ndarray
+    pooled: str
 
     @property
     def text(self) -> str:
@@ -110,23 +130,34 @@ class Followed:
 
 def follow(reading: Reading, rows: dict[float, Rows], into: str) -> Followed:
     """How one score follows one kind of leak."""
-    found = table_of(reading, rows, into)
-    rho = np.array([correlation(v) for v in found.values()])
-    stacked = np.array(list(found.values())) if found else np.zeros((0, len(ALPHAS)))
-    return Followed(reading.name, rho[~np.isnan(rho)], len(rho), stacked)
+    raw = table_of(reading, rows, into)
+    values = np.array([[reading.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
+    values = values.reshape(len(raw), len(ALPHAS))
+    rho = np.array([correlation(v) for v in values])
+    return Followed(reading.name, rho[~np.isnan(rho)], len(rho), values, _pooled(reading, raw))
+
+
+def _pooled(reading: Reading, raw: np.ndarray) -> str:
+    if not len(raw):
+        return "undefined"
+    drawn = rng("bootstrap", "doses", len(raw)).integers(0, len(raw), (200, len(raw)))
+    once, many = correlation(reading.pooled(raw)), np.array([correlation(reading.pooled(raw[d])) for d in drawn])
+    if np.isnan(once) or np.isnan(many).mean() > 0.5:
+        return "undefined"
+    lo, hi = np.quantile(many[~np.isnan(many)], [0.025, 0.975])
+    return f"{once:+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
 
 
 def report(found: dict[str, list[Followed]]) -> list[str]:
     """The table of rank correlations."""
-    lines = ["| leak | score | scenes with ρ | mean ρ with the dose | scenes with ρ ≥ 0.9 | follows the dose? |",
-             "|---|---|---:|---|---:|---|"]  # fmt: skip
+    lines = ["| leak | score | scenes with ρ | mean ρ with the dose | scenes with ρ ≥ 0.9 | pooled ρ | follows the dose? |",
+             "|---|---|---:|---|---:|---|---|"]  # fmt: skip
     for into, several in found.items():
         other = {"reflectance": "shading", "shading": "albedo"}[into]
         for f in several:
             share = f"{(f.rho >= 0.9).mean():.0%}" if len(f.rho) else "–"
-            lines.append(
-                f"| {other} into {into} | {f.name} | {len(f.rho)} of {f.scenes} | {f.text} | {share} | {f.verdict} |"
-            )
+            cells = (f"{other} into {into}", f.name, f"{len(f.rho)} of {f.scenes}", f.text, share, f.pooled, f.verdict)
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -172,12 +203,12 @@ def _panel(one: Followed, x0: float, y0: float) -> list[str]:
     for line in scaled:
         parts.append(_line(line, x0, y0, _SOFT, 0.8, 0.45))
     if len(scaled):
-        known = ~np.isnan(scaled).all(axis=0)
+        known = (~np.isnan(scaled)).mean(axis=0) >= 0.5
         middle = np.full(len(ALPHAS), np.nan)
         middle[known] = np.nanmedian(scaled[:, known], axis=0)
         parts.append(_line(middle, x0, y0, ink, 3.0, 1.0))
     if np.isnan(one.values[:, 0]).all():
-        parts.append(f'<text x="{x0}" y="{y0 + _HIGH - 4}" font-size="11" fill="#555">✕ undefined at the truth</text>')
+        parts.append(f'<text x="{x0}" y="{y0 + _HIGH + 31}" font-size="11" fill="#555">✕ undefined at the truth</text>')
     else:
         parts.append(f'<circle cx="{x0}" cy="{y0 + _HIGH}" r="4.5" fill="#fff" stroke="{ink}" stroke-width="2"/>')
     for a, label in ((0.0, "truth"), (0.5, "α = 0.5"), (1.0, "1")):
