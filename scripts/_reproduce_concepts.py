@@ -46,6 +46,8 @@ CLASSICAL = ("retinex_color(brightness=1.0, chroma=0.075)", "constant(layer=refl
 NAMES = {CLASSICAL[0]: "colour Retinex", CLASSICAL[1]: "R constant", CLASSICAL[2]: "S constant"}
 ORDER = {"csm_s": ("USI3D", "IIWW", "CGIID"), "csm_r": ("CGIID", "IIWW", "USI3D")}
 INVARIANCE, PUBLISHED, CORRECTED = "response_invariance", "published", "corrected"
+#: Other choices of the published CSM for the dose study: logarithms as CGIntrinsics gives, the author's SVM and floor.
+CHOICES = {"published, log": ", encoding=log", "published, linear_svm, floor 0.01": ", trainer=linear_svm, floor=0.01"}
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: (protocol or variant, method) → rows
 Found = dict[tuple[str, str], list[Row]]
@@ -105,8 +107,11 @@ class Job:
 
 
 def _protocol(manifest: dict[str, Any]) -> str:
-    name = parse(manifest["protocol"]).name
-    return str(manifest["variant"]) if name == "csm" else name
+    """The protocol's name; of CSM the variant and what else was chosen."""
+    parsed = parse(manifest["protocol"])
+    chosen = [str(parsed.params[name]) for name in ("encoding", "trainer") if name in parsed.params]
+    chosen += [f"floor {parsed.params['floor']}"] if "floor" in parsed.params else []
+    return ", ".join([str(manifest["variant"]), *chosen]) if parsed.name == "csm" else parsed.name
 
 
 def _tell(text: str) -> None:
@@ -138,6 +143,10 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
         Job("doses", Plan([small.world()], planted, [INVARIANCE, *both], cases=count)),
         Job(
             "doses_standard", Plan([f"test_scenes(size={small.size})"], planted, ["si_mse", "lmse", "dssim"], cases=40)
+        ),
+        Job(
+            "doses_more",
+            Plan([small.world()], planted, [small.csm(PUBLISHED, more=m) for m in CHOICES.values()], cases=count),
         ),
         Job(
             "scales",
@@ -372,11 +381,11 @@ def _apart(order: list[str], known: dict[str, Summary]) -> str:
 
 def planted(found: dict[str, Job], tests: int) -> dict[str, list[doses.Followed]]:
     """How every score follows both kinds of leak."""
-    rows = {**found["doses"].rows(), **found["doses_standard"].rows()}
+    rows = {key: some for name, job in found.items() if name.startswith("doses") for key, some in job.rows().items()}
     at = {text: key for key, text in leaks().items()}
     made: dict[str, list[doses.Followed]] = {}
     for into in doses.INTO:
-        for reading in doses.readings(PUBLISHED, CORRECTED, tests):
+        for reading in doses.readings(PUBLISHED, CORRECTED, tests, tuple(CHOICES)):
             mine = {
                 at[m][0]: some
                 for (p, m), some in rows.items()
@@ -393,7 +402,10 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
     wild = {name.removeprefix("natural/"): job.rows() for name, job in found.items() if name.startswith("natural/")}
     followed = planted(found, _tests(found["doses"]))
     if followed:
-        doses.figure(followed, FIGURES / "doses.svg")
+        shown = {
+            k: [f for f in several if f.name.removeprefix("CSM ") not in CHOICES] for k, several in followed.items()
+        }
+        doses.figure(shown, FIGURES / "doses.svg")
     used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "torch"))
     lacking = [name for name in FAMILY if name not in networks()]
     parts = {
