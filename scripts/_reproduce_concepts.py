@@ -234,7 +234,9 @@ def table1(found: dict[str, Found], variant: str, extra: dict[str, tuple[str, st
     if variant == PUBLISHED:
         for name, (s, r, whdr, saw) in paper.TABLE1.items():
             rows.append([f"*{name}, the paper*", *(f"{v:g}" for v in (*s, *r, whdr, saw))])
-    return _table(["method", *HEAD, *(("WHDR %", "SAW AP %") if variant == PUBLISHED else ())], rows)
+    if variant == CORRECTED:
+        return _table(["method", *(f"ln {name}" for name in HEAD)], rows)
+    return _table(["method", *HEAD, "WHDR %", "SAW AP %"], rows)
 
 
 def table2(found: dict[str, Found]) -> str:
