@@ -136,9 +136,9 @@ def _view(world: Tabletop, base: Scene, lamp: int, generator: np.random.Generato
 
 
 def pairs(data: Layered, generator: np.random.Generator, count: int) -> Batch:
-    """`count` images: any base scene, any paint, any lamp; the table counts less than the objects."""
+    """`count` images: any base scene, any paint, any lamp."""
     scene, paint, lamp = (generator.integers(n, size=count) for n in (len(data), data.views, data.views))
-    return _composed(data, generator, scene, paint[:, None], lamp[:, None], table=0.3)
+    return _composed(data, generator, scene, paint[:, None], lamp[:, None])
 
 
 def sequences(data: Layered, generator: np.random.Generator, count: int) -> Batch:
@@ -161,13 +161,12 @@ def _composed(
     scene: np.ndarray,
     paint: np.ndarray,
     lamp: np.ndarray,
-    table: float = 1.0,
 ) -> Batch:
     """Images of scene (n,) with paint and lamp (n, m), as n·m; with a generator every fourth is cut out, on black."""
     row = scene[:, None]
     r = data.reflectance[row, paint].astype(np.float32)
     s, c = (layer[row, lamp].astype(np.float32)[..., None] for layer in (data.shading, data.specular))
-    weight = np.broadcast_to(np.where(data.mask[row], 1, table), s.shape[:4]).astype(np.float32)
+    weight = np.ones(s.shape[:4], np.float32)
     if generator is not None:
         s, c = (layer * _tints(generator, paint.shape) for layer in (s, c))
         r = np.stack([part @ mix for part, mix in zip(r, _mixes(generator, len(r)), strict=True)])
