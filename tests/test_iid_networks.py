@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ TINY = Schedule((32, 64), batch=4, rate=1e-3, decay=1e-4, average=0.5, shift=0, 
 
 #: Errors of the bundled weights on the fixture `unseen`, as they were when the weights were bundled.
 UNSEEN = {
-    "iid_supervised": {"reflectance": 0.0562, "shading": 0.0},
-    "iid_timelapse": {"reflectance": 0.0, "shading": 0.0},
+    "iid_supervised": {"reflectance": 0.0562, "shading": 0.0589},
+    "iid_timelapse": {"reflectance": 0.1050, "shading": 0.1053},
     "iid_translation": {"reflectance": 0.0, "shading": 0.0},
 }
 
@@ -123,7 +123,7 @@ def test_translation_gets_layers_of_other_scenes():
     paint = np.arange(scenes)[:, None, None, None, None] / scenes * np.ones((scenes, 2, h, w, 3)) + 0.01
     light = np.ones((scenes, 2, h, w)) * np.linspace(0.5, 1, w)
     data = Layered(paint.astype(np.float16), light.astype(np.float16), 0 * light, np.ones((scenes, h, w), bool))
-    feed = Feed(replace(tiny("iid_translation")), data)
+    feed = Feed(tiny("iid_translation"), data)
     batch = feed.drawn(data, 200, rng(0, "test"))
     assert batch.image.shape == batch.reflectance.shape == (200, h, w, 3)
     assert np.allclose(batch.reflectance, 1, atol=1e-3)  # one flat paint over its brightest value
@@ -275,7 +275,8 @@ def unseen(tmp_path_factory):
 def test_bundled_weights_beat_answers_that_need_no_network(method, unseen):
     path = _iid._ZOO / f"{method.name}.safetensors"
     card = json.loads(path.with_suffix(".json").read_text())
-    assert card["digest"] == file_digest(path) and card["recipe"]["name"] == method.name
+    assert card["digest"] == file_digest(path)
+    assert card["recipe"] == json.loads(json.dumps(asdict(IID_RECIPES[method.name])))  # what would be trained again
     found, simple = errors(method().module, unseen), baselines(unseen)
     for branch in method.branches:
         assert found[branch] < min(simple[branch].values())

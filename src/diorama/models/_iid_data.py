@@ -2,7 +2,7 @@
 
 Every base scene is rendered `views` times, each time with other paint under another lamp. Reflectance i and shading j of
 one base scene make an image R_i·S_j + C_j, so a few renders give many images with exact truth. A lamp's tint multiplies
-shading and highlights, as in `tabletop`. Scene i is a function of (seed, purpose, i): an interrupted rendering goes on.
+shading, as in `tabletop`. Scene i is a function of (seed, purpose, i): an interrupted rendering goes on.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ def _view(world: Tabletop, base: Scene, lamp: int, generator: np.random.Generato
     return world.do(repainted, light=lamp, table=float(table), radius=float(radius), fill=float(fill))
 
 
-def pairs(data: Layered, generator: np.random.Generator, count: int) -> Batch:
-    """`count` images: any base scene, any paint, any lamp; the table counts less than the objects."""
+def pairs(data: Layered, generator: np.random.Generator, count: int, tinted: bool = True) -> Batch:
+    """`count` images: any base scene, any paint, any lamp; `tinted=False` for white lamps only."""
     scene, paint, lamp = (generator.integers(n, size=count) for n in (len(data), data.views, data.views))
-    return _composed(data, generator, scene, paint[:, None], lamp[:, None], table=0.3)
+    return _composed(data, generator, scene, paint[:, None], lamp[:, None], tinted)
 
 
 def sequences(data: Layered, generator: np.random.Generator, count: int) -> Batch:
@@ -161,15 +161,16 @@ def _composed(
     scene: np.ndarray,
     paint: np.ndarray,
     lamp: np.ndarray,
-    table: float = 1.0,
+    tinted: bool = True,
 ) -> Batch:
     """Images of scene (n,) with paint and lamp (n, m), as n·m; with a generator every fourth is cut out, on black."""
     row = scene[:, None]
     r = data.reflectance[row, paint].astype(np.float32)
     s, c = (layer[row, lamp].astype(np.float32)[..., None] for layer in (data.shading, data.specular))
-    weight = np.broadcast_to(np.where(data.mask[row], 1, table), s.shape[:4]).astype(np.float32)
+    weight = np.ones(s.shape[:4], np.float32)
     if generator is not None:
-        s, c = (layer * _tints(generator, paint.shape) for layer in (s, c))
+        if tinted:  # highlights get a tint of their own: not physical, but what the bundled weights learned from
+            s, c = (layer * _tints(generator, paint.shape) for layer in (s, c))
         r = np.stack([part @ mix for part, mix in zip(r, _mixes(generator, len(r)), strict=True)])
         cut = (generator.random(len(scene)) < 0.25)[:, None, None, None]
         weight = np.where(cut & ~data.mask[row], 0, weight)

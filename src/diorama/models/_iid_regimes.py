@@ -88,7 +88,7 @@ class Translation(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.net = nets.Translator()
-        self.contents = nn.ModuleDict({b: nets.content_encoder() for b in nets.BRANCHES})
+        self.contents = nn.ModuleDict({b: nets.Content() for b in nets.BRANCHES})
         self.styles = nn.ModuleDict({b: nets.style_encoder() for b in nets.BRANCHES})
         self.image, self.merge = nets.Decoder(), nets.mlp(2 * nets.STYLE, nets.STYLE)
         self.judges = nn.ModuleDict({b: discriminator() for b in nets.BRANCHES})
@@ -106,7 +106,8 @@ class Translation(nn.Module):
             total = (
                 total + self._domain(branch, real[branch]) + adversary(self.judges[branch], real[branch], found[branch])
             )
-            total = total + (self.contents[branch](found[branch]) - content).abs().mean()
+            again = self.contents[branch](found[branch])
+            total = total + sum((a - b).abs().mean() for a, b in zip(again, content, strict=True)) / 3
         return total
 
     def _domain(self, branch: str, real: Tensor) -> Tensor:

@@ -54,9 +54,9 @@ def _two_sizes(batch: int, rate: float, small: int = 9, full: int = 4) -> Schedu
 
 
 IID_RECIPES: dict[str, IidRecipe] = {
-    "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3, small=15, full=8)),
+    "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3)),
     "iid_timelapse": IidRecipe("iid_timelapse", _two_sizes(18, 3e-3), images=1_800),
-    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 1e-3, small=10, full=3), images=800),
+    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 2e-3, small=8, full=1), images=360),
 }
 
 
@@ -84,7 +84,7 @@ class Feed:
             return sequences(data, generator, n // data.views)
         if self.recipe.name == "iid_supervised":
             return pairs(data, generator, n)
-        image, other, third = (pairs(data, generator, n) for _ in range(3))
+        image, other, third = (pairs(data, generator, n, tinted=False) for _ in range(3))
         return unpaired(image, other, third)
 
 

@@ -89,7 +89,7 @@ def _decoded(decoder: nn.ModuleList, levels: list[Tensor]) -> Tensor:
     return y
 
 
-WIDE, STYLE = 32, 8
+FINE, WIDE, STYLE = (8, 16), 32, 8
 
 
 class Translator(nn.Module):
@@ -97,7 +97,7 @@ class Translator(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.content, self.style = content_encoder(), style_encoder()
+        self.content, self.style = Content(), style_encoder()
         self.split = mlp(STYLE, 2 * STYLE)
         self.decoders = nn.ModuleDict({branch: Decoder() for branch in BRANCHES})
 
@@ -105,7 +105,7 @@ class Translator(nn.Module):
         """Gamma-encoded layers in [−1, 1]."""
         return self.decoded(self.content(x), self.split(self.style(x)))
 
-    def decoded(self, content: Tensor, styles: Tensor) -> dict[str, Tensor]:
+    def decoded(self, content: list[Tensor], styles: Tensor) -> dict[str, Tensor]:
         """The layers of content and both styles (n, 2·8)."""
         halves = styles.chunk(2, 1)
         return {b: self.decoders[b](content, half) for b, half in zip(BRANCHES, halves, strict=True)}
@@ -116,8 +116,8 @@ class Translator(nn.Module):
 
     def place(self, branch: str, layer: str) -> nn.Module:
         """`content1` is the finest, `decoder5` gives the layer before it is decoded to linear light."""
-        decoder = cast(Decoder, self.decoders[branch])
-        return self.content[int(layer[-1]) - 1] if layer.startswith("content") else decoder.levels[int(layer[-1]) - 1]
+        part = self.content if layer.startswith("content") else cast(Decoder, self.decoders[branch])
+        return part.levels[int(layer[-1]) - 1]
 
 
 def unit(output: Tensor) -> Tensor:
@@ -125,12 +125,22 @@ def unit(output: Tensor) -> Tensor:
     return ((output + 1) / 2).clamp(min=1e-4)
 
 
-def content_encoder() -> nn.Sequential:
-    """7×7, two 4×4 of stride 2, two residual blocks, instance norm: (n, 3, h, w) → (n, 32, h/4, w/4)."""
-    widths = (8, 16, WIDE)
-    stem = [_normed(nn.Conv2d(3, widths[0], 7, 1, 3))]
-    stem += [_normed(nn.Conv2d(a, b, 4, 2, 1)) for a, b in pairwise(widths)]
-    return nn.Sequential(*stem, Residual(), Residual())
+class Content(nn.Module):
+    """7×7, two 4×4 of stride 2, two residual blocks, instance norm. Content is three maps: the finer two keep edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        stem = [_normed(nn.Conv2d(3, FINE[0], 7, 1, 3, padding_mode="reflect"))]
+        stem += [_normed(nn.Conv2d(a, b, 4, 2, 1)) for a, b in pairwise((*FINE, WIDE))]
+        self.levels = nn.ModuleList([*stem, Residual(), Residual()])
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        """(n, 3, h, w) → (n, 8, h, w), (n, 16, h/2, w/2), (n, 32, h/4, w/4)."""
+        found = []
+        for level in self.levels:
+            x = level(x)
+            found.append(x)
+        return [found[0], found[1], found[-1]]
 
 
 def style_encoder() -> nn.Sequential:
@@ -171,23 +181,29 @@ def _scaled(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
 
 
 class Decoder(nn.Module):
-    """Two AdaIN residual blocks, two of (×2 nearest, 3×3, layer norm), 7×7 with tanh; the style sets the AdaIN."""
+    """Two AdaIN residual blocks, two of (3×3, layer norm, ×2) with finer content beside, 3×3 with tanh.
+
+    The style sets the AdaIN. USI3D decodes the coarsest content alone; networks of this size then blur.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.adapt = mlp(STYLE, 8 * WIDE)
-        ups = [
-            nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv2d(a, b, 3, 1, 1), nn.GroupNorm(1, b), nn.ReLU())
-            for a, b in ((WIDE, 16), (16, 8))
-        ]
-        self.levels = nn.ModuleList([Residual(), Residual(), *ups, nn.Sequential(nn.Conv2d(8, 3, 7, 1, 3), nn.Tanh())])
+        last = nn.Sequential(nn.Conv2d(2 * FINE[0], 3, 3, 1, 1, padding_mode="reflect"), nn.Tanh())
+        self.levels = nn.ModuleList([Residual(), Residual(), _up(WIDE, FINE[1]), _up(2 * FINE[1], FINE[0]), last])
 
-    def forward(self, content: Tensor, style: Tensor) -> Tensor:
-        """(n, 32, h, w) and (n, 8) → (n, 3, 4·h, 4·w)."""
-        x, how = content, self.adapt(style).chunk(2, 1)
-        for i, level in enumerate(self.levels):
-            x = level(x, how[i]) if i < 2 else level(x)
-        return x
+    def forward(self, content: list[Tensor], style: Tensor) -> Tensor:
+        """Content and (n, 8) → (n, 3, h, w)."""
+        x, how = content[2], self.adapt(style).chunk(2, 1)
+        x = self.levels[1](self.levels[0](x, how[0]), how[1])
+        x = torch.cat([self.levels[2](x), content[1]], 1)
+        x = torch.cat([self.levels[3](x), content[0]], 1)
+        return self.levels[4](x)
+
+
+def _up(inner: int, outer: int) -> nn.Sequential:
+    conv = nn.Conv2d(inner, outer, 3, 1, 1)
+    return nn.Sequential(conv, nn.GroupNorm(1, outer), nn.ReLU(), nn.Upsample(scale_factor=2))
 
 
 NETWORKS = {"iid_supervised": lambda: Unet(False), "iid_timelapse": lambda: Unet(True), "iid_translation": Translator}
