@@ -13,6 +13,8 @@ from diorama.core.catalogue import build
 from diorama.core.contracts import Panel
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.core.rows import Row
+from diorama.metrics.errors import scale
+from diorama.protocols._layers import colour_pairs
 from diorama.protocols.dssim import Dssim
 from diorama.protocols.lmse import Lmse
 from diorama.protocols.si_mse import SiMse
@@ -142,3 +144,18 @@ def _text(
 ) -> Any:
     kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
     return f"<text {kept}>{escape(text)}</text>"
+
+
+def brightness(networks: Sequence[str], size: int, count: int = 20) -> dict[str, tuple[float, float]]:
+    """How many times too bright R̂ and Ŝ are: the geometric mean over test scenes of 1/λ, λ·R̂ nearest to R."""
+    world = build("world", f"test_scenes(size={size})").object
+    frames = world.render([world.scene(i)[1] for i in range(count)])
+    found = {}
+    for name in networks:
+        method, logs = build("method", name).object, []
+        for frame in frames:
+            pairs = colour_pairs(frame, method.decompose([frame]))
+            logs.append([-np.log(max(float(scale(truth, answer, frame.mask)), 1e-12)) for truth, answer in pairs])
+        reflectance, shading = np.exp(np.mean(logs, axis=0))
+        found[name] = (float(reflectance), float(shading))
+    return found

@@ -22,7 +22,7 @@ from typing import Any
 
 import _concepts_doses as doses
 import _concepts_published as paper
-from _concepts_figures import figure3, figure4, figure5, figure6, figure7, standard
+from _concepts_figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
 
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
@@ -49,6 +49,7 @@ INVARIANCE, PUBLISHED, CORRECTED = "response_invariance", "published", "correcte
 #: Other choices of the published CSM for the dose study: logarithms as CGIntrinsics gives, the author's SVM and floor.
 CHOICES = {"published, log": ", encoding=log", "published, linear_svm, floor 0.01": ", trainer=linear_svm, floor=0.01"}
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+NONE = Summary(None, None, None, 0, 0, 0, 0)
 #: (protocol or variant, method) → rows
 Found = dict[tuple[str, str], list[Row]]
 
@@ -374,6 +375,26 @@ def ordering(found: dict[str, Found]) -> str:
     return "\n".join(lines)
 
 
+def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> str:
+    """How bright each network's answers are, and whether that alone gives the order of the published CSM."""
+    overall = {m: cells for m, cells in by_setting(found, PUBLISHED).items() if m in factors}
+    rows = []
+    for m, (r, s) in factors.items():
+        scores = [_shown(overall.get(m, {}).get((score, "overall"))) for score in ORDER]
+        rows.append([_named(m), f"{r:.2f}", f"{s:.2f}", f"{r / s:.2f}", *scores])
+    table = _table(["method", "R̂ too bright, times", "Ŝ too bright, times", "quotient", "CSM_S", "CSM_R"], rows)
+    known = [
+        m for m in factors if all((overall.get(m, {}).get((k, "overall")) or NONE).mean is not None for k in ORDER)
+    ]
+    if len(known) < 3:
+        return table
+    by_scale = sorted(known, key=lambda m: -factors[m][0] / factors[m][1])
+    same = [score.upper() for score, sign in (("csm_s", 1), ("csm_r", -1))
+            if by_scale == sorted(known, key=lambda m: -sign * overall[m][score, "overall"].mean)]  # type: ignore[operator]  # fmt: skip
+    said = " and ".join(same) or "neither score"
+    return f"{table}\n\nOrdered by this quotient, the networks stand as they do by {said} (CSM_R from the lowest)."
+
+
 def _apart(order: list[str], known: dict[str, Summary]) -> str:
     """Which neighbours' intervals overlap."""
     close = [f"{a} and {b}" for a, b in pairwise(order)
@@ -418,6 +439,7 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
         "FOLLOWS": follows(followed),
         "SCALES": scale_table(found["scales"].rows()),
         "ORDERING": ordering(sets),
+        "BRIGHTNESS": bright(sets, more["brightness"]),
         "TABLE1": table1(sets, PUBLISHED, more["extra"]),
         "TABLE1C": table1(sets, CORRECTED, {}),
         "SENSITIVITIES": sensitivities(sets, PUBLISHED),
@@ -509,6 +531,7 @@ def main() -> None:
             _tell(f"{job.name}: {error}")
     used = networks()
     more = {"extra": extra_columns(options, end - time.monotonic()), "table4": standard(used, scale.size)}
+    more["brightness"] = brightness(used, scale.size)
     figure3(FIGURES / "figure3.svg", scale.size)
     if used:
         figure4(FIGURES / "figure4.png", used)
