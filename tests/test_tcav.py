@@ -83,7 +83,7 @@ def place(tmp_path_factory):
 def run(place, out, protocol, methods=("mean_difference",), model="Patch", cases=6, controls=False):
     """The summary document of a run, and its folder."""
     plan = Plan(
-        worlds=[f"pictures(folder={place}/tests, size=32)"],
+        worlds=[f"photo_folder(root={place}/tests, size=32)"],
         methods=list(methods),
         protocols=[protocol],
         models=[f"{place}/mine.py:{model}"],

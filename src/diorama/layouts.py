@@ -223,15 +223,19 @@ def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> n
     """Pictures (h, w, 3) in [0, 1] on a grid as uint8; none larger than `limit`, small ones enlarged."""
     largest = max(max(image.shape[:2]) for image in images)
     side = limit if largest > limit else largest * (limit // largest)
+    scales = [side / max(image.shape[:2]) for image in images]
+    sizes = [
+        np.maximum(np.rint(np.multiply(image.shape[:2], k)), 1).astype(int)
+        for image, k in zip(images, scales, strict=True)
+    ]
+    high, wide = np.max(sizes, axis=0) + gap
     columns = int(np.ceil(np.sqrt(len(images))))
     rows = -(-len(images) // columns)
-    sheet = np.full((rows * (side + gap) + gap, columns * (side + gap) + gap, 3), 255, np.uint8)
-    for i, image in enumerate(images):
-        scale = side / max(image.shape[:2])
-        width, height = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
-        y = gap + (i // columns) * (side + gap) + (side - height) // 2
-        x = gap + (i % columns) * (side + gap) + (side - width) // 2
-        sheet[y : y + height, x : x + width] = quantise(resize(image, width, height), 8)
+    sheet = np.full((rows * high + gap, columns * wide + gap, 3), 255, np.uint8)
+    for i, (image, (h, w)) in enumerate(zip(images, sizes, strict=True)):
+        y = gap + (i // columns) * high + (high - gap - h) // 2
+        x = gap + (i % columns) * wide + (wide - gap - w) // 2
+        sheet[y : y + h, x : x + w] = quantise(resize(image, int(w), int(h)), 8)
     return sheet
 
 

@@ -303,6 +303,8 @@ def _lacking(world: Component, protocol: Component) -> str:
     lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
     if lacking:
         return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
+    if protocol.object.track == "represent" and not hasattr(world.object, "levels"):
+        return f"{protocol.name} needs a world with levels of factors, like sprites; {world.name} has none"
     fixed = ", ".join(f for f in getattr(protocol.object, "changes", ()) if f not in world.object.factors)
     return f"{protocol.name} changes {fixed}, which {world.name} cannot" if fixed else ""
 

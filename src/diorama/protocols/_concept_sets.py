@@ -90,7 +90,7 @@ class Material:
 def world_of(text: str, size: int | None) -> Component:
     """A folder of pictures, resized to the test images, or the world that a spec names."""
     if Path(text).expanduser().is_dir():
-        return build("world", spec.Spec("pictures", {"folder": text, **({"size": size} if size else {})}))
+        return build("world", spec.Spec("photo_folder", {"root": text, "size": size or 224}))
     if "/" in text and "(" not in text:
         raise InputError(f"there is no folder {text!r}: give a folder of pictures or a world")
     return build("world", text)

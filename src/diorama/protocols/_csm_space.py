@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -93,9 +92,12 @@ def dealt(pool: np.ndarray, size: int, runs: int, draw: np.random.Generator) -> 
     return [(np.sort(m[:size]), np.sort(m[size:])) for m in mixed]
 
 
-@lru_cache(maxsize=64)
 def chance_scores(table: Table, trainer: str, size: int, runs: int) -> np.ndarray:
     """The scores (runs,) of CAVs of negatives against negatives, the same for all sets of one size."""
-    draw = rng("csm", "chance", size, runs)
-    cavs = fit_gram(trainer, table.products, dealt(np.arange(len(table.negatives)), size, runs, draw), draw, Options())
-    return (table.against @ cavs.coefficients.T < 0).mean(axis=0)
+    key = (trainer, size, runs)
+    if key not in table.chance:
+        draw = rng("csm", "chance", size, runs)
+        draws = dealt(np.arange(len(table.negatives)), size, runs, draw)
+        cavs = fit_gram(trainer, table.products, draws, draw, Options())
+        table.chance[key] = (table.against @ cavs.coefficients.T < 0).mean(axis=0)
+    return table.chance[key]

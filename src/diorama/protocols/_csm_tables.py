@@ -5,7 +5,7 @@ that any decomposer can be asked; other layers are those that a network offers t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -156,13 +156,15 @@ def _chunks(items: Sequence[Any]) -> list[list[Any]]:
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """What every case of a cell shares, for one branch: gradients (t, d) of the test images, activations (m, d) of the
-    negatives, and the products of negatives with each other (m, m) and with the gradients (t, m).
+    negatives, and the products of negatives with each other (m, m) and with the gradients (t, m). `chance` remembers
+    the scores of random CAVs by size, trainer and runs.
     """
 
     gradients: np.ndarray
     negatives: np.ndarray
     products: np.ndarray
     against: np.ndarray
+    chance: dict[tuple[Any, ...], np.ndarray] = field(default_factory=dict)
 
 
 #: Tables by method, grid point and sources, oldest first: cases follow each other, so do the methods of a plan.

@@ -23,7 +23,7 @@ from diorama.core.frame import Frame
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
-from diorama.metrics.cav import TRAINERS
+from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, t_test
 from diorama.protocols import _layers
@@ -118,6 +118,11 @@ class Csm:
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
+        options = Options()
+        sgd = f"hinge, α {options.alpha}, at most {options.max_iter} epochs, tolerance {options.tol}"
+        said = {"hinge_sgd": sgd, "ridge": f"λ {options.ridge}", "mean_difference": "closed form"}.get(
+            self._trainer, f"C {options.c}"
+        )
         filtered = f"counted as {self.floor}" if self.floor else "left out"
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
         parted = f"{self.negatives}, as many as the set has" if self._published else "the scene's other set"
@@ -128,7 +133,7 @@ class Csm:
             "scale": "none: answers as they are" if self._published else "one per test image and branch, least squares",
             "window": "the whole image",
             "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
-            "CAV": f"{self._trainer}, {self.runs} runs, a third held out, against {parted}",
+            "CAV": f"{self._trainer} ({said}), {self.runs} runs, a third held out, against {parted}",
             "test images": f"{self.test}; those without residual are left out",
             "significance": f"t-test at p = {self.p}, others {filtered}" if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
