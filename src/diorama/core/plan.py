@@ -163,7 +163,7 @@ class Cell:
     def _paper(self) -> dict[str, float] | None:
         """What the paper reports for the network and method that this cell's are of the family of."""
         paper = getattr(self.protocol.object, "paper", None)
-        return paper(self.model.name, self.method.name) if paper and self.model and self.method else None
+        return paper(self.model.name if self.model else "", self.method.name) if paper and self.method else None
 
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""

@@ -57,11 +57,14 @@ RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("bir
 def train(name: str, out: Path, progress: Progress) -> Path:
     """Train a bundled recipe in folder `out`, or continue it; gives the path of the checkpoint."""
     from diorama.models._autoencoders import VAE_RECIPES, train_vae
+    from diorama.models._train_iid import IID_RECIPES, train_iid
 
     if name in VAE_RECIPES:
         return train_vae(VAE_RECIPES[name], out, progress)
+    if name in IID_RECIPES:
+        return train_iid(IID_RECIPES[name], out, progress)
     if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, [*RECIPES, *VAE_RECIPES])}")
+        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, [*RECIPES, *VAE_RECIPES, *IID_RECIPES])}")
     return train_recipe(RECIPES[name], out, progress)
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import cv2
 import numpy as np
@@ -31,6 +32,15 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 History = list[dict[str, float]]
 
 
+class Feed(Protocol):
+    """Images that come as batches of their own making, `len` of them in an epoch."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of an epoch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What to train: a fresh network, its loss, the images to train on, those to watch, and how.
@@ -40,10 +50,11 @@ class Task:
 
     net: nn.Module
     loss: Loss
-    train: Staged
-    validation: Staged
+    train: Staged | Feed
+    validation: Any
     how: Schedule
-    judge: Callable[[nn.Module, Staged], float] | None = None
+    judge: Callable[[nn.Module, Any], float] | None = None
+    betas: tuple[float, float] = (0.9, 0.999)
 
     @property
     def steps(self) -> int:
@@ -119,8 +130,11 @@ def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
                 old.copy_(new)
 
 
-def batches(data: Staged, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(data: Staged | Feed, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
     """The batches of an epoch, shuffled, shifted and mirrored as (seed, epoch) say."""
+    if not isinstance(data, Staged):
+        yield from data.batches(how, epoch)
+        return
     generator = rng(how.seed, "epoch", epoch)
     order = generator.permutation(len(data))
     for i in range(max(1, len(data) // how.batch)):
@@ -174,7 +188,7 @@ def fresh(task: Task) -> State:
     heavy = [p for p in task.net.parameters() if p.ndim >= 2]
     groups = [{"params": heavy, "weight_decay": task.how.decay}, {"params": plain, "weight_decay": 0.0}]
     mean = copy.deepcopy(task.net).requires_grad_(False)
-    return State(task.net, mean, torch.optim.AdamW(groups), [])
+    return State(task.net, mean, torch.optim.AdamW(groups, betas=task.betas), [])
 
 
 def save(state: State, task: Task, folder: Path) -> None:

@@ -11,6 +11,9 @@ from diorama.report.summary import Results
 #: Case names given per reason before the rest is only counted.
 NAMED = 6
 
+#: Methods whose order is compared with the paper's, at most: more make no sentence.
+MOST_ORDERED = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -75,8 +78,26 @@ def world_notes(section: Section) -> list[str]:
     return [
         *([f"Measured with {how}."] if how else []),
         *beside,
+        *_orders(section),
         *(text for m in names if (text := _world_note(section, m))),
     ]
+
+
+def _orders(section: Section) -> list[str]:
+    """Whether methods stand in the paper's order, for each metric of the whole cell that it reports of a few of them."""
+    found = []
+    for metric in section.some.manifest.get("derived", ()):
+        ours = {m.name: m.entry["summary"][metric] for m in section.methods if metric in (m.entry["paper"] or {})}
+        paper = {m.name: m.entry["paper"][metric] for m in section.methods if m.name in ours}
+        if not 3 <= len(ours) <= MOST_ORDERED or any(summary["mean"] is None for summary in ours.values()):
+            continue
+        order, theirs = sorted(ours, key=lambda m: -ours[m]["mean"]), sorted(paper, key=lambda m: -paper[m])
+        said = " > ".join(
+            f"{m} {number(ours[m]['mean'])} {bounds(ours[m]['lo'], ours[m]['hi'])}".strip() for m in order
+        )
+        verdict = "reproduced" if order == theirs else f"not reproduced ({' > '.join(theirs)})"
+        found.append(f"{metric}: {said}; the paper's order is {verdict}.")
+    return found
 
 
 def _world_note(section: Section, metric: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from diorama.core.bench import Memo
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.errors import InputError
+from diorama.core.guard import attempt
 from diorama.core.plan import Cell, Plan, needs_model
 from diorama.core.rows import Row
 from diorama.core.run import Run, score_case
@@ -20,6 +21,7 @@ _CASES = 4
 _WORLDS = (
     *("mondrian(size=64, patches=8)", "sprites(counts=(3, 2, 3, 3, 3))"),
     *("birds", "mosaic(source=birds(size=64), per_class=1)"),
+    "concepts(change=light, scenes=4, images=4, size=24)",
 )
 #: The bundled model that protocols about models are tried with, by world.
 _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
@@ -28,11 +30,16 @@ _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
 def _world(protocol: Any) -> Component:
     for text in _WORLDS:
         world = build("world", text)
-        if set(protocol.needs) <= set(world.object.truth):
+        if set(protocol.needs) <= set(world.object.truth) and _takes(protocol, world):
             return world
     raise InputError(
         f"no bundled staged world has the truth {', '.join(protocol.needs)}, so the protocol cannot be tried"
     )
+
+
+def _takes(protocol: Any, world: Component) -> bool:
+    """Whether a protocol makes cases of a world: some are for worlds of sets, or of lights that can be changed."""
+    return not isinstance(attempt(lambda: protocol.case(world.object, 0, 0)).error, InputError)
 
 
 def _rows(component: Component, control: str) -> list[Row]:

@@ -1,0 +1,46 @@
+"""Leak: the truth with a known share of one layer planted in the other; needs frames with truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """`into="reflectance"`: R̂ = R·S^α, Ŝ = S^(1−α); `into="shading"`: Ŝ = S·R^α, R̂ = R^(1−α). R̂·Ŝ is R·S at any α.
+
+    α = 0 is the truth, α = 1 the image itself in one layer. `scale` multiplies R̂ and divides Ŝ: as good a
+    decomposition, by which a score that does not depend on scale must not change.
+    """
+
+    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
+
+    alpha: float = 0.0
+    into: Literal["reflectance", "shading"] = "reflectance"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise InputError(f"leak: alpha={self.alpha}: give a share from 0 (the truth) to 1 (all of it)")
+        if not self.scale > 0:
+            raise InputError(f"leak: scale={self.scale}: give a positive factor")
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The true layers of the frame, spoilt."""
+        truth = frames[0].truth
+        if truth.get("reflectance") is None or truth.get("shading") is None:
+            raise InputError(
+                f"leak needs the true reflectance and shading, which {frames[0].scene.world} does not have"
+            )
+        layers = truth["reflectance"], truth["shading"]
+        gains, loses = layers if self.into == "reflectance" else layers[::-1]
+        leaked = np.maximum(loses, 1e-6) ** np.float32(self.alpha)
+        found = [gains * leaked, loses / leaked]
+        reflectance, shading = found if self.into == "reflectance" else found[::-1]
+        return Layers(reflectance * np.float32(self.scale), shading / np.float32(self.scale))
