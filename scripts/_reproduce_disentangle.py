@@ -229,6 +229,26 @@ def _traversal(vae: Any, codes: np.ndarray, latent: int) -> list[Panel]:
     return [Panel(f"{s:+.1f}", image) for s, image in zip(steps, vae.decode(moved), strict=True)]
 
 
+def candle_sheets() -> None:
+    """Images of the candle world from all over its numbers, and one scene with one factor changed at a time."""
+    world = build("world", "candle").object
+    numbers = [int(i) for first in (0, 1350, 2700) for i in first + np.sort(rng(0, "sheet", first).choice(1350, 4))]
+    frames = world.render([world.numbered(i, 0) for i in numbers])
+    rows = [Panel(f"{i}", frame.srgb()) for i, frame in zip(numbers, frames, strict=True)]
+    sheet(
+        FIGURES / "candle.png",
+        [(name, rows[4 * k : 4 * k + 4]) for k, name in enumerate(("indoor", "outdoor", "playground"))],
+        240,
+    )
+    start = world.do(world.numbered(1906, 0), object="cube", light="left", rotation=15)
+    changes: list[dict[str, Any]] = [{}, {"color": "yellow"}, {"light": "right"}, {"scene": "playground"}]
+    changes += [{"object": "cone"}, {"size": 1.5}, {"rotation": 60}, {"position": [-3.0, -4.0]}]
+    done = world.render([world.do(start, **change) for change in changes])
+    said = [", ".join(f"{k}={v}" for k, v in change.items()) or "a scene" for change in changes]
+    panels = [Panel(text, frame.srgb()) for text, frame in zip(said, done, strict=True)]
+    sheet(FIGURES / "candle_do.png", [("do", panels[:4]), ("do", panels[4:])], 240)
+
+
 def main() -> None:
     """Write docs/results/disentangle.md and its pictures."""
     folder = Path(sys.argv[1])
@@ -236,6 +256,7 @@ def main() -> None:
     n = f"frames={frames}"
     figure(curves(), FIGURES / "doses.svg")
     pictures(folder)
+    candle_sheets()
     ucs = [f"uc({v}rho={r}, {n})" for v in ("variant=published, ", "") for r in (1, 2)]
     cheap = run(folder, [f"irs({n})", f"irs(rule=spread, {n})", f"mig({n})", f"modularity({n})", *ucs], draws, "cheap")
     dear = run(folder, [f"dci({n})", f"infomec({n})", f"factor_vae({n})", f"sap({n})"], 2, "dear")

@@ -21,8 +21,9 @@ def sheet(path: Path, rows: Sequence[tuple[str, Sequence[Panel]]], side: int = 1
 
 
 def _row(name: str, panels: Sequence[Panel], side: int, count: int) -> np.ndarray:
-    row = np.full((side + _TEXT + _GAP, 70 + count * (side + _GAP), 3), 255, np.uint8)
-    _write(row, name, 2, _TEXT + side // 2)
+    high = max(round(side * panel.image.shape[0] / max(panel.image.shape[:2])) for panel in panels)
+    row = np.full((high + _TEXT + _GAP, 70 + count * (side + _GAP), 3), 255, np.uint8)
+    _write(row, name, 2, _TEXT + high // 2)
     for i, panel in enumerate(panels):
         scale, x = side / max(panel.image.shape[:2]), 70 + i * (side + _GAP)
         h, w = (max(1, round(n * scale)) for n in panel.image.shape[:2])

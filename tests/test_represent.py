@@ -12,6 +12,9 @@ from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
 from diorama.core.plan import Cell, Plan, expand
+from diorama.metrics.irs import irs
+from diorama.metrics.mig import mig
+from diorama.metrics.modularity import modularity
 from diorama.metrics.planted import planted
 from diorama.protocols.cg import Cg
 from diorama.testing.check import check_all
@@ -266,6 +269,21 @@ def test_losses_of_the_first_thousand_images(name, reconstruction, divergence):
 
 
 @published
+def test_scores_of_the_reference_table():
+    """IRS ± .02, MIG and modularity ± .01 of the spec's table (5.6), on the first 10,000 sprites of the fixed shuffle."""
+    pytest.importorskip("torch")
+    wanted = {"VAE": (0.416, 0.098, 0.854), "betaB": (0.749, 0.290, 0.848)}
+    for name, (robust, information, modular) in wanted.items():
+        method = f"burgess_vae(checkpoint={VAES / f'{name}_dsprites' / 'model.pt'})"
+        this = cell(method, "mig", world="sprites")
+        draw = this.protocol.object.frames_of(this.world.object, this.cases[0])
+        z, g = codes_of(bench_of(this), draw), factors_of(bench_of(this), draw)
+        assert len(z) == 10_000
+        assert abs(irs(z, g).value - robust) < 0.02
+        assert abs(mig(z, g).value - information) < 0.01 and abs(modularity(z, g).value - modular) < 0.01
+
+
+@published
 def test_all_eight_networks_load():
     pytest.importorskip("torch")
     world = Sprites()
@@ -274,6 +292,12 @@ def test_all_eight_networks_load():
     assert len(paths) == 8
     codes = [build("method", f"burgess_vae(checkpoint={path})").object.encode(frames) for path in paths]
     assert all(z.shape == (4, 10) for z in codes) and len({z.tobytes() for z in codes}) == 8
+
+
+def test_the_bundled_network_codes_more_than_an_untrained_one():
+    pytest.importorskip("torch")
+    found = {name: scores(cell(name, "mig(frames=500)", world="sprites"))["mig"] for name in ("beta_vae", "burgess_vae")}
+    assert found["beta_vae"] > found["burgess_vae"] + 0.05
 
 
 def test_code_of_a_draw_is_an_answer():

@@ -307,14 +307,16 @@ def check(components: tuple[str, ...]) -> int:
 @cli.command()
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
 def demo(out: Path) -> int:
-    """The whole thing, small: explanations of a bird classifier and decompositions of paintings, with controls."""
+    """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
     from diorama.core.plan import Plan
     from diorama.core.run import create
 
     explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
     decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
-    protocols = ["single_deletion", "accuracy", "lmse"]
-    plan = Plan(["birds", "mondrian"], explainers + decomposers, protocols, ["birds_cnn"], cases=24, controls=True)
+    encoders = ["pca", "beta_vae"]
+    worlds = ["birds", "mondrian", "sprites(counts=(3, 3, 8, 8, 8))"]
+    protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
+    plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
     return _run(create(out, plan), min(2, os.cpu_count() or 1), [], False)
 
 

@@ -77,11 +77,13 @@ def _brief(value: Any) -> str:
 
 
 def _world(component: Component) -> Iterator[str]:
-    """How many scenes there are, and how far the world's own truth is from explaining its images."""
+    """How many scenes there are, what is to be noted, and how far the world's own truth is from explaining its images."""
     world = component.object
     count = len(world) if hasattr(world, "__len__") else None
     yield ""
     yield f"scenes: {count if count is not None else 'as many as you like'}"
+    if note := getattr(world, "note", ""):
+        yield f"note: {note}"
     if {"reflectance", "shading"} <= set(world.truth):
         scenes = [scene_at(world, 0, i)[1] for i in range(min(count or _SCENES, _SCENES))]
         values = np.array([residual(world.render([scene])[0]) for scene in scenes])

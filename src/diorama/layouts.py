@@ -1,7 +1,8 @@
-"""Layouts: how rendered scenes are written to disk: `flat`, FunnyBirds, MIT Intrinsic Images, CANDLE, figures of papers."""
+"""Layouts: how rendered scenes are written to disk: `flat`, and as FunnyBirds, MIT Intrinsic Images, CANDLE … keep them."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,33 @@ def write_candle(
     return out / "contact.png"
 
 
+def write_concepts(
+    world: Component,
+    count: int,
+    seed: int,
+    changes: dict[str, Any],
+    out: Path,
+    progress: Progress,
+    linear: bool = False,
+) -> Path:
+    """Write concept sets with the paper's folder names, or the scenes of another world as their `randoms`.
+
+    8-bit sRGB; `concepts-linear` adds the linear layers as NPY. Goes on where it stopped. The world
+    `natural_concepts(root=…, kind=folder)` reads the folder.
+    """
+    from diorama.worlds._concept_figure import figure3
+    from diorama.worlds._concept_layout import write_randoms, write_sets
+
+    if changes:
+        raise InputError("layout 'concepts' writes sets as they are: choose them by concepts(change=…, …), no --do")
+    if not hasattr(world.object, "members"):
+        write_png(out / "contact.png", contact_sheet(write_randoms(world.object, count, seed, out, progress)))
+        return out / "contact.png"
+    write_sets(world.object, world.label, world.digest, min(count, len(world.object)), out, linear, progress)
+    (out / "figure3.svg").write_text(figure3(world.object), encoding="utf-8")
+    return out / "figure3.svg"
+
+
 def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
     if world.name != "birds" or changes:
         raise InputError(
@@ -195,23 +223,29 @@ def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> n
     """Pictures (h, w, 3) in [0, 1] on a grid as uint8; none larger than `limit`, small ones enlarged."""
     largest = max(max(image.shape[:2]) for image in images)
     side = limit if largest > limit else largest * (limit // largest)
+    scales = [side / max(image.shape[:2]) for image in images]
+    sizes = [
+        np.maximum(np.rint(np.multiply(image.shape[:2], k)), 1).astype(int)
+        for image, k in zip(images, scales, strict=True)
+    ]
+    high, wide = np.max(sizes, axis=0) + gap
     columns = int(np.ceil(np.sqrt(len(images))))
     rows = -(-len(images) // columns)
-    sheet = np.full((rows * (side + gap) + gap, columns * (side + gap) + gap, 3), 255, np.uint8)
-    for i, image in enumerate(images):
-        scale = side / max(image.shape[:2])
-        width, height = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
-        y = gap + (i // columns) * (side + gap) + (side - height) // 2
-        x = gap + (i % columns) * (side + gap) + (side - width) // 2
-        sheet[y : y + height, x : x + width] = quantise(resize(image, width, height), 8)
+    sheet = np.full((rows * high + gap, columns * wide + gap, 3), 255, np.uint8)
+    for i, (image, (h, w)) in enumerate(zip(images, sizes, strict=True)):
+        y = gap + (i // columns) * high + (high - gap - h) // 2
+        x = gap + (i % columns) * wide + (wide - gap - w) // 2
+        sheet[y : y + h, x : x + w] = quantise(resize(image, int(w), int(h)), 8)
     return sheet
 
 
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[..., Path]] = {
     "flat": write_flat,
     "funnybirds": write_funnybirds,
     "figures": write_figures,
     "mit": write_mit,
     "mosaic": write_mosaic,
     "candle": write_candle,
+    "concepts": write_concepts,
+    "concepts-linear": partial(write_concepts, linear=True),
 }

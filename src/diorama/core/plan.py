@@ -22,7 +22,12 @@ from diorama.core.scene import digest
 DEFAULT_CASES = 32
 #: Cases where each is a draw of many frames and the plan does not say how many.
 DEFAULT_DRAWS = 5
-_VERBS = {"explain": ("explain", "attribute"), "decompose": ("decompose",), "represent": ("encode",)}
+_VERBS = {
+    "explain": ("explain", "attribute"),
+    "decompose": ("decompose",),
+    "represent": ("encode",),
+    "concept": ("solve",),
+}
 
 
 @dataclass(frozen=True)
@@ -254,6 +259,8 @@ def _check_needs(protocols: list[Component], models: list[Component], plan: Plan
 
 
 def _count(plan: Plan, world: Component, protocol: Component) -> int:
+    if draws := getattr(protocol.object, "draws", 0):  # every case is another draw from the same frames
+        return plan.cases or draws
     recorded = len(world.object) if hasattr(world.object, "__len__") else None
     if hasattr(protocol.object, "frames_of"):  # every case takes `frames` of the world's frames
         wanted = plan.cases or DEFAULT_DRAWS
@@ -296,6 +303,8 @@ def _lacking(world: Component, protocol: Component) -> str:
     lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
     if lacking:
         return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
+    if protocol.object.track == "represent" and not hasattr(world.object, "levels"):
+        return f"{protocol.name} needs a world with levels of factors, like sprites; {world.name} has none"
     fixed = ", ".join(f for f in getattr(protocol.object, "changes", ()) if f not in world.object.factors)
     return f"{protocol.name} changes {fixed}, which {world.name} cannot" if fixed else ""
 
@@ -321,7 +330,8 @@ def refusal(cell: Cell) -> str:
     unknown = sorted(factors - set(world.factors))
     if unknown:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
-    return ""
+    refuses = getattr(protocol, "refuses", None)
+    return refuses(world, cell.model.object if cell.model else None) if refuses else ""
 
 
 def _track(method: Component) -> str:

@@ -155,6 +155,7 @@ def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, to
                 _prepare(run, cell, unit, memo)
                 rows = score_case(run, cell, index, memo)
                 _keep(run, cell, f"{shard}-of-{shards}", rows)
+                _keep_arrays(run, cell, index, memo)
                 done += 1
                 progress(done, total)
 
@@ -185,6 +186,19 @@ def _keep(run: Run, cell: Cell, worker: str, rows: list[Row]) -> None:
     if not (folder / "manifest.json").exists():
         write_json(folder / "manifest.json", cell.manifest())
     append_rows(folder / "rows" / f"{worker}.jsonl", rows)
+
+
+def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
+    """What a protocol wants kept of a case beside its rows, as `keep/<case>.npz`."""
+    arrays, case = getattr(cell.protocol.object, "arrays", None), cell.cases[index]
+    if arrays is None:
+        return
+    bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, memo)
+    found = attempt(lambda: arrays(bench, case)).value  # what fails here has failed, and been reported, as a score
+    if found:
+        path = run.cell_folder(cell) / "keep" / f"{case.key}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, **found)
 
 
 def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:

@@ -41,7 +41,7 @@ class VaeRecipe:
     test: int = 2_000
 
 
-_PLAIN = Schedule(sizes=(64,) * 12, rate=1e-3, decay=0.0, shift=0, flip=False)
+_PLAIN = Schedule(sizes=(64,) * 6, rate=1e-3, decay=0.0, shift=0, flip=False)
 VAE_RECIPES: dict[str, VaeRecipe] = {"beta_vae": VaeRecipe("beta_vae", _PLAIN)}
 
 

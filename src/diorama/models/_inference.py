@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from diorama.core.classifying import CHUNK, check_images, check_layer, features, logits, place
 from diorama.core.errors import InputError
+from diorama.core.zoo import checkpoint_path
 
 if TYPE_CHECKING:
     from torch import nn
 
 #: What the bundled classifiers take from the core, under one name with the rest.
-__all__ = ["CHUNK", "check_images", "check_layer", "features", "logits"]
+__all__ = ["CHUNK", "check_images", "check_layer", "checkpoint_path", "features", "logits"]
 
 
 def require_torch(name: str) -> None:
@@ -34,10 +35,3 @@ def load(module: nn.Module, path: Path) -> nn.Module:
         raise InputError(f"{path} is not a checkpoint of this model: {reason}") from error
     return place(module)
 
-
-def checkpoint_path(given: str | None, bundled: str) -> Path:
-    """The checkpoint to use: the given file, or the bundled one of that name."""
-    path = Path(__file__).parent / "zoo" / f"{bundled}.safetensors" if given is None else Path(given).expanduser()
-    if not path.is_file():
-        raise InputError(f"{bundled}: there is no checkpoint {path}; make one with: diorama train {bundled}")
-    return path

@@ -41,8 +41,16 @@ def failures(section: Section) -> list[Failure]:
 
 
 def remarks(section: Section) -> list[Failure]:
-    """Notes that rows with a value carry."""
-    return [f for line in _all(section) for f in _by_reason(line, ("ok",))]
+    """Notes that rows with a value carry; one that several methods carry on the same cases is said once."""
+    said: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for line in _all(section):
+        for found in _by_reason(line, ("ok",)):
+            said.setdefault((found.reason, tuple(found.cases)), []).append(found.method)
+    every = len(_all(section))
+    return [
+        Failure("all" if 1 < len(methods) == every else ", ".join(methods), "", reason, list(cases))
+        for (reason, cases), methods in said.items()
+    ]
 
 
 def _all(section: Section) -> list[Line]:

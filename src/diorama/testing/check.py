@@ -10,7 +10,7 @@ from diorama.core.classifying import is_module
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
-from diorama.testing import decomposers, encoders, explainers, models, protocols, worlds
+from diorama.testing import decomposers, encoders, explainers, models, protocols, trainers, worlds
 
 Say = Callable[[str], None]
 #: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.
@@ -63,6 +63,8 @@ def _track(component: Component) -> str:
     explains = component.name.startswith("explain/") or any(
         hasattr(component.object, v) for v in ("explain", "attribute")
     )
+    if component.name.startswith("concept/") or hasattr(component.object, "solve"):
+        return "concept"
     if component.name.startswith("represent/") or hasattr(component.object, "encode"):
         return "represent"
     if inspect.isfunction(component.object):
@@ -76,6 +78,7 @@ _CHECKS: dict[tuple[Kind, str], tuple[Callable[[Component], str], ...]] = {
     ("method", "decompose"): decomposers.CHECKS,
     ("method", "explain"): explainers.CHECKS,
     ("method", "represent"): encoders.CHECKS,
+    ("method", "concept"): trainers.CHECKS,
 }
 
 

@@ -99,6 +99,9 @@ _OWN: dict[str, Callable[[], Mesh]] = {
     "vase": _vase,
 }
 
+#: The two solids among the meshes of the concept sets (Gupta et al. 2022) that need no file.
+PLAIN: dict[str, Callable[[], Mesh]] = {"Cube": mesh.box, "Sphere": mesh.sphere}
+
 
 def mesh_names(folder: str | None) -> tuple[str, ...]:
     """The names of the bundled solids, or of the mesh files of a folder."""
@@ -113,8 +116,8 @@ def mesh_names(folder: str | None) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def mesh_named(name: str, folder: str | None, up: str) -> Mesh:
     """A mesh by name, upright, standing on z = 0 at the origin, scaled to its place."""
-    if folder is None:
-        return _placed(_OWN[name]())
+    if folder is None or name in PLAIN:
+        return _placed({**_OWN, **PLAIN}[name]())
     read = merge(mesh.read_mesh(Path(folder).expanduser() / name).values())
     if not read.uv.any():
         read = _charted(read)

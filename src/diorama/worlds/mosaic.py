@@ -154,7 +154,7 @@ class Mosaic:
         others = self.cells - self.target
         total = sum(len(scenes) for scenes in self.pool.values())
         share = self._share()
-        for label, scenes in self.pool.items():
+        for label, scenes in sorted(self.pool.items(), key=lambda item: len(item[1])):  # the smallest is named first
             have = f"mosaic: class {self.class_name(label)!r} has {len(scenes)} images"
             if len(scenes) < self.target:
                 raise InputError(f"{have}: a mosaic shows {self.target} different ones")

@@ -1,0 +1,1 @@
+"""Trainers of concept activation vectors: one file each."""

@@ -1,0 +1,30 @@
+"""CAV: hinge loss by stochastic gradient descent, the published trainer, step for step in the Gram space."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.methods.concept._trained import check_positive
+from diorama.metrics._cav_trainers import Found, Options, hinge_sgd
+
+
+@dataclass(frozen=True, slots=True)
+class HingeSgd:
+    """SGDClassifier(alpha, max_iter, tol). The order of the images and where it stops change the direction."""
+
+    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    gradients: ClassVar[bool] = True
+    #: Its steps depend on where the origin is.
+    centred: ClassVar[bool] = False
+
+    alpha: float = 0.01
+    max_iter: int = 1000
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_positive("hinge_sgd", alpha=self.alpha, max_iter=self.max_iter)
+
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+        """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""
+        return hinge_sgd(grams, labels, Options(alpha=self.alpha, max_iter=self.max_iter, tol=self.tol), seeds)

@@ -1,0 +1,26 @@
+"""CAV: logistic regression with an L2 penalty, by Newton steps in the Gram space."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.methods.concept._trained import check_positive
+from diorama.metrics._cav_trainers import Found, Options, logistic
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """min ½‖w‖² + c Σ log(1 + exp(−y(w·x + b))), as LogisticRegression."""
+
+    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    gradients: ClassVar[bool] = True
+
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("logistic", c=self.c)
+
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+        """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""
+        return logistic(grams, labels, Options(c=self.c), seeds)

@@ -1,0 +1,23 @@
+"""Chance: a random direction in the span of the images, blind to which of them show the concept."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.core.scene import rng
+from diorama.metrics._cav_trainers import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Normal coefficients that sum to zero, a function of the seed and of the draw's."""
+
+    gradients: ClassVar[bool] = True
+
+    seed: int = 0
+
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+        """Coefficients (k, n) and intercepts (k,) of zero."""
+        a = np.array([rng(self.seed, "concept/random", int(s)).standard_normal(labels.shape[1]) for s in seeds])
+        return a - a.mean(axis=1, keepdims=True), np.zeros(len(a))

@@ -1,0 +1,26 @@
+"""CAV: ridge regression on labels of ±1, in closed form in the Gram space."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.methods.concept._trained import check_positive
+from diorama.metrics._cav_trainers import Found, Options, ridge
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """min Σ (w·x + b − y)² + alpha·‖w‖², as RidgeClassifier."""
+
+    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    gradients: ClassVar[bool] = True
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("ridge", alpha=self.alpha)
+
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+        """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""
+        return ridge(grams, labels, Options(ridge=self.alpha), seeds)

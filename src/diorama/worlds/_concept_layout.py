@@ -1,0 +1,93 @@
+"""Concept sets on disk as their authors keep them: one flat folder of 8-bit sRGB images per set, negatives in `randoms`.
+
+OUT/<set>/000.png …                  8-bit sRGB; what is brighter than white is cut off
+OUT/<set>.json                       what the set shows, image by image; written last, so that a set that has it is whole
+OUT/linear/<set>_<layer>.npy         optional: (n, h, w, 3) float32 linear image, reflectance, shading, specular
+OUT/randoms/<case>.png               the scenes of a world that has no sets
+OUT/figure3.svg                      samples of each kind of set with the path of the lamp
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.contracts import scene_at
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.images import quantise, read_png, write_png
+from diorama.core.locks import locked
+from diorama.core.rows import write_json
+from diorama.core.scene import Scene
+
+Progress = Callable[[int, int], None]
+#: What a manifest says of every image, besides its file.
+_VARYING = ("light_angle", "temperature", "member")
+
+
+def write_sets(world: Any, label: str, digest: str, count: int, out: Path, linear: bool, progress: Progress) -> None:
+    """Write the first `count` sets that are not there yet, and the manifest of all that are."""
+    with locked(out / ".lock"):
+        _claim(out / "manifest.json", {"world": label, "digest": digest})
+        for i in range(count):
+            name, concept = world.scene(i)
+            if not (out / f"{name}.json").exists() or (linear and not _stack(out, name, "image").exists()):
+                _write_set(world, name, concept, out, linear)
+            progress(i + 1, count)
+        done = sorted(path.stem for path in out.glob("*.json") if path.stem != "manifest")
+        write_json(out / "manifest.json", {"world": label, "digest": digest, "sets": done})
+
+
+def _claim(file: Path, made_by: dict[str, str]) -> None:
+    """Refuse to mix a folder with the sets of another world."""
+    held = json.loads(file.read_text(encoding="utf-8")) if file.exists() else made_by
+    if held.get("digest") != made_by["digest"]:
+        raise InputError(f"{file.parent} holds sets of {held.get('world', 'another world')}; choose another -o")
+    write_json(file, held)
+
+
+def _write_set(world: Any, name: str, concept: Scene, out: Path, linear: bool) -> None:
+    members = world.members(concept)
+    frames = world.render(members)
+    for k, frame in enumerate(frames):
+        write_png(out / name / f"{k:03d}.png", quantise(frame.srgb(), 8))
+    if linear:
+        (out / "linear").mkdir(exist_ok=True)
+        for layer in ("reflectance", "shading", "specular", "image"):
+            np.save(_stack(out, name, layer), np.stack([_layer(frame, layer) for frame in frames]))
+    images = [{"image": f"{name}/{k:03d}.png", **_said(member)} for k, member in enumerate(members)]
+    write_json(out / f"{name}.json", {"set": concept.to_json(), "images": images})
+
+
+def _said(member: Scene) -> dict[str, Any]:
+    said = {key: member.params[key] for key in _VARYING if key in member.params}
+    if "objects" in member.params:
+        said["paint"] = [thing["paint"] for thing in member.params["objects"]]
+    return said
+
+
+def _stack(out: Path, name: str, layer: str) -> Path:
+    return out / "linear" / f"{name}_{layer}.npy"
+
+
+def _layer(frame: Frame, layer: str) -> np.ndarray:
+    if layer != "image" and layer not in frame.truth:
+        raise InputError(f"{frame.scene.world} has no true {layer}: write --layout concepts, without linear layers")
+    return frame.linear() if layer == "image" else frame.truth[layer]
+
+
+def write_randoms(world: Any, count: int, seed: int, out: Path, progress: Progress) -> list[np.ndarray]:
+    """Write scenes that are not there yet as negatives; returns a few of them as pictures."""
+    names: list[Path] = []
+    count = min(count, len(world)) if hasattr(world, "__len__") else count
+    for i in range(count):
+        name, scene = scene_at(world, seed, i)
+        names.append(out / "randoms" / f"{name}.png")
+        if not names[-1].exists():
+            write_png(names[-1], quantise(world.render([scene])[0].srgb(), 8))
+        progress(i + 1, count)
+    return [read_png(path).astype(np.float32) / 255 for path in names[:64]]

@@ -1,0 +1,25 @@
+"""TCAV as Kim et al. 2018 describe it: one classifier per random set, one image at a time, no Gram matrix."""
+
+import numpy as np
+
+
+def tcav(gradients, positives, negative_sets, classifier, sign):
+    """The score of each random set: train, take the direction, count images one by one. Label 0 is the concept."""
+    scores = []
+    for negatives in negative_sets:
+        x = np.concatenate([positives, negatives])
+        y = np.concatenate([np.zeros(len(positives)), np.ones(len(negatives))])
+        direction = -np.ravel(classifier().fit(x, y).coef_)
+        rises = 0
+        for gradient in gradients:
+            derivative = float(np.dot(gradient, direction))
+            rises += derivative > 0 if sign > 0 else derivative < 0
+        scores.append(rises / len(gradients))
+    return np.array(scores)
+
+
+def benjamini_hochberg(p, q):
+    """Step up: the largest k with p_(k) ≤ k q / m; the k smallest are significant."""
+    order = sorted(range(len(p)), key=lambda i: p[i])
+    last = max((k for k in range(1, len(p) + 1) if p[order[k - 1]] <= k * q / len(p)), default=0)
+    return [order.index(i) < last for i in range(len(p))]
