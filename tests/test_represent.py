@@ -296,7 +296,9 @@ def test_all_eight_networks_load():
 
 def test_the_bundled_network_codes_more_than_an_untrained_one():
     pytest.importorskip("torch")
-    found = {name: scores(cell(name, "mig(frames=500)", world="sprites"))["mig"] for name in ("beta_vae", "burgess_vae")}
+    found = {
+        name: scores(cell(name, "mig(frames=500)", world="sprites"))["mig"] for name in ("beta_vae", "burgess_vae")
+    }
     assert found["beta_vae"] > found["burgess_vae"] + 0.05
 
 

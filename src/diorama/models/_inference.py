@@ -34,4 +34,3 @@ def load(module: nn.Module, path: Path) -> nn.Module:
         reason = str(error).strip().splitlines()[-1].strip()
         raise InputError(f"{path} is not a checkpoint of this model: {reason}") from error
     return place(module)
-
