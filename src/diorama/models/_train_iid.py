@@ -56,7 +56,7 @@ def _two_sizes(batch: int, rate: float, small: int = 9, full: int = 4) -> Schedu
 IID_RECIPES: dict[str, IidRecipe] = {
     "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3)),
     "iid_timelapse": IidRecipe("iid_timelapse", _two_sizes(18, 3e-3), images=1_800),
-    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 2e-3, small=8, full=1), images=360),
+    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 2e-3, small=13, full=2), images=360),
 }
 
 

@@ -158,7 +158,19 @@ def mlp(inner: int, outer: int) -> nn.Sequential:
 
 
 def _normed(conv: nn.Conv2d) -> nn.Sequential:
-    return nn.Sequential(conv, nn.InstanceNorm2d(conv.out_channels), nn.ReLU())
+    return nn.Sequential(conv, InstanceNorm(), nn.ReLU())
+
+
+class InstanceNorm(nn.Module):
+    """Every channel of every image with mean 0 and variance 1.
+
+    An image that is alone gets a twin: torch 2.13 has a wrong gradient for batches of one in channels-last memory.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, c, h, w) → the same shape."""
+        twins = x if len(x) > 1 else torch.cat([x, x])
+        return nn.functional.instance_norm(twins)[: len(x)]
 
 
 class Residual(nn.Module):
@@ -176,7 +188,7 @@ class Residual(nn.Module):
 
 
 def _scaled(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
-    x = nn.functional.instance_norm(x)
+    x = InstanceNorm()(x)
     return x if scale is None or shift is None else (1 + scale) * x + shift
 
 
