@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from _confusion_published import TABLE
 from _reproduce_figures import sheet
 from scipy.stats import spearmanr
@@ -281,6 +282,37 @@ def claim(points: list[Point], source: str) -> list[str]:
     return [line.replace("-", "−") if not line.startswith("|---") else line for line in lines]
 
 
+def verdict(points: list[Point]) -> str:
+    """Which differences of ours go with the network's accuracy."""
+    found = []
+    for method in dict.fromkeys(p[0] for p in points):
+        mine = [p for p in points if p[0] == method]
+        tests = (
+            {m: spearmanr([p[1] for p in mine], [p[2][m] for p in mine]) for m in METRICS[1:]} if len(mine) > 3 else {}
+        )
+        found += [f"{method}'s {m}" for m, (_, chance) in tests.items() if chance < 0.05]
+    if not found:
+        return "Here no difference goes with accuracy at p < 0.05: nothing speaks against the claim, and little for it."
+    where = ", ".join(found)
+    return f"Here the difference to precision goes with accuracy (p < 0.05, not corrected) for {where}: against the claim."
+
+
+def turned(setup: Setup) -> str:
+    """LRP's precision where the target's logit, at which LRP starts, is positive and where it is not."""
+    (cell,) = read_results(setup.folder / _slug(LRP)).cells
+    precision = {row.case: row.value for row in cell.of("precision") if row.status == "ok"}
+    world, model = build("world", setup.world).object, build("model", setup.model).object
+    sides: dict[bool, list[float]] = {True: [], False: []}
+    for name, scene in (world.scene(i) for i in range(16)):
+        if name in precision:
+            frame = world.render([scene])[0]
+            logit = model.logits(np.stack([frame.srgb()] * 8))[0][frame.truth["label"]]
+            sides[bool(logit > 0)].append(precision[name])
+    said = [f"{np.mean(v):.3f} on {len(v)} of the first 16 mosaics with a {n} logit" for n, v in
+            (("positive", sides[True]), ("negative", sides[False])) if v]  # fmt: skip
+    return f"- {setup.network}: precision {', '.join(said)}"
+
+
 CLAIM = """The paper holds that how the metrics differ from each other does not hang on how accurate the network is.
 Read as: within a method, is metric − precision correlated with the network's accuracy over data sets and networks?
 Spearman's ρ with its p-value, and the range of the differences. With so few points only |ρ| near 1 could be told from 0:
@@ -330,14 +362,17 @@ def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Se
     claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
               "|---|---|---:|---|---|---|"]  # fmt: skip
     claims += claim(their_points(), "the paper") + claim(our_points(every), "here")
-    claims += claim(our_points([*few, *(s for s in every if (s.data, s.network) == (DOGS, LITE))]), "few-photo heads")
+    claims += claim(
+        our_points([*few, *(s for s in every if (s.data, s.network) == (DOGS, LITE))]), "heads of few photos"
+    )
     parts = {
         "MADE": f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {used}; {PROCESSES} processes",
         "OURS": "\n".join(our_table(every)),
         "FEW": "\n".join(our_table(few)),
         "CHANGED": "\n".join(our_table(changed)),
         "PAPER": "\n".join(paper_table()),
-        "CLAIM": CLAIM + "\n\n" + "\n".join(claims),
+        "CLAIM": CLAIM + "\n\n" + "\n".join(claims) + "\n\n" + verdict(our_points(every)),
+        "TURNED": "\n".join(turned(s) for s in every if s.data == BIRDS and s.results(LRP)),
         "EXPECTED": "\n".join(expected(found)),
     }
     for name, text in parts.items():
