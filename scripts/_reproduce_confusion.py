@@ -294,7 +294,9 @@ def verdict(points: list[Point]) -> str:
     if not found:
         return "Here no difference goes with accuracy at p < 0.05: nothing speaks against the claim, and little for it."
     where = ", ".join(found)
-    return f"Here the difference to precision goes with accuracy (p < 0.05, not corrected) for {where}: against the claim."
+    return (
+        f"Here the difference to precision goes with accuracy (p < 0.05, not corrected) for {where}: against the claim."
+    )
 
 
 def turned(setup: Setup) -> str:
