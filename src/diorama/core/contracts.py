@@ -72,8 +72,9 @@ class Panel:
 @runtime_checkable
 class ScoringProtocol(Protocol):
     """Judges answers against truth. Optional: `doses` with `dosed`, `prepare`, `pictures`, `settings`,
-    `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), and
-    `summarise(rows) -> Condensed` with `derived`, the names of metrics of a whole cell, the first of which leads.
+    `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), `ceiling` (why the truth
+    stays below the top), `no_oracle` (why the truth has no score), and `summarise(rows) -> Condensed` with `derived`, the
+    names of metrics of a whole cell, the first of which leads.
     """
 
     cite: tuple[str, ...]

@@ -73,7 +73,9 @@ class Csm:
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022", "kim2018tcav")
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    ceiling: ClassVar[str] = "the truth has no residual, so that no sensitivity is defined"
+    no_oracle: ClassVar[str] = (
+        "the truth has no residual, so that no sensitivity is defined; doses are not followed either"
+    )
     version, track, needs = 1, "decompose", ()
     metrics: ClassVar[tuple[str, ...]] = (
         *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "accuracy_r", "accuracy_s", "stability_r", "stability_s"),

@@ -97,9 +97,9 @@ def every_metric_is_scored(component: Component) -> str:
 
 
 def oracle_reaches_the_top(component: Component) -> str:
-    """The true answer scores at the good end of the range, unless the protocol says in `ceiling` why it cannot."""
+    """The true answer scores at the good end of the range, unless `ceiling` or `no_oracle` says why it cannot."""
     protocol = component.object
-    if not protocol.track or hasattr(protocol, "ceiling"):
+    if not protocol.track or hasattr(protocol, "ceiling") or hasattr(protocol, "no_oracle"):
         return ""
     best = protocol.range[0] if protocol.direction == "lower" else protocol.range[1]
     mean = float(_mean(_rows(component, "oracle"), protocol.metrics[0]))
@@ -107,9 +107,9 @@ def oracle_reaches_the_top(component: Component) -> str:
 
 
 def random_is_worse_than_the_oracle(component: Component) -> str:
-    """Chance does not reach what the truth reaches."""
+    """Chance does not reach what the truth reaches, where the truth has a score."""
     metric = component.object.metrics[0]
-    if not component.object.track:
+    if not component.object.track or hasattr(component.object, "no_oracle"):
         return ""
     oracle, random = (float(_mean(_rows(component, c), metric)) for c in ("oracle", "random"))
     worse = random > oracle if component.object.direction == "lower" else random < oracle
@@ -117,8 +117,8 @@ def random_is_worse_than_the_oracle(component: Component) -> str:
 
 
 def doses_are_followed(component: Component) -> str:
-    """A larger dose of error never scores better than a smaller one."""
-    if not getattr(component.object, "doses", ()):
+    """A larger dose of error never scores better than a smaller one; a protocol without a score of the truth is let off."""
+    if not getattr(component.object, "doses", ()) or hasattr(component.object, "no_oracle"):
         return ""
     means = _mean(_rows(component, "dose"), component.object.metrics[0])
     steps = np.diff(means) * (1 if component.object.direction == "lower" else -1)
