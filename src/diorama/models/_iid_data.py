@@ -88,7 +88,8 @@ def layered(order: LayerOrder, folder: Path, progress: Progress) -> Layered:
     about, wanted = folder / "order.json", json.dumps(asdict(order), sort_keys=True)
     if about.exists() and about.read_text() != wanted:
         raise InputError(f"{folder} holds the layers of another recipe: choose another -o, or delete it")
-    about.write_text(wanted)
+    if not about.exists():
+        about.write_text(wanted)
     shards = []
     for first in range(0, order.scenes, _SHARD):
         shards.append(_shard(order, first, folder / f"{first:05d}.npy"))
@@ -169,8 +170,9 @@ def _composed(
     s, c = (layer[row, lamp].astype(np.float32)[..., None] for layer in (data.shading, data.specular))
     weight = np.ones(s.shape[:4], np.float32)
     if generator is not None:
-        if tinted:  # highlights get a tint of their own: not physical, but what the bundled weights learned from
-            s, c = (layer * _tints(generator, paint.shape) for layer in (s, c))
+        if tinted:
+            tint = _tints(generator, paint.shape)
+            s, c = s * tint, c * tint
         r = np.stack([part @ mix for part, mix in zip(r, _mixes(generator, len(r)), strict=True)])
         cut = (generator.random(len(scene)) < 0.25)[:, None, None, None]
         weight = np.where(cut & ~data.mask[row], 0, weight)

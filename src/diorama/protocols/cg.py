@@ -22,7 +22,7 @@ from diorama.protocols import _codes as shared
 
 
 @dataclass(frozen=True, slots=True)
-class Cg:
+class Cg(shared.OfDraws):
     """Latents of a factor (chosen by IRS, ρ of them) are moved to their value farthest from the frame's, then all
     others; own and other are the changes of the model's probability of the true value on the decoded images.
 
@@ -36,10 +36,6 @@ class Cg:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("reddy2022", "an2023")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
     model: ClassVar[bool] = True
     metrics: ClassVar[tuple[str, ...]] = (
         *("cg", "cg_own", "cg_other", "cg_absolute", "cg_null", "factors_told", "accuracy", "accuracy_decoded"),
@@ -53,11 +49,8 @@ class Cg:
     frames: int = 500
     nulls: int = 1
 
-    case, frames_of = shared.draw_case, shared.frames_of
-    oracle, fold = shared.oracle_codes, staticmethod(shared.other_draws)
-
     def __post_init__(self) -> None:
-        shared.check_frames("cg", self.frames, self.nulls)
+        shared.OfDraws.__post_init__(self)
         if self.rho < 1:
             raise InputError(f"cg: rho={self.rho}: each factor has at least one latent")
 
@@ -183,7 +176,7 @@ class Judge:
         places = [
             np.rint(np.clip(z, 0, 1) * (len(v) - 1)).astype(int) for z, v in zip(codes.T, levels.values(), strict=True)
         ]
-        start = shared.frames_of(self.bench.protocol, world, self.bench.case)[0][1]
+        start = self.bench.protocol.frames_of(world, self.bench.case)[0][1]
         rows = zip(*([v[i] for i in place] for v, place in zip(levels.values(), places, strict=True)), strict=True)
         return [world.do(start, **dict(zip(levels, row, strict=True))) for row in rows]
 

@@ -1,7 +1,7 @@
 """The FactorVAE score: the latent that varies least while a factor is held names it (Kim & Mnih 2018)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,33 +12,18 @@ from diorama.protocols import _codes as shared
 
 
 @dataclass(frozen=True, slots=True)
-class FactorVae:
+class FactorVae(shared.OfDraws):
     """Majority vote over batches of 64 frames that agree in one factor, drawn from the frames of the draw: each is
     encoded once. The released rule lets latents with a standard deviation of 0.05 vote.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018", "locatello2019")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
     metrics: ClassVar[tuple[str, ...]] = ("factor_vae", "factor_vae_null")
-    doses: ClassVar[tuple[float, ...]] = shared.DOSES
-    dose_name: ClassVar[str] = shared.DOSE_NAME
 
     frames: int = shared.FRAMES
     rule: Rule = "scale"
     defect: Defect = "noise"
     nulls: int = 1
-
-    case, frames_of, score = shared.draw_case, shared.frames_of, shared.score_draw
-    fold = staticmethod(shared.other_draws)
-    oracle, dosed = shared.oracle_codes, shared.dosed_codes
-    settings, pictures = shared.draw_settings, shared.matrix_panels
-
-    def __post_init__(self) -> None:
-        shared.check_frames("factor_vae", self.frames, self.nulls)
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The score of a draw."""

@@ -1,7 +1,7 @@
 """IRS: how little a latent moves while one factor is held (Suter et al. 2019)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from diorama.protocols import _codes as shared
 
 
 @dataclass(frozen=True, slots=True)
-class Irs:
+class Irs(shared.OfDraws):
     """R_li = 1 − mean over values of factor i of the 0.99 quantile of |z_l − group mean| / max |z_l − mean|; IRS is
     the mean over latents of max_i R_li, weighted by their reach. `irs_chosen` is the mean over factors of max_l
     R_li, what UC chooses latents by. Codes without any relation to the factors score well above 0: read it beside
@@ -20,14 +20,7 @@ class Irs:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("suter2019", "locatello2019")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
     metrics: ClassVar[tuple[str, ...]] = ("irs", "irs_chosen", "irs_null")
-    doses: ClassVar[tuple[float, ...]] = shared.DOSES
-    dose_name: ClassVar[str] = shared.DOSE_NAME
 
     frames: int = shared.FRAMES
     rule: Rule = "varies"
@@ -35,14 +28,6 @@ class Irs:
     quantile: float = 0.99
     defect: Defect = "noise"
     nulls: int = 3
-
-    case, frames_of, score = shared.draw_case, shared.frames_of, shared.score_draw
-    fold = staticmethod(shared.other_draws)
-    oracle, dosed = shared.oracle_codes, shared.dosed_codes
-    settings, pictures = shared.draw_settings, shared.matrix_panels
-
-    def __post_init__(self) -> None:
-        shared.check_frames("irs", self.frames, self.nulls)
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """IRS of a draw."""

@@ -1,7 +1,7 @@
 """MIG, MIG-sup and DMIG: gaps of mutual information (Chen et al. 2018; Li et al. 2020; Watcharasupat 2021)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,35 +12,20 @@ from diorama.protocols import _codes as shared
 
 
 @dataclass(frozen=True, slots=True)
-class Mig:
+class Mig(shared.OfDraws):
     """Mean over factors of (I(z_(1); g) − I(z_(2); g)) / H(g), codes in `bins` of equal width. MIG-sup is the gap
     along factors; DMIG divides by what dependent factors leave to be gained. On sprites, whose factors have up to
     40 values, the truth itself scores 0.90 with 20 bins.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("chen2018", "li2020", "watcharasupat2021", "locatello2019")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
     metrics: ClassVar[tuple[str, ...]] = ("mig", "mig_sup", "dmig", "mig_null")
-    doses: ClassVar[tuple[float, ...]] = shared.DOSES
-    dose_name: ClassVar[str] = shared.DOSE_NAME
 
     frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
     defect: Defect = "noise"
     nulls: int = 3
-
-    case, frames_of, score = shared.draw_case, shared.frames_of, shared.score_draw
-    fold = staticmethod(shared.other_draws)
-    oracle, dosed = shared.oracle_codes, shared.dosed_codes
-    settings, pictures = shared.draw_settings, shared.matrix_panels
-
-    def __post_init__(self) -> None:
-        shared.check_frames("mig", self.frames, self.nulls)
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The three gaps of a draw."""

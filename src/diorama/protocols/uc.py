@@ -13,7 +13,7 @@ from diorama.protocols import _codes as shared
 
 
 @dataclass(frozen=True, slots=True)
-class Uc:
+class Uc(shared.OfDraws):
     """1 − the mean overlap |Q_i ∩ Q_j| / |Q_i ∪ Q_j| of the ρ latents that IRS chooses for each factor.
 
     `corrected`: the ρ largest among active latents (standard deviation above 10 % of the largest), one choice for
@@ -23,13 +23,6 @@ class Uc:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("reddy2022", "suter2019")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
-    doses: ClassVar[tuple[float, ...]] = shared.DOSES
-    dose_name: ClassVar[str] = shared.DOSE_NAME
 
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1
@@ -38,13 +31,8 @@ class Uc:
     defect: Defect = "confounder"
     nulls: int = 3
 
-    case, frames_of, score = shared.draw_case, shared.frames_of, shared.score_draw
-    fold = staticmethod(shared.other_draws)
-    oracle, dosed = shared.oracle_codes, shared.dosed_codes
-    pictures = shared.matrix_panels
-
     def __post_init__(self) -> None:
-        shared.check_frames("uc", self.frames, self.nulls)
+        shared.OfDraws.__post_init__(self)
         if self.rho < 1:
             raise InputError(f"uc: rho={self.rho}: each factor has at least one latent")
 
@@ -56,7 +44,7 @@ class Uc:
     def settings(self, world: object) -> dict[str, str]:
         """What is printed with every number."""
         rule = "spread" if self.variant == "corrected" else "varies; factors in 20 bins"
-        return {**shared.draw_settings(self, world), "active latents": rule, "latents per factor": str(self.rho)}
+        return {**shared.OfDraws.settings(self, world), "active latents": rule, "latents per factor": str(self.rho)}
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """UC of a draw."""
