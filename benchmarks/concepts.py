@@ -104,7 +104,7 @@ def false_positives(trainer: str, concepts: int = 600, runs: int = 5, permutatio
     rates = {}
     for name, p in zip(("permutation", "t_test"), found.T, strict=True):
         rates[f"{name}_false_positives"] = float((p < 0.05).mean())
-        rates[f"{name}_false_positives_bh"] = float(benjamini_hochberg(p, 0.05).mean())
+        rates[f"{name}_false_positives_bh"] = float((benjamini_hochberg(p) <= 0.05).mean())
     return rates
 
 

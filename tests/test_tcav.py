@@ -57,6 +57,18 @@ class Cut(Patch):
         return super().forward(x).detach()
 
 
+class Area(torch.nn.Module):
+    """Regresses how large a sprite is from its area: too low where `share` is below 1, else too high."""
+    size = 64
+
+    def __init__(self, share=0.5):
+        super().__init__()
+        self.share, self.pool, self.flat = share, torch.nn.AvgPool2d(4), torch.nn.Flatten()
+
+    def forward(self, x):
+        return self.share * (16 * self.flat(self.pool(x)).mean(1, keepdim=True)).sqrt()
+
+
 def plain(images):
     return images[:, :8, :8].mean((1, 2))[:, :2]
 '''
@@ -183,6 +195,56 @@ def test_a_loss_counts_where_it_falls_and_relative_concepts_swap(place, tmp_path
     assert run(place, tmp_path / "swapped", swapped)["cells"][0]["summary"]["tcav"]["mean"] <= 0.05
 
 
+@pytest.mark.parametrize(
+    ("gradient", "share", "expected"), [("logit", 0.5, 1.0), ("loss", 0.3, 1.0), ("loss", 3.0, 0.0)]
+)
+def test_a_regression_by_its_output_and_by_its_error(place, tmp_path, gradient, share, expected):
+    """Larger sprites raise the output; they lower the squared error of a model that says too little, and only of that."""
+    truth = {"gradient": "loss", "factor": "scale"} if gradient == "loss" else {"target": 0}
+    given = {"concept": "sprites", "do": "scale=1.0", "negatives_do": "scale=0.5", "layer": "pool", "permutations": 39}
+    protocol = "tcav(" + ", ".join(f"{k}={v!r}" for k, v in (given | truth).items()) + ")"
+    plan = Plan(["sprites"], ["mean_difference"], [protocol], [f"{place}/mine.py:Area(share={share})"], cases=3)
+    made = create(tmp_path / "run", plan)
+    work(made, 0, 1)
+    (cell,) = document(read_results(tmp_path / "run"))["cells"]
+    assert cell["summary"]["tcav"]["mean"] == pytest.approx(expected, abs=0.05)
+    assert cell["summary"]["agreement"]["mean"] >= 0.95
+    assert cell["summary"]["permutation_p"]["mean"] <= 0.05
+
+
+def test_a_factor_that_is_not_there_or_no_number_is_said(place, tmp_path):
+    def plan(factor):
+        protocol = f"tcav(concept=sprites, do='scale=1.0', layer=pool, gradient=loss, factor={factor}, permutations=9)"
+        return Plan(["sprites"], ["mean_difference"], [protocol], [f"{place}/mine.py:Area"], cases=1)
+
+    with pytest.raises(InputError, match=r"no factor 'scal'; did you mean 'scale'"):
+        create(tmp_path / "no", plan("scal"))
+    made = create(tmp_path / "word", plan("shape"))
+    work(made, 0, 1)
+    (text,) = (path.read_text() for path in (tmp_path / "word").rglob("rows/*.jsonl"))
+    assert "factor 'shape' is '" in text and "which is no number" in text
+
+
+def test_wide_layers_go_through_a_file_and_give_the_same(place, tmp_path, monkeypatch):
+    held = run(place, tmp_path / "held", spec(place, permutations=19), cases=2)
+    monkeypatch.setattr("diorama.protocols._concept_sets.HELD", 1000)
+    made = []
+    room = np.memmap
+    monkeypatch.setattr(np, "memmap", lambda *given, **more: made.append(more["shape"]) or room(*given, **more))
+    filed = run(place, tmp_path / "filed", spec(place, permutations=19), cases=2)
+    assert made == [(110, 48)]
+    assert filed["cells"][0]["summary"] == held["cells"][0]["summary"]
+
+
+def test_a_runs_cells_are_one_family_of_tests(place, tmp_path):
+    """Adjusted p: never below p, and as SciPy adjusts all cells of the run together."""
+    from scipy.stats import false_discovery_control
+
+    found = run(place, tmp_path / "run", spec(place, permutations=39), ["mean_difference", "ridge", "logistic"], cases=3)
+    p, q = ([cell["summary"][f"permutation_{k}"]["mean"] for cell in found["cells"]] for k in "pq")
+    assert np.allclose(q, false_discovery_control(p))
+
+
 def test_a_run_resumes_and_gives_the_same_rows(place, tmp_path):
     first = run(place, tmp_path / "a", spec(place, permutations=19), cases=3)
     again = run(place, tmp_path / "b", spec(place, permutations=19), cases=9)
@@ -262,7 +324,7 @@ def test_the_permutation_test_finds_a_real_concept():
 def test_tests_and_cosines_on_known_cases():
     random = np.random.default_rng(0)
     for p in (random.random(12) ** 3, np.array([0.01, 0.02, 0.03]), np.array([0.9])):
-        assert benjamini_hochberg(p, 0.1).tolist() == tcav_loop.benjamini_hochberg(p, 0.1)
+        assert (benjamini_hochberg(p) <= 0.1).tolist() == tcav_loop.benjamini_hochberg(p, 0.1)
     assert t_test(np.full(4, 0.9), np.full(4, 0.5)) == 0.0 and np.isnan(t_test(np.ones(1), np.ones(4)))
     assert stability(np.eye(3)) == 0.0 and np.isnan(stability(np.eye(3)[:1]))
     assert cross_cosine([np.eye(3)[:2], -np.eye(3)[:2]]) == -0.5

@@ -129,17 +129,16 @@ def permutation_test(
     return Permuted(float(observed), np.array(null), permutation_p(observed, np.array(null)))
 
 
-def benjamini_hochberg(p: np.ndarray, q: float = 0.05) -> np.ndarray:
-    """Which of several tests are significant at a false discovery rate of q; undefined ones (NaN) are none, and no tests.
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """Several tests' p adjusted: those ≤ q are significant at a false discovery rate of q. NaN stays NaN and is no test.
 
-    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.9, np.nan]), 0.05).tolist()
-    [True, False, False, False, False]
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.9, np.nan])).round(3).tolist()
+    [0.04, 0.053, 0.053, 0.9, nan]
     """
-    order = np.argsort(p)  # NaN last
-    known = int(np.isfinite(p).sum())
-    passed = np.flatnonzero(p[order][:known] <= q * np.arange(1, known + 1) / max(known, 1))
-    found = np.zeros(len(p), bool)
-    found[order[: passed[-1] + 1 if len(passed) else 0]] = True
+    from scipy.stats import false_discovery_control
+
+    known, found = np.isfinite(p), np.full(len(p), np.nan)
+    found[known] = false_discovery_control(p[known])
     return found
 
 

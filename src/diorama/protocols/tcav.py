@@ -13,7 +13,7 @@ from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Case, Panel, Score, World
-from diorama.core.errors import InputError, Undefined
+from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
@@ -43,9 +43,10 @@ class Tcav:
     (stability), the cosine of CAVs from two halves that share no image (cross_cosine). Over the runs: `t_p`, the published
     t-test, whose p falls at will with the number of runs; and `permutation_p`, from runs in which all images were dealt
     anew to concept and others, on the strength (mean derivative along the unit direction), which does not saturate.
+    `permutation_q` is the latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav", "benjamini1995")
     version: ClassVar[int] = 1
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -84,7 +85,7 @@ class Tcav:
     @property
     def derived(self) -> tuple[str, ...]:
         """Agreement with the truth leads where `do` makes the truth known."""
-        return "agreement" if self.do else "tcav", "t_p", "permutation_p"
+        return "agreement" if self.do else "tcav", "t_p", "permutation_p", "permutation_q"
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
@@ -110,6 +111,8 @@ class Tcav:
 
     def _check(self, world: Any, model: Any) -> None:
         layer_name(model, self.layer)
+        if self.factor and self.factor not in world.factors:
+            raise InputError(f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}")
         for name, text in (("concept", self.concept), ("negatives", self.negatives)):
             found = world_of(text, None).object if text else world
             count = min(self.images, len(found)) if hasattr(found, "__len__") else self.images
@@ -231,7 +234,7 @@ class Tcav:
 
         def of(frames: Sequence[Frame], pixels: np.ndarray) -> np.ndarray:
             if self.factor:
-                return np.array([float(frame.truth["factors"][self.factor]) for frame in frames], np.float32)
+                return np.array([_number(frame, self.factor) for frame in frames], np.float32)
             if self.target is not None:
                 return np.full(len(frames), self.target)
             if all("label" in frame.truth for frame in frames):
@@ -314,6 +317,13 @@ class Tcav:
         single = [replace(r, value=r.value[0], at="") if isinstance(r.value, list) else r for r in rows]
         scores = summarise(row for row in rows if row.metric == "tcav")
         return Condensed(single, {}, {"tcav": scores, **derived}, {})
+
+
+def _number(frame: Frame, factor: str) -> float:
+    value = frame.truth["factors"][factor]
+    if not isinstance(value, int | float):
+        raise InputError(f"tcav: factor {factor!r} is {value!r}, which is no number that a model could be off by")
+    return float(value)
 
 
 def _column(rows: Sequence[Row], metric: str) -> np.ndarray:

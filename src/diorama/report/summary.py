@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.rows import Row, read_rows
 from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
+from diorama.metrics.tcav import benjamini_hochberg
 
 SCHEMA = 1
 
@@ -119,7 +122,15 @@ def document(results: Results) -> dict[str, Any]:
     """The results as the JSON document that `diorama run --json` prints."""
     ranks = _ranks(results.cells)
     cells = [_cell(cell, ranks.get(cell.manifest["key"])) for cell in results.cells]
+    _adjust([cell["summary"] for cell in cells if not cell["control"]])
     return {"schema": SCHEMA, "cells": cells, "skipped": results.skipped}
+
+
+def _adjust(summaries: list[dict[str, Any]], p: str = "permutation_p", q: str = "permutation_q") -> None:
+    """Fill in the adjusted p of cells that declare one: their tests are one family, whatever their protocols."""
+    tested = [s for s in summaries if q in s and s[p]["mean"] is not None]
+    for summary, value in zip(tested, benjamini_hochberg(np.array([s[p]["mean"] for s in tested])), strict=True):
+        summary[q] = {**summary[p], "mean": float(value)}
 
 
 def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:
