@@ -283,7 +283,7 @@ def test_inner_layers_go_through_the_networks_own_gradients(sets):
 
 @pytest.mark.parametrize(("layer", "method", "said"), [
     ("scald", Linear(), "no layer 'scald'; did you mean 'scaled'"),
-    ("conv1", Leak(0.5), "no layer 'conv1'; there are: output"),
+    ("conv1", Leak(0.5), "Leak gives no gradients: take layer=output"),
 ])  # fmt: skip
 def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
     protocol = Csm("corrected", layer=layer, **SMALL)
@@ -292,6 +292,18 @@ def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
         list(
             protocol.score(Bench(sets, None, Asked(method, "m", ({},), lambda p: method), protocol, case, Memo()), case)
         )
+
+
+@pytest.mark.parametrize(("method", "layer", "said"), [
+    ("iid_supervised", "decoder6", r"no layer 'decoder6'; did you mean 'decoder5'"),
+    ("iid_supervised", "decoder", r"no layer 'decoder'"),
+    ("constant", "conv1", r"Constant gives no gradients: take layer=output"),
+    ("retinex_color", "output", r"give RetinexColor its parameters \(brightness, chroma\)"),
+])  # fmt: skip
+def test_what_cannot_be_asked_is_refused_before_the_run(tmp_path, method, layer, said):
+    plan = Plan(["concepts(size=32, images=4)"], [method], [f"csm(layer={layer})"], cases=1)
+    with pytest.raises(InputError, match=said):
+        create(tmp_path / "run", plan)
 
 
 @pytest.mark.parametrize("wrong", [{"trainer": "svm"}, {"runs": 1}])

@@ -240,7 +240,9 @@ def test_a_runs_cells_are_one_family_of_tests(place, tmp_path):
     """Adjusted p: never below p, and as SciPy adjusts all cells of the run together."""
     from scipy.stats import false_discovery_control
 
-    found = run(place, tmp_path / "run", spec(place, permutations=39), ["mean_difference", "ridge", "logistic"], cases=3)
+    found = run(
+        place, tmp_path / "run", spec(place, permutations=39), ["mean_difference", "ridge", "logistic"], cases=3
+    )
     p, q = ([cell["summary"][f"permutation_{k}"]["mean"] for cell in found["cells"]] for k in "pq")
     assert np.allclose(q, false_discovery_control(p))
 

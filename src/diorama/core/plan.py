@@ -178,6 +178,7 @@ class Cell:
             "track": protocol.track,
             "metrics": list(protocol.metrics),
             "derived": list(getattr(protocol, "derived", ())),
+            "unlisted": list(getattr(protocol, "unlisted", ())),
             "direction": protocol.direction,
             "range": list(protocol.range),
             "cite": [reference.text for reference in self._references()],
@@ -331,7 +332,7 @@ def refusal(cell: Cell) -> str:
     if unknown:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
     refuses = getattr(protocol, "refuses", None)
-    return refuses(world, cell.model.object if cell.model else None) if refuses else ""
+    return refuses(world, cell.model.object if cell.model else None, cell.method.object) if refuses else ""
 
 
 def _track(method: Component) -> str:

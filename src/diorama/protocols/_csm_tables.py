@@ -121,14 +121,17 @@ class Probe:
         return linear_to_srgb(layer) if self.encoding == "srgb" else np.log(np.maximum(layer, 1e-3))
 
     def _network(self, bench: Bench) -> Any:
-        asked = bench.asked
-        method = asked.object if asked.points == ({},) else asked.at_point(asked.points[bench.point])
-        known = [*getattr(method, "layers", ()), OUTPUT]
-        if self.layer not in known:
-            raise InputError(f"csm: the method has no layer {self.layer!r}; {did_you_mean(self.layer, known)}")
-        if self.layer != OUTPUT and not hasattr(method, "loss_grad"):
-            raise InputError("csm: the method gives no gradients: take layer=output, which needs none")
-        return method
+        if why := without_layer(bench.asked.object, self.layer):  # controls are asked too
+            raise InputError(why)
+        return bench.asked.object
+
+
+def without_layer(method: Any, layer: str) -> str:
+    """Why a layer of a method cannot be read, or an empty string."""
+    if layer != OUTPUT and not hasattr(method, "loss_grad"):
+        return f"csm: {type(method).__name__} gives no gradients: take layer={OUTPUT}, which needs none"
+    known = [*getattr(method, "layers", ()), OUTPUT]
+    return "" if layer in known else f"csm: the method has no layer {layer!r}; {did_you_mean(layer, known)}"
 
 
 def _none(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:

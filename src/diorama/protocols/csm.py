@@ -30,7 +30,7 @@ from diorama.protocols import _layers
 from diorama.protocols._csm_sets import BRANCHES, change_of, one_set, partner, set_members, set_of, stranger
 from diorama.protocols._csm_space import FEW, Fitted, Space, chance_scores
 from diorama.protocols._csm_summary import FLOORED, MARKS, condense
-from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activations, tables
+from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
 DRAWS = 200
@@ -81,6 +81,7 @@ class Csm:
         *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "accuracy_r", "accuracy_s", "stability_r", "stability_s"),
         *("cos_concepts", "cos_scenes", "tests", "runs_r", "runs_s", "draws_r", "draws_s"),
     )
+    unlisted: ClassVar[tuple[str, ...]] = ("runs_r", "runs_s", "draws_r", "draws_s")
     doses, dose_name = DOSES[1:], _layers.LEAK  # without a leak there is no residual
 
     case, oracle, dosed = one_set, _layers.true_layers, _layers.leaked
@@ -141,6 +142,14 @@ class Csm:
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
             "interval": "bootstrap over sets, test images and CAVs",
         }
+
+    def refuses(self, world: Any, model: Any, method: Any) -> str:
+        """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
+        if grid := getattr(method, "grid", ()):
+            return (
+                f"csm: give {type(method).__name__} its parameters ({', '.join(grid[0])}): no grid point can be chosen"
+            )
+        return without_layer(method, self.layer)
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Both branches' sensitivity to one set."""

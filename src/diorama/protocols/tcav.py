@@ -104,7 +104,7 @@ class Tcav:
         """The digests of the worlds that concept and others come from."""
         return digest([world_of(text, None).digest for text in (self.concept, self.negatives) if text])
 
-    def refuses(self, world: Any, model: Any) -> str:
+    def refuses(self, world: Any, model: Any, method: Any) -> str:
         """Why these images and this model cannot be used, or an empty string."""
         outcome = attempt(lambda: self._check(world, model))
         return "" if outcome.error is None else f"tcav: {outcome.error}"
@@ -112,7 +112,9 @@ class Tcav:
     def _check(self, world: Any, model: Any) -> None:
         layer_name(model, self.layer)
         if self.factor and self.factor not in world.factors:
-            raise InputError(f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}")
+            raise InputError(
+                f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}"
+            )
         for name, text in (("concept", self.concept), ("negatives", self.negatives)):
             found = world_of(text, None).object if text else world
             count = min(self.images, len(found)) if hasattr(found, "__len__") else self.images

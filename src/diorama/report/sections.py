@@ -76,7 +76,8 @@ class Section:
         """The other metrics that judge methods."""
         derived = self.some.manifest.get("derived", []) if self.some.condensed else []
         every = [*derived, *self.some.manifest["metrics"]]
-        return [m for m in every if m != self.metric and not m.startswith(OF_THE_WORLD)]
+        left_out = {self.metric, *self.some.manifest.get("unlisted", ())}
+        return [m for m in every if m not in left_out and not m.startswith(OF_THE_WORLD)]
 
     @property
     def direction(self) -> str:
