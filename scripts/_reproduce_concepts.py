@@ -49,6 +49,8 @@ INVARIANCE, PUBLISHED, CORRECTED = "response_invariance", "published", "correcte
 #: Other choices of the published CSM for the dose study: logarithms as CGIntrinsics gives, the author's SVM and floor.
 CHOICES = {"published, log": ", encoding=log", "published, linear_svm, floor 0.01": ", trainer=linear_svm, floor=0.01"}
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: Inner layers that all three networks have: the first of the decoder, its middle, and what `output` is made from.
+LAYERS = ("decoder1", "decoder3", "decoder5")
 NONE = Summary(None, None, None, 0, 0, 0, 0)
 #: (protocol or variant, method) → rows
 Found = dict[tuple[str, str], list[Row]]
@@ -110,7 +112,7 @@ class Job:
 def _protocol(manifest: dict[str, Any]) -> str:
     """The protocol's name; of CSM the variant and what else was chosen."""
     parsed = parse(manifest["protocol"])
-    chosen = [str(parsed.params[name]) for name in ("encoding", "trainer") if name in parsed.params]
+    chosen = [str(parsed.params[name]) for name in ("encoding", "trainer", "layer") if name in parsed.params]
     chosen += [f"floor {parsed.params['floor']}"] if "floor" in parsed.params else []
     return ", ".join([str(manifest["variant"]), *chosen]) if parsed.name == "csm" else parsed.name
 
@@ -164,6 +166,8 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
     if networks():
         world = scale.world(", setting=rgb-simple, change=albedo", images=scale.images)
         more = Scale(**{**vars(scale), "runs": 100})
+        inner = [scale.csm(v, more=f", layer={x}") for x in LAYERS for v in (PUBLISHED, CORRECTED)]
+        found.append(Job("layers", Plan([scale.world(images=scale.images)], networks(), inner, cases=scale.sets)))
         found.append(Job("figure7", Plan([world], networks(), [more.csm(PUBLISHED)], cases=4)))
     for name, world in natural(data, miw, scale).items():
         found.append(Job(f"natural/{name}", Plan([world], methods, [scale.csm(PUBLISHED), INVARIANCE])))
@@ -289,6 +293,21 @@ def invariances(found: dict[str, Found]) -> str:
         metrics = ("invariance_reflectance", "texture_reflectance", "invariance_shading", "texture_shading")
         rows.append([_named(method), *(_shown(summarise(r for r in mine if r.metric == m), 3) for m in metrics)])
     return _table(["method", "R̂ over Δi ↓", "texture of R̂", "Ŝ over Δa ↓", "texture of Ŝ"], rows)
+
+
+def by_layer(rows: Found) -> str:
+    """Both variants at inner layers."""
+    made = []
+    for layer in LAYERS:
+        for method in FAMILY:
+            cells = []
+            for variant in (PUBLISHED, CORRECTED):
+                mine = rows.get((f"{variant}, {layer}", method), [])
+                found = ratios(mine, variant) if mine else {}
+                ok = summarise(row for row in mine if row.metric in ("r_a", "s_a", "r_i", "s_i"))
+                cells += [_shown(found.get(score)) for score in ORDER] + [f"{ok.n_ok} of {ok.n_ok + ok.n_undefined}"]
+            made.append([layer, _named(method), *cells])
+    return _table(["layer", "method", "CSM_S", "CSM_R", "defined", "ln CSM_S", "ln CSM_R", "defined"], made)
 
 
 def table3(found: dict[str, Found]) -> str:
@@ -445,6 +464,7 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
         "SENSITIVITIES": sensitivities(sets, PUBLISHED),
         "SENSITIVITIESC": sensitivities(sets, CORRECTED),
         "INVARIANCE": invariances(sets),
+        "LAYERS": by_layer(found["layers"].rows()) if "layers" in found else "",
         "TABLE2": table2(sets),
         "TABLE3": table3(wild),
         "TABLE4": table4(more["table4"]),

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.concepts import false_positives
 
 from diorama.core.activations import activations, layer_gradients, layer_name
+from diorama.core.catalogue import build
 from diorama.core.classifying import adapt
 from diorama.core.errors import InputError
 from diorama.core.images import write_png
@@ -292,6 +293,16 @@ def test_what_has_no_score_is_a_row_with_a_reason(place, tmp_path):
     assert status == "error" and "does not depend on layer 'pool' in a differentiable way" in why
     status, why = reason("dead", layer="dead")
     assert status == "error" and "does not depend on layer 'dead'" in why
+
+
+def test_the_contract_holds_where_do_tells_the_truth_and_lets_off_pictures():
+    from diorama.testing import protocols
+
+    small = "images=20, pool=20, tests=4, permutations=3"
+    known = build("protocol", f"tcav(concept=birds, do='beak=2', negatives_do='beak=none', {small})")
+    assert protocols.oracle_reaches_the_top(known) == protocols.random_is_worse_than_the_oracle(known) == ""
+    pictures = build("protocol", f"tcav(concept=birds, {small})")
+    assert pictures.object.no_oracle and protocols.oracle_reaches_the_top(pictures) == ""
 
 
 def test_layers_by_default_and_by_name(place):

@@ -73,7 +73,8 @@ class Panel:
 class ScoringProtocol(Protocol):
     """Judges answers against truth. Optional: `doses` with `dosed`, `prepare`, `pictures`, `settings`,
     `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), `ceiling` (why the truth
-    stays below the top), `no_oracle` (why the truth has no score), and `summarise(rows) -> Condensed` with `derived`, the
+    stays below the top), `no_oracle` (why the truth has no score), `tried_on`
+    (worlds for `diorama check`), and `summarise(rows) -> Condensed` with `derived`, the
     names of metrics of a whole cell, the first of which leads; `unlisted` are metrics that tables leave out;
     `refuses(world, model, method)` says why a cell cannot be, or an empty string.
     """

@@ -87,6 +87,16 @@ class Tcav:
         """Agreement with the truth leads where `do` makes the truth known."""
         return "agreement" if self.do else "tcav", "t_p", "permutation_p", "permutation_q"
 
+    @property
+    def no_oracle(self) -> str:
+        """What a set of pictures really does to a prediction is not known; what `do` does can be tried."""
+        return "" if self.do else "without `do` nobody knows what the concept does"
+
+    @property
+    def tried_on(self) -> tuple[str, ...]:
+        """Where a check can try the protocol."""
+        return (self.concept,) if self.do else ()
+
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
         sign = "gradient of the logit, counted where > 0"

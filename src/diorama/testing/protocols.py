@@ -28,7 +28,7 @@ _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
 
 
 def _world(protocol: Any) -> Component:
-    for text in _WORLDS:
+    for text in (*getattr(protocol, "tried_on", ()), *_WORLDS):
         world = build("world", text)
         if set(protocol.needs) <= set(world.object.truth) and _takes(protocol, world):
             return world
@@ -52,6 +52,11 @@ def _rows(component: Component, control: str) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), Plan([world.label], [], [component.label], controls=True))
         return [row for i in range(count) for row in score_case(run, cell, i, Memo())]
+
+
+def _leading(protocol: Any) -> str:
+    """The metric of a case that leads: the first of the whole cell that is also one of a case, or else the first."""
+    return next((m for m in getattr(protocol, "derived", ()) if m in protocol.metrics), protocol.metrics[0])
 
 
 def _mean(rows: list[Row], metric: str) -> np.ndarray:
@@ -99,17 +104,17 @@ def every_metric_is_scored(component: Component) -> str:
 def oracle_reaches_the_top(component: Component) -> str:
     """The true answer scores at the good end of the range, unless `ceiling` or `no_oracle` says why it cannot."""
     protocol = component.object
-    if not protocol.track or hasattr(protocol, "ceiling") or hasattr(protocol, "no_oracle"):
+    if not protocol.track or hasattr(protocol, "ceiling") or getattr(protocol, "no_oracle", False):
         return ""
     best = protocol.range[0] if protocol.direction == "lower" else protocol.range[1]
-    mean = float(_mean(_rows(component, "oracle"), protocol.metrics[0]))
+    mean = float(_mean(_rows(component, "oracle"), _leading(protocol)))
     return "" if abs(mean - best) < 1e-6 * max(1, abs(best)) else f"the oracle scores {mean:.6g}, the best is {best}"
 
 
 def random_is_worse_than_the_oracle(component: Component) -> str:
     """Chance does not reach what the truth reaches, where the truth has a score."""
-    metric = component.object.metrics[0]
-    if not component.object.track or hasattr(component.object, "no_oracle"):
+    metric = _leading(component.object)
+    if not component.object.track or getattr(component.object, "no_oracle", False):
         return ""
     oracle, random = (float(_mean(_rows(component, c), metric)) for c in ("oracle", "random"))
     worse = random > oracle if component.object.direction == "lower" else random < oracle
@@ -118,7 +123,7 @@ def random_is_worse_than_the_oracle(component: Component) -> str:
 
 def doses_are_followed(component: Component) -> str:
     """A larger dose of error never scores better than a smaller one; a protocol without a score of the truth is let off."""
-    if not getattr(component.object, "doses", ()) or hasattr(component.object, "no_oracle"):
+    if not getattr(component.object, "doses", ()) or getattr(component.object, "no_oracle", False):
         return ""
     means = _mean(_rows(component, "dose"), component.object.metrics[0])
     steps = np.diff(means) * (1 if component.object.direction == "lower" else -1)
