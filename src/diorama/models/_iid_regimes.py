@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from torch import Tensor, nn
+from torch import Tensor, cat, nn
 from torch.func import functional_call
 
 from diorama.methods.decompose import _iid_net as nets
@@ -80,9 +80,10 @@ class Translation(nn.Module):
     """USI3D: images, reflectances and shadings of different scenes; what is shared is content, what differs is style.
 
     Each domain has encoders of content and style and a decoder. 10·reconstruction within a domain + content of R̂ and Ŝ
-    is that of the image (1) + 10·|I − R̂·Ŝ| + least-squares adversaries for R̂ and Ŝ (1) + 0.01·KL of styles to N(0, 1).
-    R̂·Ŝ is taken of values in [0, 1] (the released code multiplies values in [−1, 1]). Discriminators learn in the same
-    step: their loss sees R̂ and Ŝ cut from the graph, the networks' loss sees weights of discriminators cut from it.
+    is that of the image (1) + 10·|I − k·R̂·Ŝ| + least-squares adversaries for R̂ and Ŝ (2) + 0.01·KL of styles to N(0, 1).
+    R̂·Ŝ is taken of values in [0, 1] (the released code multiplies values in [−1, 1]); k is the best factor for each image,
+    since all three are over their own brightest value. Discriminators learn in the same step: their loss sees R̂ and Ŝ cut
+    from the graph, the networks' loss sees weights of discriminators cut from it.
     """
 
     def __init__(self) -> None:
@@ -91,7 +92,7 @@ class Translation(nn.Module):
         self.contents = nn.ModuleDict({b: nets.Content() for b in nets.BRANCHES})
         self.styles = nn.ModuleDict({b: nets.style_encoder() for b in nets.BRANCHES})
         self.image, self.merge = nets.Decoder(), nets.mlp(2 * nets.STYLE, nets.STYLE)
-        self.judges = nn.ModuleDict({b: discriminator() for b in nets.BRANCHES})
+        self.judges = nn.ModuleDict({b: Judge() for b in nets.BRANCHES})
 
     def forward(self, batch: Tensor) -> Tensor:
         """The loss of images and of unpaired layers, all over their brightest value."""
@@ -100,12 +101,11 @@ class Translation(nn.Module):
         content, style = self.net.content(x), self.net.style(x)
         split = self.net.split(style)
         found = {b: nets.unit(out) for b, out in self.net.decoded(content, split).items()}
-        total = 10 * (x - found["reflectance"] * found["shading"]).abs().mean()
+        total = 10 * (x - fitted(found["reflectance"] * found["shading"], x)).abs().mean()
         total = total + 10 * (nets.unit(self.image(content, self.merge(split))) - x).abs().mean() + _prior(style)
         for branch in nets.BRANCHES:
-            total = (
-                total + self._domain(branch, real[branch]) + adversary(self.judges[branch], real[branch], found[branch])
-            )
+            total = total + self._domain(branch, real[branch])
+            total = total + 2 * adversary(self.judges[branch], real[branch], found[branch])
             again = self.contents[branch](found[branch])
             total = total + sum((a - b).abs().mean() for a, b in zip(again, content, strict=True)) / 3
         return total
@@ -121,6 +121,25 @@ def _prior(style: Tensor) -> Tensor:
     """0.01·KL of a Gaussian with the batch's mean and variance to N(0, 1)."""
     mean, variance = style.mean(0), style.var(0, correction=0).clamp(min=1e-4)
     return 0.005 * (mean.square() + variance - variance.log() - 1).sum()
+
+
+def fitted(answer: Tensor, truth: Tensor) -> Tensor:
+    """Each image of the answer times the factor that brings it nearest to the truth in the mean square."""
+    flat = (1, 2, 3)
+    factor = (answer * truth).sum(flat) / answer.square().sum(flat).clamp(min=1e-6)
+    return factor[:, None, None, None] * answer
+
+
+class Judge(nn.Module):
+    """Discriminators of an image and of its half (USI3D has three scales): verdicts on small patches and on large ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fine, self.coarse = discriminator(), discriminator()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, 3, h, w) → (n, verdicts)."""
+        return cat([self.fine(x).flatten(1), self.coarse(nn.functional.avg_pool2d(x, 2)).flatten(1)], 1)
 
 
 def discriminator() -> nn.Sequential:

@@ -48,15 +48,15 @@ class IidRecipe:
         return {purpose: LayerOrder(purpose, n, self.views, seed=self.seed) for purpose, n in counts.items()}
 
 
-def _two_sizes(batch: int, rate: float, small: int = 9, full: int = 4) -> Schedule:
-    """Most epochs at 32 pixels, which cost a quarter, the last ones at 64."""
+def _two_sizes(batch: int, rate: float, small: int = 12, full: int = 10) -> Schedule:
+    """The first epochs at 32 pixels, which cost a quarter, the others at 64."""
     return Schedule((32,) * small + (64,) * full, batch, rate, decay=1e-4, average=0.99, shift=0, flip=False)
 
 
 IID_RECIPES: dict[str, IidRecipe] = {
     "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3)),
     "iid_timelapse": IidRecipe("iid_timelapse", _two_sizes(18, 3e-3), images=1_800),
-    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 2e-3, small=13, full=2), images=360),
+    "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 2e-3, small=40, full=30), images=800),
 }
 
 
