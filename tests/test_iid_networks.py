@@ -131,16 +131,34 @@ def test_translation_gets_layers_of_other_scenes():
 
 
 def test_a_judge_learns_from_its_own_loss_and_the_maker_from_the_other():
-    from diorama.models._iid_regimes import adversary, discriminator
+    from diorama.models._iid_regimes import Judge, adversary
 
     torch.manual_seed(0)
-    judge, real, made = discriminator(), torch.rand(2, 3, 16, 16), torch.rand(2, 3, 16, 16, requires_grad=True)
+    judge, real, made = Judge(), torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32, requires_grad=True)
+    assert judge(real).shape == (2, 16 + 4)
     adversary(judge, real, made).backward()
     (wanted,) = torch.autograd.grad((judge(made) - 1).square().mean(), made)
     assert torch.allclose(made.grad, wanted)
     own = (judge(real) - 1).square().mean() + judge(made.detach()).square().mean()
     for weight, gradient in zip(judge.parameters(), torch.autograd.grad(own, list(judge.parameters())), strict=True):
         assert torch.allclose(weight.grad, gradient, atol=1e-7)
+
+
+def test_a_product_is_fitted_to_each_image():
+    from diorama.models._iid_regimes import fitted
+
+    torch.manual_seed(0)
+    product = torch.rand(3, 3, 8, 8)
+    assert torch.allclose(fitted(product, torch.tensor([1.0, 2.0, 0.5]).view(3, 1, 1, 1) * product)[1], 2 * product[1])
+
+
+def test_highlights_have_the_colour_of_the_lamp():
+    """Gray paint with a highlight: image and shading have one colour, whatever the lamp."""
+    shape = (4, 2, 8, 8)
+    data = Layered(np.full((*shape, 3), 0.5), np.ones(shape), np.full(shape, 0.3), np.ones((4, 8, 8), bool))
+    batch = pairs(data, rng(0, "lamp"), 20)
+    seen, lamp = (x[:, 4, 4] / x[:, 4, 4].sum(1, keepdims=True) for x in (batch.image, batch.shading))
+    assert np.allclose(seen, lamp, atol=1e-3) and np.ptp(lamp[:, 2]) > 0.1
 
 
 def test_images_are_products_of_layers_and_views_share_their_geometry(folder):
