@@ -111,15 +111,3 @@ def flipped(box: Sequence[int], height: int = HEIGHT) -> list[list[int]]:
     """
     x0, y0, x1, y1 = (int(v) for v in box)
     return [[x0, height - y1], [x1, height - y0]]
-
-
-def box_mask(bounds: Sequence[Sequence[int]], width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
-    """Where a published box is in the image, (h, w) bool, cut at the edge: for losses that weigh the object more.
-
-    >>> box_mask([[1, 0], [3, 2]], 4, 3).astype(int).tolist()
-    [[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]]
-    """
-    (x0, low), (x1, high) = bounds
-    mask = np.zeros((height, width), bool)
-    mask[max(0, height - high) : max(0, height - low), max(0, x0) : max(0, x1)] = True
-    return mask
