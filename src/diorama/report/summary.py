@@ -35,8 +35,9 @@ class CellResult:
 
     @property
     def case_metric(self) -> str:
-        """The protocol's first metric of a single case."""
-        return self.manifest["metrics"][0]
+        """The metric of a single case that leads: that of the whole cell where cases have it too, or else the first."""
+        first, metrics = self.manifest.get("derived", [])[:1], self.manifest["metrics"]
+        return first[0] if first and first[0] in metrics else metrics[0]
 
     @property
     def metric(self) -> str:
