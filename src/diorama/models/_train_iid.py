@@ -55,7 +55,7 @@ def _two_sizes(batch: int, rate: float, small: int = 12, full: int = 10) -> Sche
 
 IID_RECIPES: dict[str, IidRecipe] = {
     "iid_supervised": IidRecipe("iid_supervised", _two_sizes(16, 3e-3)),
-    "iid_timelapse": IidRecipe("iid_timelapse", _two_sizes(18, 3e-3), images=1_800),
+    "iid_timelapse": IidRecipe("iid_timelapse", _two_sizes(18, 3e-3, small=9, full=4), images=1_800),
     "iid_translation": IidRecipe("iid_translation", _two_sizes(8, 2e-3, small=40, full=45), images=800),
 }
 
