@@ -79,7 +79,7 @@ class Scale:
         return f"concepts(scenes={scenes or self.scenes}{count}, size={size or self.size}{more})"
 
 
-SMALL, FULL = Scale(64, 2, 20, 8, 60, 160, 25), Scale(256, 10, None, None, 120, 2000, 100)
+SMALL, FULL = Scale(64, 5, 20, 20, 120, 400, 50), Scale(256, 10, None, None, 120, 2000, 100)
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ def _tried(name: str) -> Any:
 def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
     """Everything that is computed, what matters most first."""
     planted, methods = list(leaks().values()), [*networks(), *CLASSICAL]
-    small = Scale(48, 5, 20, None, 40, 120, min(scale.runs, 20)) if scale is SMALL else scale
+    small = Scale(48, 10, 20, None, 60, 200, 25) if scale is SMALL else scale
     both = [small.csm(PUBLISHED), small.csm(CORRECTED)]
-    count = 40 if scale is SMALL else 80 * small.scenes // 10
+    count = 8 * small.scenes
     found = [
         Job("doses", Plan([small.world()], planted, [INVARIANCE, *both], cases=count)),
         Job(
