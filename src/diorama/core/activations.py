@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diorama.core.classifying import existing_layer
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError, which_layer
 from diorama.core.explaining import module_of, tensors
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def layer_name(model: Any, layer: str | None) -> str:
         return existing_layer(module, outer[-1] if outer else names[-1], "the model")
     if layer in names or f"net.{layer}" in names:
         return existing_layer(module, layer, "the model")
-    hint = did_you_mean(layer, names)
-    listed = "" if hint.startswith("there are") else f" It has: {', '.join(outer or names[:20])}"
-    raise InputError(f"the model has no layer {layer!r}; {hint}{listed}")
+    raise InputError(f"the model has no layer {layer!r}; {which_layer(layer, names, outer)}")
 
 
 def activations(model: Any, images: np.ndarray, layer: str) -> np.ndarray:

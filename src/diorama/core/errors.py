@@ -38,3 +38,13 @@ def did_you_mean(name: str, known: list[str]) -> str:
         return "there are none"
     listed = sorted(known)
     return "there are: " + ", ".join(listed[:20]) + (", …" if len(listed) > 20 else "")
+
+
+def which_layer(name: str, known: list[str], outer: list[str] | None = None) -> str:
+    """A hint for a misspelt layer: the nearest ones, then the outermost, or the first twenty.
+
+    >>> which_layer("layer9", ["layer1", "layer2"])
+    "did you mean 'layer2' or 'layer1'? It has: layer1, layer2"
+    """
+    hint = did_you_mean(name, known)
+    return hint if hint.startswith("there are") else f"{hint} It has: {', '.join(outer or known[:20])}"

@@ -14,7 +14,7 @@ import numpy as np
 from diorama.core.bench import Bench, Memo
 from diorama.core.catalogue import Component, build, find, parameters
 from diorama.core.contracts import scene_at
-from diorama.core.errors import InputError, Undefined, did_you_mean
+from diorama.core.errors import InputError, Undefined, which_layer
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb
 from diorama.core.scene import Scene
 from diorama.core.spec import Spec
@@ -131,7 +131,7 @@ def without_layer(method: Any, layer: str) -> str:
     if layer != OUTPUT and not hasattr(method, "loss_grad"):
         return f"csm: {type(method).__name__} gives no gradients: take layer={OUTPUT}, which needs none"
     known = [*getattr(method, "layers", ()), OUTPUT]
-    return "" if layer in known else f"csm: the method has no layer {layer!r}; {did_you_mean(layer, known)}"
+    return "" if layer in known else f"csm: the method has no layer {layer!r}; {which_layer(layer, known)}"
 
 
 def _none(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.classifying import place
 from diorama.core.digests import file_digest
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError, did_you_mean, which_layer
 from diorama.core.frame import Frame
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class IidNetwork:
         if branch not in self.branches:
             raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
         if layer not in self.layers:
-            raise InputError(f"{self.name} has no layer {layer!r}; {did_you_mean(layer, list(self.layers))}")
+            raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
 
 
 def shrunk(frame: Frame) -> np.ndarray:
