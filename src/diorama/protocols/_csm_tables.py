@@ -130,7 +130,7 @@ def without_layer(method: Any, layer: str) -> str:
     """Why a layer of a method cannot be read, or an empty string."""
     if layer != OUTPUT and not hasattr(method, "loss_grad"):
         return f"csm: {type(method).__name__} gives no gradients: take layer={OUTPUT}, which needs none"
-    known = [*getattr(method, "layers", ()), OUTPUT]
+    known = list(dict.fromkeys([*getattr(method, "layers", ()), OUTPUT]))
     return "" if layer in known else f"csm: the method has no layer {layer!r}; {which_layer(layer, known)}"
 
 
