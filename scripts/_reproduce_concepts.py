@@ -79,7 +79,7 @@ class Scale:
         return f"concepts(scenes={scenes or self.scenes}{count}, size={size or self.size}{more})"
 
 
-SMALL, FULL = Scale(64, 5, 20, 20, 120, 400, 50), Scale(256, 10, None, None, 120, 2000, 100)
+SMALL, FULL = Scale(64, 8, 20, 32, 120, 400, 100), Scale(256, 10, None, None, 120, 2000, 100)
 
 
 @dataclass(frozen=True)
