@@ -296,7 +296,7 @@ def invariances(found: dict[str, Found]) -> str:
 
 
 def by_layer(rows: Found) -> str:
-    """Both variants at inner layers."""
+    """Both variants at inner layers, and whether `published` keeps the paper's order there."""
     made = []
     for layer in LAYERS:
         for method in FAMILY:
@@ -307,7 +307,23 @@ def by_layer(rows: Found) -> str:
                 ok = summarise(row for row in mine if row.metric in ("r_a", "s_a", "r_i", "s_i"))
                 cells += [_shown(found.get(score)) for score in ORDER] + [f"{ok.n_ok} of {ok.n_ok + ok.n_undefined}"]
             made.append([layer, _named(method), *cells])
-    return _table(["layer", "method", "CSM_S", "CSM_R", "defined", "ln CSM_S", "ln CSM_R", "defined"], made)
+    table = _table(["layer", "method", "CSM_S", "CSM_R", "defined", "ln CSM_S", "ln CSM_R", "defined"], made)
+    return "\n".join([table, "", *(_orders(rows, score, wanted) for score, wanted in ORDER.items())])
+
+
+def _orders(rows: Found, score: str, wanted: tuple[str, ...]) -> str:
+    """How the published score orders the networks at each layer."""
+    said = []
+    for layer in LAYERS:
+        found = {
+            f: ratios(rows.get((f"{PUBLISHED}, {layer}", m), []), PUBLISHED)[score].mean for m, f in FAMILY.items()
+        }
+        if None in found.values():
+            continue
+        order = sorted(found, key=lambda name: -found[name])  # type: ignore[operator]
+        same = " (the paper's)" if tuple(order) == wanted else ""
+        said.append(f"{' > '.join(order)}{same} at `{layer}`")
+    return f"- {score.upper()}: {'; '.join(said) or 'no layer at which all three have a value'}."
 
 
 def table3(found: dict[str, Found]) -> str:
