@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.rows import Row, read_rows
 from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
-from diorama.metrics.tcav import benjamini_hochberg
 
 SCHEMA = 1
 
@@ -128,9 +125,13 @@ def document(results: Results) -> dict[str, Any]:
 
 
 def _adjust(summaries: list[dict[str, Any]], p: str = "permutation_p", q: str = "permutation_q") -> None:
-    """Fill in the adjusted p of cells that declare one: their tests are one family, whatever their protocols."""
+    """Fill in p adjusted (Benjamini and Hochberg 1995) in cells that declare it: their tests are one family."""
     tested = [s for s in summaries if q in s and s[p]["mean"] is not None]
-    for summary, value in zip(tested, benjamini_hochberg(np.array([s[p]["mean"] for s in tested])), strict=True):
+    if not tested:
+        return
+    from scipy.stats import false_discovery_control
+
+    for summary, value in zip(tested, false_discovery_control([s[p]["mean"] for s in tested]), strict=True):
         summary[q] = {**summary[p], "mean": float(value)}
 
 
