@@ -4,7 +4,8 @@ The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is 
 that any decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
 """
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -20,11 +21,14 @@ from diorama.core.scene import Scene
 from diorama.core.spec import Spec
 from diorama.metrics.cav import gram
 from diorama.metrics.errors import scale
+from diorama.protocols._csm_sets import BRANCHES
 
 Encoding = Literal["linear", "srgb", "log"]
 OUTPUT, CHUNK = "output", 16
 #: A residual of less than this share of the truth is none: its signs would be those of rounding.
 NOTHING = 1e-5
+#: After so many chunks a line says how far the images of a large source are.
+TOLD = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ def tables(bench: Bench, probe: Probe, test: Source, negatives: Source | None) -
     """The table of each branch; test images without residual are left out."""
     key = (bench.asked.digest, bench.point, probe, test, negatives)
     if key not in _TABLES:
-        made = {b: _table(bench, probe, test, negatives, b) for b in ("reflectance", "shading")}
+        made = _made(bench, probe, test, negatives)
         while _TABLES and sum(map(_bytes, _TABLES.values())) + _bytes(made) > BUDGET:
             del _TABLES[next(iter(_TABLES))]
         _TABLES[key] = made
@@ -191,17 +195,24 @@ def _bytes(made: dict[str, Table]) -> int:
     return sum(table.gradients.nbytes + table.negatives.nbytes for table in made.values())
 
 
-def _table(bench: Bench, probe: Probe, test: Source, negatives: Source | None, branch: str) -> Table:
-    at_test = [probe.gradients(_on(bench, test), frames, branch) for frames in test.frames()]
-    gradients = np.concatenate(at_test)
-    gradients = gradients[np.abs(gradients).max(axis=1) > 0]
-    at_random = (
-        [probe.features(_on(bench, negatives), some, branch) for some in negatives.frames()] if negatives else []
-    )
-    others = np.concatenate(at_random) if at_random else gradients[:0]
-    if others.shape[1] != gradients.shape[1]:
+def _made(bench: Bench, probe: Probe, test: Source, negatives: Source | None) -> dict[str, Table]:
+    gradients = {b: g[np.abs(g).max(axis=1) > 0] for b, g in _passed(bench, test, probe.gradients).items()}
+    others = _passed(bench, negatives, probe.features) if negatives else {b: g[:0] for b, g in gradients.items()}
+    if any(others[b].shape[1] != gradients[b].shape[1] for b in BRANCHES):
         raise InputError(f"csm: {test.text} and {negatives and negatives.text} give images of two sizes; write size=…")
-    return Table(gradients, others, gram(others), gram(gradients, others))
+    return {b: Table(gradients[b], others[b], gram(others[b]), gram(gradients[b], others[b])) for b in BRANCHES}
+
+
+def _passed(bench: Bench, source: Source, ask: Callable[..., np.ndarray]) -> dict[str, np.ndarray]:
+    """What is asked of every frame of a source, for both branches: it is rendered and decomposed once."""
+    found: dict[str, list[np.ndarray]] = {branch: [] for branch in BRANCHES}
+    for i, frames in enumerate(source.frames()):
+        if i and i % TOLD == 0:
+            print(f"csm: {i * CHUNK} of {len(source)} images of {source.text}", file=sys.stderr, flush=True)
+        on = _on(bench, source)
+        for branch, parts in found.items():
+            parts.append(ask(on, frames, branch))
+    return {branch: np.concatenate(parts) for branch, parts in found.items()}
 
 
 def _on(bench: Bench, source: Source) -> Bench:
