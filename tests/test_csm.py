@@ -294,6 +294,17 @@ def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
         )
 
 
+def test_long_passes_say_how_far_they_are(sets, capsys, monkeypatch):
+    monkeypatch.setattr("diorama.protocols._csm_tables.PATIENCE", 0.0)
+    protocol, method = Csm("published", tests=2, randoms=40, runs=2), build("method", "leak(alpha=0.4)").object
+    asked = Asked(method, "patience", ({},), lambda p: method)
+    case = protocol.case(sets.object, 0, 0)
+    list(protocol.score(Bench(sets, None, asked, protocol, case, Memo()), case))
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("csm: ")]
+    assert [line.split(" images")[0] for line in said] == ["csm: 16 of 40", "csm: 32 of 40"]
+    assert all(line.endswith("minutes left") for line in said)
+
+
 @pytest.mark.parametrize(("method", "layer", "said"), [
     ("iid_supervised", "decoder6", r"no layer 'decoder6'; did you mean 'decoder5'"),
     ("iid_supervised", "decoder", r"no layer 'decoder'"),

@@ -5,6 +5,7 @@ that any decomposer can be asked; other layers are those that a network offers t
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -27,8 +28,8 @@ Encoding = Literal["linear", "srgb", "log"]
 OUTPUT, CHUNK = "output", 16
 #: A residual of less than this share of the truth is none: its signs would be those of rounding.
 NOTHING = 1e-5
-#: After so many chunks a line says how far the images of a large source are.
-TOLD = 32
+#: After so many seconds a line says how far the images of a large source are.
+PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +207,16 @@ def _made(bench: Bench, probe: Probe, test: Source, negatives: Source | None) ->
 def _passed(bench: Bench, source: Source, ask: Callable[..., np.ndarray]) -> dict[str, np.ndarray]:
     """What is asked of every frame of a source, for both branches: it is rendered and decomposed once."""
     found: dict[str, list[np.ndarray]] = {branch: [] for branch in BRANCHES}
-    for i, frames in enumerate(source.frames()):
-        if i and i % TOLD == 0:
-            print(f"csm: {i * CHUNK} of {len(source)} images of {source.text}", file=sys.stderr, flush=True)
+    start = told = time.monotonic()
+    for i, frames in enumerate(source.frames(), start=1):
         on = _on(bench, source)
         for branch, parts in found.items():
             parts.append(ask(on, frames, branch))
+        done, now = i * CHUNK, time.monotonic()
+        if now - told > PATIENCE and done < len(source):
+            told, left = now, (now - start) / done * (len(source) - done) / 60
+            text = f"csm: {done} of {len(source)} images of {source.text}, {left:.1f} minutes left"
+            print(text, file=sys.stderr, flush=True)
     return {branch: np.concatenate(parts) for branch, parts in found.items()}
 
 
