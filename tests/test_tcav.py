@@ -58,6 +58,11 @@ class Cut(Patch):
         return super().forward(x).detach()
 
 
+class Flat(Patch):
+    def forward(self, x):
+        return self.flat(self.pool(x))[:, :2]
+
+
 class Area(torch.nn.Module):
     """Regresses how large a sprite is from its area: too low where `share` is below 1, else too high."""
     size = 64
@@ -289,6 +294,7 @@ def test_what_has_no_score_is_a_row_with_a_reason(place, tmp_path):
         "undefined",
         "activations are constant over the images of a CAV: no direction parts them",
     )
+    assert reason("gray and linear", model="Flat", **same)[1].startswith("activations are constant")
     status, why = reason("cut", model="Cut")
     assert status == "error" and "does not depend on layer 'pool' in a differentiable way" in why
     status, why = reason("dead", layer="dead")

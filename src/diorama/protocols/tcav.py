@@ -148,7 +148,7 @@ class Tcav:
                 yield Score(metric, None, status="undefined", reason="a control has no CAV")
             return
         found, sign = self._material(bench, case), self._sign
-        if not found.cross.any():
+        if not found.cross.any() and found.gram.any():  # constant activations are named when CAVs are fitted
             raise Undefined("the gradient is zero on every test image: the layer does not change the prediction")
         run = self._run(bench, case, found)
         derivatives = sign * scores_of(run.coefficients, found.cross)
