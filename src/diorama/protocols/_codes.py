@@ -5,6 +5,7 @@ A protocol extends `OfDraws` with `cite`, `metrics`, the parameters `frames`, `d
 """
 
 import builtins
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
@@ -27,8 +28,8 @@ FRAMES = 10_000
 PICTURED = 500
 
 
-class OfDraws:
-    """A protocol whose case is a draw of frames: its cases, its score with a null, its controls and its picture."""
+class Draws:
+    """A protocol whose case is a draw of frames: its cases and the true answer."""
 
     __slots__ = ()
 
@@ -36,12 +37,9 @@ class OfDraws:
     direction: ClassVar[Literal["lower", "higher"]] = "higher"
     track: ClassVar[str] = "represent"
     needs: ClassVar[tuple[str, ...]] = ("factors",)
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    dose_name: ClassVar[str] = "dose of the protocol's defect in codes that are the true factors"
 
     frames: int
     nulls: int
-    defect: Defect
 
     def __post_init__(self) -> None:
         if self.frames < 10:
@@ -57,10 +55,6 @@ class OfDraws:
     def range(self) -> tuple[float, float]:
         """The least and the greatest value."""
         return (0.0, 1.0)
-
-    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
-        """The metric of a draw."""
-        raise NotImplementedError
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """The index-th draw of frames; payload: how to make it again."""
@@ -82,6 +76,25 @@ class OfDraws:
         """What an encoder is fitted on: the draws of the other parity; with a single draw that one, its factors unseen."""
         return two_fold(index, count) or [index]
 
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Code:
+        """The factors of the whole draw, each scaled to 0 … 1."""
+        return Code(unit(factors_of(bench, self.frames_of(bench.world.object, bench.case))))
+
+
+class OfDraws(Draws, ABC):
+    """A protocol that measures a draw: its score with a null, its doses and its picture."""
+
+    __slots__ = ()
+
+    doses: ClassVar[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0)
+    dose_name: ClassVar[str] = "dose of the protocol's defect in codes that are the true factors"
+
+    defect: Defect
+
+    @abstractmethod
+    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
+        """The metric of a draw."""
+
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Every value of the metric, and the mean of the first over permuted rows."""
         draw = self.frames_of(bench.world.object, case)
@@ -96,10 +109,6 @@ class OfDraws:
 
         null = chance.null(again, codes, factors, generator, self.nulls)
         yield _score(f"{next(iter(found.values))}_null", null.mean, "no permutation has a value")
-
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Code:
-        """The factors of the whole draw, each scaled to 0 … 1."""
-        return Code(unit(factors_of(bench, self.frames_of(bench.world.object, bench.case))))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Code:
         """The factors of the whole draw, spoilt by the protocol's defect."""

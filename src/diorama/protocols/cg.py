@@ -22,7 +22,7 @@ from diorama.protocols import _codes as shared
 
 
 @dataclass(frozen=True, slots=True)
-class Cg(shared.OfDraws):
+class Cg(shared.Draws):
     """Latents of a factor (chosen by IRS, ρ of them) are moved to their value farthest from the frame's, then all
     others; own and other are the changes of the model's probability of the true value on the decoded images.
 
@@ -50,7 +50,7 @@ class Cg(shared.OfDraws):
     nulls: int = 1
 
     def __post_init__(self) -> None:
-        shared.OfDraws.__post_init__(self)
+        shared.Draws.__post_init__(self)
         if self.rho < 1:
             raise InputError(f"cg: rho={self.rho}: each factor has at least one latent")
 

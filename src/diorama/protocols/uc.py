@@ -32,7 +32,7 @@ class Uc(shared.OfDraws):
     nulls: int = 3
 
     def __post_init__(self) -> None:
-        shared.OfDraws.__post_init__(self)
+        shared.Draws.__post_init__(self)
         if self.rho < 1:
             raise InputError(f"uc: rho={self.rho}: each factor has at least one latent")
 
