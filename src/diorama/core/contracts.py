@@ -1,42 +1,36 @@
-"""The contracts of worlds, methods and protocols: structural types, nothing to inherit."""
+"""The contracts, on one page: every member that a world, model, method or protocol may have, and who calls it.
 
-from collections.abc import Iterable, Sequence
+What must be written is abstract; what may be written has a body here that does the neutral thing. First-party components
+derive from these classes; an outsider's object is made one of them by `diorama.adapt` when it is built, or refused by
+name. After that nobody asks whether an object has a member: it has, or it is not of that class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.answers import Answer, Layers
+from diorama.core.errors import Undefined
+from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
-from diorama.core.scene import Scene
+from diorama.core.scene import Scene, rng
 
 if TYPE_CHECKING:
     from diorama.core.bench import Bench
+    from diorama.core.rows import Row
+    from diorama.core.summary import Condensed
+
+Direction = Literal["lower", "higher"]
+#: Cases of a world without an end, and draws of many frames, where the plan does not say how many.
+USUAL_CASES, USUAL_DRAWS = 32, 5
 
 
-@runtime_checkable
-class World(Protocol):
-    """Stages or recalls scenes. A recorded world also has `__len__` and `scene(i) -> (name, Scene)`."""
-
-    factors: dict[str, str]
-    truth: tuple[str, ...]
-
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """A scene drawn with `rng`."""
-
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The scene with only the named things changed."""
-
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The frames of some scenes: a pure function of them."""
-
-
-@runtime_checkable
-class Decomposer(Protocol):
-    """Splits an image into reflectance and shading. Optional: `views`, `grid` with `sweep`, `fit` with `fitted`."""
-
-    def decompose(self, frames: Sequence[Frame]) -> Layers:
-        """The layers of frames[0]; frames[1:] are the views the method declared in `views`."""
+# What passes between them -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +39,11 @@ class Case:
 
     key: str
     payload: dict[str, Any]
+
+    @property
+    def scene(self) -> Scene:
+        """The scene of a case that has one."""
+        return Scene.from_json(self.payload["scene"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +68,447 @@ class Panel:
     image: np.ndarray
 
 
-@runtime_checkable
-class ScoringProtocol(Protocol):
-    """Judges answers against truth. Optional: `doses` with `dosed`, `prepare`, `pictures`, `settings`,
-    `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), `ceiling` (why the truth
-    stays below the top), `no_oracle` (why the truth has no score), `tried_on`
-    (worlds for `diorama check`), and `summarise(rows) -> Condensed` with `derived`, the
-    names of metrics of a whole cell, the first of which leads; `unlisted` are metrics that tables leave out;
-    `refuses(world, model, method)` says why a cell cannot be, or an empty string.
-    """
+# All components ---------------------------------------------------------------------------------------------------------
 
-    cite: tuple[str, ...]
-    version: int
-    direction: Literal["lower", "higher"]
-    range: tuple[float, float]
-    track: str
-    needs: tuple[str, ...]
+
+class Component(ABC):  # noqa: B024 - its kinds say what must be written
+    """What every component may say of itself."""
+
+    __slots__ = ()
+
+    #: Keys of `core/references.bib`: the papers behind it. Called by manifests and `show`.
+    cite: ClassVar[tuple[str, ...]] = ()
+    #: Parameters that are places of files: keys take what is there (`fingerprint`), not where it is.
+    located: ClassVar[tuple[str, ...]] = ()
+    #: What must stand beside every value that it has a part in. Called by run.
+    note: str = ""
+
+    def fingerprint(self) -> str | None:
+        """Called by keys: the digest of data or weights that are not among the parameters, or None."""
+        return None
+
+
+# Worlds -----------------------------------------------------------------------------------------------------------------
+
+
+class World(Component):
+    """Stages scenes. `factors`, `truth`, `sample`, `do` and `render` must be written."""
+
+    __slots__ = ()
+
+    #: What `do` can change, each with its values in words.
+    factors: dict[str, str]
+    #: The truth that every frame carries, from `frame.TRUTH`.
+    truth: tuple[str, ...]
+    #: Whether the truth is exact: image = R·S + C is then checked.
+    staged: bool = True
+    #: The side of its square images in pixels; None where they differ.
+    size: int | None = None
+    #: How many scenes there are; None: as many as are asked for.
+    length: int | None = None
+    #: Whether values that papers report for a world of this name may stand beside those of this one.
+    as_published: bool = True
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Scene:
+        """A scene drawn with `rng` and nothing else."""
+
+    @abstractmethod
+    def do(self, scene: Scene, **changes: Any) -> Scene:
+        """The scene with only the named things changed."""
+
+    @abstractmethod
+    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
+        """The frames: a pure function of the scenes."""
+
+    def scene_at(self, seed: int, index: int) -> tuple[str, Scene]:
+        """Called by protocols: the index-th scene of a seed, with a readable name."""
+        return f"{seed}-{index:05d}", self.sample(rng(seed, "scene", index))
+
+
+class Listed(World):
+    """A world that is a list of scenes: photographs, recorded objects, staged sets that are counted through."""
+
+    __slots__ = ()
+
+    staged: bool = False
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many scenes there are."""
+
+    @abstractmethod
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th scene with its name."""
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        """How many scenes there are."""
+        return len(self)
+
+    def scene_at(self, seed: int, index: int) -> tuple[str, Scene]:
+        """The index-th scene, whatever the seed."""
+        return self.scene(index)
+
+
+class Labelled(World):
+    """Every scene is of one of `classes`: their names, or what makes them; empty where the world does not know them."""
+
+    __slots__ = ()
+
+    classes: Sequence[Any] = ()
+
+    def class_name(self, label: int) -> str:
+        """Called for captions: the name of a class."""
+        return str(label)
+
+    def label(self, scene: Scene) -> int:
+        """Called by mosaics: the class of a scene, from its parameters or else its frame."""
+        known = scene.params.get("label")
+        return known if type(known) is int else int(self.render([scene])[0].truth["label"])
+
+
+class Parted(Labelled):
+    """Objects have parts that `do(scene, NAME=None)` takes away; `classes` are combinations of part variants."""
+
+    __slots__ = ()
+
+    part_names: tuple[str, ...]
+    #: The ids of each part in the truth `parts`: one per sub-part.
+    part_ids: Mapping[str, tuple[int, ...]]
+    #: The id of the first background object in the truth `parts`; the others follow.
+    background_id: int = 0
+
+    def removals(self, scene: Scene) -> Mapping[int, Scene]:
+        """Called by part protocols: the scene without each background object, by its index."""
+        return {}
+
+
+class Levelled(World):
+    """A world whose factors have levels, for protocols on codes."""
+
+    __slots__ = ()
+
+    levels: Mapping[str, Sequence[Any]]
+
+
+class Sets(Listed):
+    """A world of concept sets: each scene stands for a set of images in which one thing changes (`params["change"]`)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def members(self, scene: Scene) -> Sequence[Scene]:
+        """The images of a set."""
+
+    def opposite(self, scene: Scene) -> Scene | None:
+        """The set of the other change of the same staged scene, where there is one."""
+        return None
+
+
+class Lit(World):
+    """A recorded world in which `do(scene, light=…)` takes one of the lights that were recorded."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def lights(self, scene: Scene) -> Sequence[Any]:
+        """The lights of a scene."""
+
+
+# Models -----------------------------------------------------------------------------------------------------------------
+
+
+class Model(Component):
+    """Images to logits, in evaluation mode, normalisation inside. Methods never change it."""
+
+    __slots__ = ()
+
+    name: str = ""
+    #: How many classes it tells apart.
+    classes: int
+    #: The side of the images it takes; None: any.
+    size: int | None = None
+    #: The names that `features` takes.
+    layers: tuple[str, ...] = ()
+    #: The layer that Grad-CAM looks at, where there is one.
+    cam_layer: str | None = None
+    #: The torch module behind it: sRGB (n, 3, h, w) in, logits out. None: methods that need gradients are skipped.
+    module: Any = None
+    #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
+    heads: tuple[int, ...] | None = None
+
+    @abstractmethod
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes)."""
+
+
+# Methods ----------------------------------------------------------------------------------------------------------------
+
+
+class Method(Component):
+    """What all methods may say of themselves."""
+
+    __slots__ = ()
+
+    #: The protocols that may judge it.
+    track: ClassVar[str] = ""
+    #: Parameters that are to be chosen: one dictionary per point; each case is judged at the point best on the others.
+    grid: Sequence[dict[str, Any]] = ()
+    #: Further frames it wants to see: `do(scene, **view)` for each, after the frame itself.
+    views: Sequence[dict[str, Any]] = ()
+    #: Whether it needs the model's torch module.
+    gradients: bool = False
+    #: Whether its answer depends on the class it is asked about.
+    targeted: bool = True
+
+
+class Explainer(Method):
+    """Says where a model's prediction of a class comes from."""
+
+    __slots__ = ()
+
+    track: ClassVar[str] = "explain"
+
+    @abstractmethod
+    def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """One answer for each image (n, h, w, 3) and target class."""
+
+    def refuses(self, model: Model) -> str:
+        """Called by plan: why it cannot explain this model, or nothing."""
+        return ""
+
+
+class ImageByImage(Explainer):
+    """An explainer whose passes serve every class: it is given one image and all targets."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def explain_targets(self, model: Model, image: np.ndarray, targets: Sequence[int]) -> Sequence[Answer]:
+        """One answer for each target of one image (h, w, 3)."""
+
+    def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Image by image."""
+        return [self.explain_targets(model, image, [int(t)])[0] for image, t in zip(images, targets, strict=True)]
+
+
+class Decomposer(Method):
+    """Splits an image into reflectance and shading."""
+
+    __slots__ = ()
+
+    track: ClassVar[str] = "decompose"
+
+    @abstractmethod
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The layers of frames[0]; frames[1:] are the `views`."""
+
+
+class Sweeping(Decomposer):
+    """A decomposer that answers at all points of its grid more cheaply together."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sweep(self, frames: Sequence[Frame]) -> Sequence[Layers]:
+        """One answer for each point of `grid`."""
+
+
+class Layered(Decomposer):
+    """A decomposition network whose inner layers can be read, for CSM."""
+
+    __slots__ = ()
+
+    layers: tuple[str, ...]
+
+    @abstractmethod
+    def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
+        """The output (n, d) of a layer on the way to a branch, `reflectance` or `shading`."""
+
+    @abstractmethod
+    def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truth: Sequence[np.ndarray]) -> np.ndarray:
+        """The gradient (n, d) of the squared error of a branch by the output of a layer."""
+
+
+class Encoder(Method):
+    """Gives images a code."""
+
+    __slots__ = ()
+
+    track: ClassVar[str] = "represent"
+
+    @abstractmethod
+    def encode(self, frames: Sequence[Frame]) -> np.ndarray:
+        """The codes (n, latents)."""
+
+
+class Decoding(Encoder):
+    """An encoder that can go back."""
+
+    __slots__ = ()
+
+    #: Whether this one has its decoder: some are given without.
+    decodes: bool = True
+
+    @abstractmethod
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Images (n, h, w, 3) of codes."""
+
+
+class Trainer(Method):
+    """Finds the direction that parts a concept from others, from products of activations."""
+
+    __slots__ = ()
+
+    track: ClassVar[str] = "concept"
+    gradients: bool = True
+    #: Whether products are about the mean of the others; False for trainers whose steps depend on the origin.
+    centred: bool = True
+
+    @abstractmethod
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: Any) -> Any:
+        """Coefficients and intercepts of the direction, for a batch of (n, n) products and (n,) labels of ±1."""
+
+
+class Fitting(Method):
+    """A method that learns from other cases of its fold first."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def fit(self, examples: Iterator[list[Frame]], objective: Callable[[Any, Frame], float] | None) -> dict[str, Any]:
+        """Called once a fold: named arrays learnt from frames with their truth; `objective` is the protocol's own."""
+
+    @abstractmethod
+    def fitted(self, fit: dict[str, Any]) -> Any:
+        """The method that has learnt this."""
+
+
+class Saved(Method):
+    """Answers that were computed elsewhere and are read by the name of their case."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
+        """The saved answer of a case."""
+
+
+class Control(Method):
+    """Answers of known quality: it may ask the bench for the truth."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def answers(self, bench: Bench, scene: Scene | None, target: int | None) -> list[Answer]:
+        """One answer for each point of its grid."""
+
+
+# Protocols --------------------------------------------------------------------------------------------------------------
+
+
+class Protocol(Component):
+    """Judges answers against truth. Its file holds the formula; batching, memory and files are the bench's and run's."""
+
+    __slots__ = ()
+
+    #: Which methods it judges: explain, decompose, represent, concept; "" judges the model itself.
+    track: ClassVar[str]
+    #: Names of truth and classes of worlds that a world must have or be. Checked by plan.
+    needs: tuple[str | type[World], ...] = ()
+    #: Factors that `do` must be able to change. Checked by plan.
+    changes: tuple[str, ...] = ()
+    #: Whether it judges what is said about a model.
+    model: bool = False
+    #: The metrics of a case. The first leads, unless `derived` names another.
     metrics: tuple[str, ...]
+    #: Metrics of the whole cell, made by `summarise`; the first leads.
+    derived: tuple[str, ...] = ()
+    #: Metrics that tables leave out.
+    unlisted: tuple[str, ...] = ()
+    direction: Direction = "higher"
+    range: tuple[float, float] = (0.0, 1.0)
+    #: Goes up when values change although neither parameters nor sources do.
+    version: int = 1
+    #: Sizes of a planted error, smallest first, and what they are sizes of.
+    doses: tuple[float, ...] = ()
+    dose_name: str = ""
+    #: Whether tables show the standard deviation over cases.
+    spread: bool = False
+    #: Known means under exactly this protocol, by (world, method).
+    published: Mapping[tuple[str, str], float] = {}
+    #: Why the true answer stays below the top, and why it has no score at all. Called by `diorama check`.
+    ceiling: str = ""
+    no_oracle: str = ""
+    #: Worlds that `diorama check` tries first.
+    tried_on: tuple[str, ...] = ()
+
+    # When a run is planned
+
+    def count(self, world: World, asked: int | None) -> int:
+        """Called by plan: how many cases this world gives when `asked` for so many (None: as many as is usual)."""
+        if world.length is None:
+            return asked or USUAL_CASES
+        return min(asked or world.length, world.length)
+
+    def refuses(self, world: World, model: Model | None, method: Any) -> str:
+        """Called by plan, after `needs`: why this cell makes no sense, or nothing."""
+        return ""
 
     def case(self, world: World, seed: int, index: int) -> Case:
-        """The index-th case of a seed."""
+        """Called by plan: the index-th case, whatever the number of cases. By default one scene of the world."""
+        name, scene = world.scene_at(seed, index)
+        return Case(name, {"scene": scene.to_json()})
 
-    def score(self, bench: "Bench", case: Case) -> Iterable[Score]:
-        """The scores of a case. Raises Undefined or Excluded where there is none."""
+    def scenes(self, world: World, case: Case) -> Sequence[Scene]:
+        """Called by fits: the scenes whose frames a method is fitted on when a case is among its examples."""
+        return [case.scene]
 
-    def oracle(self, bench: "Bench", scene: Scene, target: int | None) -> Answer:
-        """The answer that is true, which must reach the top."""
+    def settings(self, world: World) -> dict[str, str]:
+        """Called by manifests: what is printed with every number."""
+        return {}
 
+    def paper(self, model: str, method: str) -> dict[str, float] | None:
+        """Called by manifests: what the paper reports for the network and method of these names, by metric."""
+        return None
 
-def scene_at(world: World, seed: int, index: int) -> tuple[str, Scene]:
-    """The index-th scene of a world with a readable name: the recorded one, or one sampled from (seed, index)."""
-    from diorama.core.scene import rng
+    # While a case is computed
 
-    recorded = getattr(world, "scene", None)
-    if recorded is not None:
-        return recorded(index)
-    return f"{seed}-{index:05d}", world.sample(rng(seed, "scene", index))
+    def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
+        """Called once a unit: ask for what all its cases need, so that it passes through the model together."""
+
+    @abstractmethod
+    def score(self, bench: Bench, case: Case) -> Iterable[Score]:
+        """Called once a case and point of the method's grid: its scores. Raises Undefined or Excluded."""
+
+    def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
+        """Called after `score`: what is kept beside the rows, as `keep/<case>.npz`."""
+        return {}
+
+    def fold(self, index: int, count: int) -> list[int]:
+        """Called by fits: the cases that a method judged on case `index` may learn from."""
+        return two_fold(index, count)
+
+    @property
+    def objective(self) -> Callable[[Any, Frame], float] | None:
+        """Called by fits: the score of one answer on one frame, lower is better, for methods that learn to please it."""
+        return None
+
+    def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Answer:
+        """Called by controls: the true answer."""
+        raise Undefined("the protocol does not say what the truth would answer")
+
+    def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Answer:
+        """Called by controls for each of `doses`: the true answer, spoilt by so much."""
+        raise Undefined("the protocol does not say how a dose spoils the truth")
+
+    # When it is looked at
+
+    def summarise(self, rows: Sequence[Row]) -> Condensed | None:
+        """Called when rows are complete, from rows alone: the metrics of the whole cell; None where there are none."""
+        return None
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """Called by the gallery for the worst cases."""
+        return []

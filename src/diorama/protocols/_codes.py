@@ -5,15 +5,15 @@ A protocol extends `OfDraws` with `cite`, `metrics`, the parameters `frames`, `d
 """
 
 import builtins
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import USUAL_DRAWS, Case, Levelled, Panel, Protocol, Score, World
 from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
@@ -28,15 +28,15 @@ FRAMES = 10_000
 PICTURED = 500
 
 
-class Draws:
+class Draws(Protocol):
     """A protocol whose case is a draw of frames: its cases and the true answer."""
 
     __slots__ = ()
 
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
     track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
+    needs: ClassVar[tuple[str | type[World], ...]] = ("factors", Levelled)
+    #: Which latents count as active; "" where the protocol has its own way.
+    rule: str = ""
 
     frames: int
     nulls: int
@@ -51,37 +51,36 @@ class Draws:
     def _name(self) -> str:
         return type(self).__module__.rpartition(".")[2]
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """The least and the greatest value."""
-        return (0.0, 1.0)
+    def count(self, world: World, asked: int | None) -> int:
+        """As many draws as are asked for; of a world with an end no more than it has frames for."""
+        wanted = asked or USUAL_DRAWS
+        return wanted if world.length is None else min(wanted, max(world.length // self.frames, 1))
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """The index-th draw of frames; payload: how to make it again."""
-        if not hasattr(world, "levels"):
-            raise InputError(f"{self._name} needs a world with levels of factors, like sprites")
         return Case(f"draw-{index:03d}", {"seed": seed, "draw": index})
 
-    def frames_of(self, world: Any, case: Case) -> list[tuple[str, Scene]]:
+    def frames_of(self, world: World, case: Case) -> list[tuple[str, Scene]]:
         """Names and scenes of a draw: consecutive scenes of the world, all of them if it has no more than `frames`."""
-        first, recorded = case.payload["draw"], hasattr(world, "__len__")
-        count = min(self.frames, len(world)) if recorded else self.frames
+        first, length = case.payload["draw"], world.length
+        count = self.frames if length is None else min(self.frames, length)
         places = (first * count + j for j in builtins.range(count))
-        if recorded:
-            return [world.scene(i % len(world)) for i in places]
-        return [scene_at(world, case.payload["seed"], i) for i in places]
+        return [world.scene_at(case.payload["seed"], i if length is None else i % length) for i in places]
 
-    @staticmethod
-    def fold(index: int, count: int) -> list[int]:
+    def scenes(self, world: World, case: Case) -> list[Scene]:
+        """The scenes of a draw."""
+        return [scene for _, scene in self.frames_of(world, case)]
+
+    def fold(self, index: int, count: int) -> list[int]:
         """What an encoder is fitted on: the draws of the other parity; with a single draw that one, its factors unseen."""
         return two_fold(index, count) or [index]
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Code:
+    def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Code:
         """The factors of the whole draw, each scaled to 0 … 1."""
         return Code(unit(factors_of(bench, self.frames_of(bench.world.object, bench.case))))
 
 
-class OfDraws(Draws, ABC):
+class OfDraws(Draws):
     """A protocol that measures a draw: its score with a null, its doses and its picture."""
 
     __slots__ = ()
@@ -110,7 +109,7 @@ class OfDraws(Draws, ABC):
         null = chance.null(again, codes, factors, generator, self.nulls)
         yield _score(f"{next(iter(found.values))}_null", null.mean, "no permutation has a value")
 
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Code:
+    def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Code:
         """The factors of the whole draw, spoilt by the protocol's defect."""
         factors = factors_of(bench, self.frames_of(bench.world.object, bench.case))
         generator = rng(bench.case.payload["seed"], "dose", bench.case.key, self.defect)
@@ -123,7 +122,7 @@ class OfDraws(Draws, ABC):
             "factors": ", ".join(world.levels),
             "null": f"{self.nulls} permutations",
         }
-        rule = {"active latents": self.rule} if hasattr(self, "rule") else {}
+        rule = {"active latents": self.rule} if self.rule else {}
         return {**shown, **rule, "dose": self.defect}
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:

@@ -15,7 +15,6 @@ import numpy as np
 from diorama.core import spec
 from diorama.core.activations import activations
 from diorama.core.catalogue import Component, build
-from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -103,9 +102,9 @@ def changes_of(text: str) -> dict[str, Any]:
 
 def images(world: Component, role: str, seed: int, count: int, change: str) -> Images:
     """The first images of a recorded world, or scenes of a staged one that no other role has; changed."""
-    recorded = hasattr(world.object, "__len__")
-    first, count = (0, min(count, len(world.object))) if recorded else (FIRST[role], count)
-    scenes = [scene_at(world.object, seed, first + i)[1] for i in range(count)]
+    length = world.object.length
+    first, count = (FIRST[role], count) if length is None else (0, min(count, length))
+    scenes = [world.object.scene_at(seed, first + i)[1] for i in range(count)]
     changes = changes_of(change)
     return Images(world, [world.object.do(scene, **changes) for scene in scenes] if changes else scenes)
 

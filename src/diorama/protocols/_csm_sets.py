@@ -1,33 +1,31 @@
-"""What protocols on concept sets share: a case is one set, a world of sets has `members(scene)`.
+"""What protocols on concept sets share: a case is one set, which the world's `members` are the images of.
 
 `params["change"]` of a set's scene says what varies in it: "albedo" (Δa) or "light" (Δi).
 """
 
-from typing import Any
+from typing import ClassVar
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, World
-from diorama.core.errors import InputError
+from diorama.core.contracts import Case, Sets, World
 from diorama.core.scene import Scene
+from diorama.protocols._layers import OnLayers
 
 BRANCHES = ("reflectance", "shading")
 #: The change that a set of the other kind shows.
 OTHER = {"albedo": "light", "light": "albedo"}
 
 
-def one_set(self: Any, world: World, seed: int, index: int) -> Case:
-    """One concept set of the world."""
-    if not hasattr(world, "members"):
-        raise InputError(
-            f"{type(world).__name__.lower()} has no concept sets: take a world of sets, like concepts or natural_concepts"
-        )
-    name, scene = world.scene(index)  # type: ignore[attr-defined]
-    return Case(name, {"scene": scene.to_json(), "seed": seed, "index": index})
+class OnSets(OnLayers):
+    """A protocol whose case is one concept set."""
 
+    __slots__ = ()
 
-def set_of(case: Case) -> Scene:
-    """The concept set of a case."""
-    return Scene.from_json(case.payload["scene"])
+    needs: ClassVar[tuple[type[World], ...]] = (Sets,)
+
+    def case(self, world: World, seed: int, index: int) -> Case:
+        """One concept set of the world."""
+        name, scene = world.scene_at(seed, index)
+        return Case(name, {"scene": scene.to_json(), "seed": seed, "index": index})
 
 
 def change_of(case: Case) -> str:
@@ -37,7 +35,7 @@ def change_of(case: Case) -> str:
 
 def set_members(bench: Bench, case: Case) -> list[Scene]:
     """The images of a case's set."""
-    return list(bench.world.object.members(set_of(case)))
+    return list(bench.world.object.members(case.scene))
 
 
 def image_case(case: Case, i: int) -> Case:
@@ -45,18 +43,18 @@ def image_case(case: Case, i: int) -> Case:
     return Case(f"{case.key}/{i:03d}", case.payload)
 
 
-def partner(world: Any, case: Case) -> Scene | None:
+def partner(world: Sets, case: Case) -> Scene | None:
     """The set of the other change of the same staged scene, light temperature and setting; None where there is none."""
-    scene = set_of(case)
-    if hasattr(world, "opposite"):
-        return world.opposite(scene)
+    scene = case.scene
+    if known := world.opposite(scene):
+        return known
     wanted = {name: scene.params.get(name) for name in ("setting", "index", "temperature")}
     return _next(world, case, {**wanted, "change": OTHER[scene.params["change"]]})
 
 
-def stranger(world: Any, case: Case) -> Case | None:
+def stranger(world: Sets, case: Case) -> Case | None:
     """The next set of the same change and setting of another staged scene, as a case; None where there is none."""
-    own = set_of(case)
+    own = case.scene
     for i in _after(world, case):
         name, other = world.scene(i)
         alike = all(other.params.get(k) == own.params.get(k) for k in ("change", "setting"))
@@ -65,12 +63,12 @@ def stranger(world: Any, case: Case) -> Case | None:
     return None
 
 
-def _next(world: Any, case: Case, wanted: dict[str, Any]) -> Scene | None:
+def _next(world: Sets, case: Case, wanted: dict[str, object]) -> Scene | None:
     found = (world.scene(i)[1] for i in _after(world, case))
     return next((s for s in found if all(s.params.get(k) == v for k, v in wanted.items())), None)
 
 
-def _after(world: Any, case: Case) -> list[int]:
+def _after(world: Sets, case: Case) -> list[int]:
     """All other sets, counted from after this one."""
     count, index = len(world), case.payload["index"]
     return [(index + step) % count for step in range(1, count)]

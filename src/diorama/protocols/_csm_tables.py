@@ -15,7 +15,7 @@ import numpy as np
 
 from diorama.core.bench import Bench, Memo
 from diorama.core.catalogue import Component, build, find, parameters
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Layered
 from diorama.core.errors import InputError, Undefined, which_layer
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb
 from diorama.core.scene import Scene
@@ -47,7 +47,7 @@ class Source:
         return _built(self.text, self.size)
 
     def __len__(self) -> int:
-        known = len(self.world.object) if hasattr(self.world.object, "__len__") else self.count
+        known = self.world.object.length or self.count
         if known is None:
             raise InputError(f"{self.text} has no end: say how many of its scenes to take")
         return min(known, self.count or known)
@@ -70,7 +70,7 @@ def _built(text: str, size: int | None) -> Component:
 @lru_cache(maxsize=512)
 def _frame(source: Source, i: int) -> Frame:
     world = source.world.object
-    return world.render([scene_at(world, source.seed, i)[1]])[0]
+    return world.render([world.scene_at(source.seed, i)[1]])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,9 @@ class Probe:
 
 def without_layer(method: Any, layer: str) -> str:
     """Why a layer of a method cannot be read, or an empty string."""
-    if layer != OUTPUT and not hasattr(method, "loss_grad"):
+    if layer != OUTPUT and not isinstance(method, Layered):
         return f"csm: {type(method).__name__} gives no gradients: take layer={OUTPUT}, which needs none"
-    known = list(dict.fromkeys([*getattr(method, "layers", ()), OUTPUT]))
+    known = [*(method.layers if isinstance(method, Layered) else ()), OUTPUT]
     return "" if layer in known else f"csm: the method has no layer {layer!r}; {which_layer(layer, known)}"
 
 

@@ -1,17 +1,16 @@
-"""What protocols that judge reflectance and shading share: cases, the true answer, a leak of growing dose, pictures.
+"""What protocols that judge reflectance and shading share: the true answer, a leak of growing dose, pictures."""
 
-Functions whose first argument is `self` become methods by assignment in the body of a protocol: `case = one_scene`.
-"""
-
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Direction, Panel, Protocol, Score, World
+from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb
 from diorama.core.scene import Scene
@@ -24,67 +23,61 @@ LN_FLOOR = 1e-12
 LEAK = "share of the true shading leaked into the true reflectance"
 
 
-class JudgesLayers(Protocol):
-    """What `score_layers` and `layers_objective` need of a protocol: its metrics, and one number for each layer."""
+class OnLayers(Protocol):
+    """A protocol that judges reflectance and shading: the true answer, a leak of growing dose, pictures."""
 
-    direction: ClassVar[Literal["lower", "higher"]]
+    __slots__ = ()
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The mean of both layers first."""
+    track: ClassVar[str] = "decompose"
+    direction: ClassVar[Direction] = "lower"
+    doses: ClassVar[tuple[float, ...]] = DOSES
+    dose_name: ClassVar[str] = LEAK
 
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:  # type: ignore[override]
+        """The world's truth."""
+        truth = bench.frame(scene).truth
+        if truth.get("reflectance") is None or truth.get("shading") is None:
+            raise Undefined("the world has no true layers")
+        return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
+
+    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:  # type: ignore[override]
+        """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
+        true = self.oracle(bench, scene, target)
+        leak = np.maximum(channel_mean(true.shading)[:, :, None], 1e-6) ** np.float32(dose)
+        return Layers(true.reflectance * leak, true.shading / leak)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """The frame, the true layers, the answered layers, and where they differ."""
+        return comparison(bench.frame(case.scene), bench.layers(case.scene))
+
+
+class OnBothLayers(OnLayers):
+    """A protocol with one number for each layer, `both`, the mean of which ranks."""
+
+    __slots__ = ()
+
+    needs: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
+
+    @abstractmethod
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """The score of reflectance and of shading; NaN where there is none."""
 
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """The mean of both layers, then reflectance and shading; ln of the mean where the protocol names it."""
+        name, *others = self.metrics
+        reflectance, shading = self.both(bench.frame(case.scene), bench.layers(case.scene))
+        if np.isnan(reflectance + shading):
+            raise Undefined("the truth is zero everywhere on the mask, or the image is smaller than one window")
+        mean = (reflectance + shading) / 2
+        yield Score(name, mean)
+        yield Score(f"{name}_reflectance", reflectance)
+        yield Score(f"{name}_shading", shading)
+        if f"ln_{name}" in others:
+            yield Score(f"ln_{name}", float(np.log(max(mean, LN_FLOOR))))
 
-def one_scene(self: Any, world: World, seed: int, index: int) -> Case:
-    """One scene of the world."""
-    name, scene = scene_at(world, seed, index)
-    return Case(name, {"scene": scene.to_json()})
-
-
-def scene_of(case: Case) -> Scene:
-    """The scene of a case made by `one_scene`."""
-    return Scene.from_json(case.payload["scene"])
-
-
-def score_layers(self: JudgesLayers, bench: Bench, case: Case) -> Iterator[Score]:
-    """The mean of both layers, which ranks, then reflectance and shading; ln of the mean where the protocol names it."""
-    scene, (name, *others) = scene_of(case), self.metrics
-    reflectance, shading = self.both(bench.frame(scene), bench.layers(scene))
-    if np.isnan(reflectance + shading):
-        raise Undefined("the truth is zero everywhere on the mask, or the image is smaller than one window")
-    mean = (reflectance + shading) / 2
-    yield Score(name, mean)
-    yield Score(f"{name}_reflectance", reflectance)
-    yield Score(f"{name}_shading", shading)
-    if f"ln_{name}" in others:
-        yield Score(f"ln_{name}", float(np.log(max(mean, LN_FLOOR))))
-
-
-def layers_objective(self: JudgesLayers, layers: Layers, frame: Frame) -> float:
-    """The score of one answer, for methods that are fitted; lower is better."""
-    return sum(self.both(frame, layers)) / 2 * (1 if self.direction == "lower" else -1)
-
-
-def true_layers(self: Any, bench: Bench, scene: Scene, target: int | None) -> Layers:
-    """The world's truth."""
-    truth = bench.frame(scene).truth
-    if truth.get("reflectance") is None or truth.get("shading") is None:
-        raise Undefined("the world has no true layers")
-    return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
-
-
-def leaked(self: Any, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
-    """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
-    true = self.oracle(bench, scene, target)
-    leak = np.maximum(channel_mean(true.shading)[:, :, None], 1e-6) ** np.float32(dose)
-    return Layers(true.reflectance * leak, true.shading / leak)
-
-
-def compared(self: Any, bench: Bench, case: Case) -> list[Panel]:
-    """The frame, the true layers, the answered layers, and where they differ."""
-    return comparison(bench.frame(scene_of(case)), bench.layers(scene_of(case)))
+    def objective(self, layers: Layers, frame: Frame) -> float:  # type: ignore[override]
+        """The score of one answer, for methods that are fitted; lower is better."""
+        return sum(self.both(frame, layers)) / 2 * (1 if self.direction == "lower" else -1)
 
 
 @lru_cache(maxsize=4)

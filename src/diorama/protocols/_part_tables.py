@@ -72,8 +72,7 @@ def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
 
 def removal_scenes(bench: Bench, scene: Scene) -> dict[int, Scene]:
     """The scene without each background object, where the world has any."""
-    removals = getattr(bench.world.object, "removals", None)
-    return removals(scene) if removals else {}
+    return dict(bench.world.object.removals(scene))
 
 
 def with_deletions(bench: Bench, scene: Scene) -> list[Scene]:
@@ -101,7 +100,6 @@ def correlation(drops: np.ndarray, importance: np.ndarray) -> float:
 def label_of(bench: Bench, scene: Scene) -> int:
     """The true class."""
     label = int(bench.frame(scene).truth["label"])
-    classes = getattr(bench.model.object, "classes", None) if bench.model else None
-    if isinstance(classes, int) and label >= classes:
+    if bench.model and label >= (classes := bench.model.object.classes):
         raise AnswerError(f"the image is of class {label}, and the model has classes 0 to {classes - 1}")
     return label

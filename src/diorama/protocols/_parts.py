@@ -1,4 +1,5 @@
-"""FunnyBirds' interface functions PI and P: how important each part is by an answer, and which parts are important.
+"""What protocols on parts share: FunnyBirds' interface functions PI, how important each part is by an answer, and P,
+which parts are important.
 
 A new kind of explanation joins every part-based protocol by registering one conversion with each (Hesse et al. 2023).
 Parts and background objects are treated alike and called elements here.
@@ -7,16 +8,31 @@ Parts and background objects are treated alike and called elements here.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask
 from diorama.core.bench import Bench
+from diorama.core.contracts import Parted, Protocol, World
 from diorama.core.errors import AnswerError, Undefined
 from diorama.core.scene import Scene
 
 #: The ids of an element in a part map: one per sub-part (two eyes, two feet, two wings).
 Ids = tuple[int, ...]
+
+
+class OnParts(Protocol):
+    """A protocol on objects whose parts can be taken away."""
+
+    __slots__ = ()
+
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
+    track: ClassVar[str] = "explain"
+    model: ClassVar[bool] = True
+    needs: ClassVar[tuple[str | type[World], ...]] = ("label", "parts", Parted)
+    doses: ClassVar[tuple[float, ...]] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+    dose_name: ClassVar[str] = "share of random importance blended into the true one"
 
 
 def dilation_at(size: int, at_256: int) -> int:
@@ -179,7 +195,7 @@ def _box(corner: np.ndarray, shape: tuple[int, int], published: bool) -> np.ndar
 
 def says_nothing(answer: Answer) -> bool:
     """Whether an answer is zero everywhere."""
-    values = answer.weights if isinstance(answer, Boxes) else getattr(answer, "values", np.ones(1))
+    values = answer.weights if isinstance(answer, Boxes) else answer.values  # type: ignore[union-attr]
     return not np.any(values)
 
 

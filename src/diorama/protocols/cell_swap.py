@@ -2,22 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Panel, Score, World
 from diorama.core.errors import Undefined
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.metrics.confusion import cell_masses
-from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, noisy_truth
+from diorama.protocols._evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel
 
 
 @dataclass(frozen=True, slots=True)
-class CellSwap:
+class CellSwap(OnMosaics):
     """Two maps a, b of the same target, before and after `do(cell=…)`, each divided by Σ|·|.
 
     locality = Σ over the swapped cell of |a − b| / Σ |a − b|; 1 where nothing else moves, 1/cells by chance.
@@ -26,22 +25,12 @@ class CellSwap:
     method; that of the same network can be compared between methods.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("ariasduart2023",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("label", "cells")
     changes: ClassVar[tuple[str, ...]] = ("cell",)
     metrics: ClassVar[tuple[str, ...]] = ("locality", "turn")
-    spread: ClassVar[bool] = True
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of pixels whose true evidence is replaced by a random sign"
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One mosaic, and the same with one of its target cells swapped for a class that it shows elsewhere."""
-        name, scene = scene_at(world, seed, index)
+        name, scene = world.scene_at(seed, index)
         labels, target = [cell["label"] for cell in scene.params["cells"]], scene.params["target"]
         random = rng(seed, "cell swap", scene.key)
         position = int(random.choice([i for i, label in enumerate(labels) if label == target]))
@@ -70,19 +59,11 @@ class CellSwap:
         else:
             yield Score("turn", float((up - down - up_after + down_after) / mass))
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
-        """1 on the target's cells, −1 elsewhere."""
-        return noisy_truth(bench.frame(scene), 0.0)
-
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
-        """The true evidence with random signs on a share of the pixels."""
-        return noisy_truth(bench.frame(scene), dose)
-
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Both mosaics with their evidence, and what moved."""
         (first, second), (before, after) = _scenes(case), (_unit_map(bench, scene) for scene in _scenes(case))
         frames = bench.frames([first, second])
-        named = getattr(bench.world.object, "class_name", str)(first.params["target"])
+        named = bench.world.object.class_name(first.params["target"])
         return [
             mosaic_panel(f"mosaic; purple frames: {named}", frames[0]),
             evidence_panel(f"purple: for {named}, orange: against", before, frames[0]),
@@ -93,7 +74,7 @@ class CellSwap:
 
 
 def _scenes(case: Case) -> tuple[Scene, Scene]:
-    return Scene.from_json(case.payload["scene"]), Scene.from_json(case.payload["swapped"])
+    return case.scene, Scene.from_json(case.payload["swapped"])
 
 
 def _unit_map(bench: Bench, scene: Scene) -> np.ndarray:

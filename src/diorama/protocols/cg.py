@@ -9,7 +9,7 @@ import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score
+from diorama.core.contracts import Case, Control, Decoding, Panel, Score
 from diorama.core.encoding import CHUNK, Draw, codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
@@ -69,7 +69,7 @@ class Cg(shared.Draws):
             "baseline": "farthest value of each latent in the draw",
         }
 
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Code:
+    def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Code:
         """The true factors: the dose is in the sets."""
         return self.oracle(bench, scene, target)
 
@@ -148,11 +148,11 @@ class Judge:
     def __init__(self, bench: Bench, published: bool) -> None:
         assert bench.model is not None
         self.bench, self.model, self.published = bench, bench.model.object, published
-        heads = getattr(self.model, "heads", None)
+        heads = self.model.heads
         wanted = tuple(len(levels) for levels in bench.world.object.levels.values())
         if heads is None or tuple(heads) != wanted:
             raise InputError(f"{bench.model.name} should have heads {wanted}, one per factor, not {heads}")
-        if not hasattr(bench.asked.object, "decode") and not hasattr(bench.asked.object, "answers"):
+        if not isinstance(bench.asked.object, Decoding | Control):
             raise Undefined("the encoder has no decoder")
 
     def __call__(self, codes: np.ndarray) -> list[np.ndarray]:
@@ -166,7 +166,7 @@ class Judge:
     def decoded(self, codes: np.ndarray) -> np.ndarray:
         """Images of codes; of a control by staging the scene that the codes mean."""
         method = self.bench.asked.object
-        if hasattr(method, "decode"):
+        if isinstance(method, Decoding):
             return np.asarray(method.decode(codes), np.float32)
         return np.stack([frame.srgb() for frame in self.bench.world.object.render(self._scenes(codes))])
 

@@ -6,15 +6,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, ImageByImage, Panel, Score, World
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import AS_ZERO
-from diorama.core.scene import Scene
 from diorama.metrics.confusion import LACKS, RATES, evidence, rates
-from diorama.protocols._evidence import evidence_map, evidence_panel, grid_of, mosaic_panel, noisy_truth, target_cells
+from diorama.protocols._evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel, target_cells
 
 #: Rates that mean nothing for a method that never says "against": recall is 1, precision is accuracy, the rest constant.
 WITHHELD = ("recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")
@@ -26,7 +24,7 @@ SHARES = ("tp", "fp", "tn", "fn")
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class Confusion(OnMosaics):
     """TP, FP, TN, FN evidence (shares of all evidence) and the rates of `metrics.confusion`; channels are added up first.
 
     Precision is Focus. A rate whose denominator is zero is undefined: `undefined="drop"` leaves the case out of the mean,
@@ -35,18 +33,7 @@ class Confusion:
     The released code's sums of FP and FN are right for as many target as other cells only; here for any number.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("ariasduart2023",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("label", "cells")
     metrics: ClassVar[tuple[str, ...]] = (*RATES, *SHARES)
-    #: The report shows the standard deviation over cases beside every mean, as the paper's table does.
-    spread: ClassVar[bool] = True
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of pixels whose true evidence is replaced by a random sign"
 
     undefined: Literal["drop", "zero"] = "drop"
 
@@ -55,25 +42,20 @@ class Confusion:
         policy = {"drop": "left out of the mean", "zero": "counted as 0"}[self.undefined]
         return {"target": "the mosaic's target class", "undefined cases": f"{policy}, and counted"}
 
-    def case(self, world: World, seed: int, index: int) -> Case:
-        """One mosaic."""
-        name, scene = scene_at(world, seed, index)
-        return Case(name, {"scene": scene.to_json()})
-
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
         """Have the block's mosaics explained together; one with a damaged photo does not hold up the others.
 
         Methods that work image by image are asked case by case, so that a slow one leaves a row after each.
         """
-        if hasattr(bench.asked.object, "explain_targets"):
+        if isinstance(bench.asked.object, ImageByImage):
             return
-        scenes = [Scene.from_json(case.payload["scene"]) for case in cases]
+        scenes = [case.scene for case in cases]
         whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
         bench.ask([(scene, scene.params["target"]) for scene in whole])
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Every rate of one mosaic, and its four shares of evidence."""
-        frame = bench.frame(Scene.from_json(case.payload["scene"]))
+        frame = bench.frame(case.scene)
         heat, signed = evidence_map(bench.answer(frame.scene, _target(frame)))
         found = evidence(heat, target_cells(frame), grid_of(frame))
         for name, value in rates(found).items():
@@ -91,19 +73,11 @@ class Confusion:
             return Score(name, 0.0, reason=AS_ZERO + lacks)
         return Score(name, None, status="undefined", reason=lacks)
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
-        """1 on the target's cells, −1 elsewhere."""
-        return noisy_truth(bench.frame(scene), 0.0)
-
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
-        """The true evidence with random signs on a share of the pixels; a larger dose only adds pixels."""
-        return noisy_truth(bench.frame(scene), dose)
-
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Figure 1 of the paper: the mosaic and the evidence, purple for the target and orange against it."""
-        frame = bench.frame(Scene.from_json(case.payload["scene"]))
+        frame = bench.frame(case.scene)
         heat, _ = evidence_map(bench.answer(frame.scene, _target(frame)))
-        named = getattr(bench.world.object, "class_name", str)(_target(frame))
+        named = bench.world.object.class_name(_target(frame))
         return [
             mosaic_panel(f"mosaic; purple frames: {named}", frame),
             evidence_panel(f"purple: for {named}, orange: against", heat, frame),

@@ -13,17 +13,17 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Panel, Saved, Score, World
 from diorama.core.errors import Excluded, InputError, Undefined
 from diorama.core.pictures import diverging
 from diorama.core.scene import Scene, rng
 from diorama.protocols._part_pictures import bars
 from diorama.protocols._part_tables import label_of, single_drops, with_deletions
-from diorama.protocols._parts import Elements, blended, elements_of, heatmap_with, part_importance
+from diorama.protocols._parts import Elements, OnParts, blended, elements_of, heatmap_with, part_importance
 
 
 @dataclass(frozen=True, slots=True)
-class Continuity:
+class Continuity(OnParts):
     """1 − ½ Σ_p |q_p − q'_p| with q = PI / Σ|PI| over the parts seen in both images; 1: unchanged, 0: opposite.
 
     `change` is what moves, `size` by how much: an angle in radians, in a random direction of pitch and roll. y is the true
@@ -31,15 +31,7 @@ class Continuity:
     its mind, which a truthful explanation follows.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("label", "parts")
     metrics: ClassVar[tuple[str, ...]] = ("continuity", "effect")
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
     dose_name: ClassVar[str] = "share of random importance, another for each view, blended into the true one"
 
     change: Literal["camera", "light"] = "camera"
@@ -63,7 +55,7 @@ class Continuity:
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One scene, and the same seen from, or lit from, a little further on."""
-        name, scene = scene_at(world, seed, index)
+        name, scene = world.scene_at(seed, index)
         angle, view = rng(seed, "continuity", index).uniform(0, 2 * math.pi), scene.params[self.change]
         moved = {
             "pitch": view["pitch"] + self.size * math.cos(angle),
@@ -79,7 +71,7 @@ class Continuity:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The agreement of the two views."""
-        if hasattr(bench.asked.object, "load"):
+        if isinstance(bench.asked.object, Saved):
             raise Undefined("saved maps are of the unchanged view only")
         scenes = _views(case)
         both = np.logical_and(*(self._elements(bench, scene).visible for scene in scenes))

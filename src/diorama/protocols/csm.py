@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Case, Direction, Panel, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
@@ -27,7 +27,7 @@ from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, t_test
 from diorama.protocols import _layers
-from diorama.protocols._csm_sets import BRANCHES, change_of, one_set, partner, set_members, set_of, stranger
+from diorama.protocols._csm_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
 from diorama.protocols._csm_space import FEW, Fitted, Space, chance_scores
 from diorama.protocols._csm_summary import FLOORED, MARKS, condense
 from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
@@ -46,7 +46,7 @@ SHUFFLES = 99
 
 
 @dataclass(frozen=True, slots=True)
-class Csm:
+class Csm(OnSets):
     """Sensitivities of both branches to one concept set; CSM_R and CSM_S from all sets of a cell.
 
     `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
@@ -72,19 +72,16 @@ class Csm:
     encoding: Encoding = "linear"
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022", "kim2018tcav")
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
+    direction: ClassVar[Direction] = "higher"
     no_oracle: ClassVar[str] = (
         "the truth has no residual, so that no sensitivity is defined; doses are not followed either"
     )
-    version, track, needs = 1, "decompose", ()
     metrics: ClassVar[tuple[str, ...]] = (
         *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "accuracy_r", "accuracy_s", "stability_r", "stability_s"),
         *("cos_concepts", "cos_scenes", "tests", "runs_r", "runs_s", "draws_r", "draws_s"),
     )
     unlisted: ClassVar[tuple[str, ...]] = ("runs_r", "runs_s", "draws_r", "draws_s")
-    doses, dose_name = DOSES[1:], _layers.LEAK  # without a leak there is no residual
-
-    case, oracle, dosed = one_set, _layers.true_layers, _layers.leaked
+    doses: ClassVar[tuple[float, ...]] = DOSES[1:]  # without a leak there is no residual
 
     def __post_init__(self) -> None:
         if self.trainer is not None and self.trainer not in TRAINERS:
@@ -145,10 +142,8 @@ class Csm:
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
         """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
-        if grid := getattr(method, "grid", ()):
-            return (
-                f"csm: give {type(method).__name__} its parameters ({', '.join(grid[0])}): no grid point can be chosen"
-            )
+        if method.grid:
+            return f"csm: give {type(method).__name__} its parameters ({', '.join(method.grid[0])}): no grid point can be chosen"
         return without_layer(method, self.layer)
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
@@ -166,7 +161,7 @@ class Csm:
 
     def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
         """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
-        size, seed = getattr(bench.world.object, "size", None), case.payload["seed"]
+        size, seed = bench.world.object.size, case.payload["seed"]
         test = Source(self.test, self.tests, seed, size)
         negatives = Source(self.negatives, self.randoms, seed, size) if self._published else None
         probe = Probe(self.layer, self.encoding, not self._published)
@@ -183,7 +178,7 @@ class Csm:
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, list[Scene]]:
         world, other = bench.world.object, stranger(bench.world.object, case)
-        sets = {"set": set_of(case), "partner": partner(world, case), "stranger": set_of(other) if other else None}
+        sets = {"set": case.scene, "partner": partner(world, case), "stranger": set_of(other) if other else None}
         if not self._published:
             if sets["partner"] is None:
                 raise Undefined("the world has no set of the other change of this scene: take change=both")

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
-from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame
 from diorama.metrics.errors import scale
@@ -17,7 +16,7 @@ from diorama.protocols._marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Dssim:
+class Dssim(_layers.OnBothLayers):
     """½·DSSIM(reflectance) + ½·DSSIM(shading), pixels off the mask black, which raises SSIM.
 
     `fan` (2018, MPI): linear layers after the least-squares scale, then with `search=True` the published search for the
@@ -26,18 +25,11 @@ class Dssim:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("wang2004", "fan2018", "ke2025")
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    version, track, needs = 1, "decompose", ("reflectance", "shading")
-    doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("dssim", "dssim_reflectance", "dssim_shading")
 
     preset: Literal["fan", "fan2018", "marigold"] = "fan"
     search: bool = True
     window: Literal[11, 3] = 11
-
-    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
-    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Panel, Score, World
 from diorama.core.errors import Excluded, InputError, Undefined
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng
@@ -32,6 +32,7 @@ from diorama.protocols._part_pictures import panels
 from diorama.protocols._part_tables import PartTable, correlation, part_table, table_scenes
 from diorama.protocols._parts import (
     Elements,
+    OnParts,
     blended,
     dilation_at,
     elements_of,
@@ -43,7 +44,7 @@ from diorama.protocols._parts import (
 
 
 @dataclass(frozen=True, slots=True)
-class Funnybirds:
+class Funnybirds(OnParts):
     """All scores of FunnyBirds. `corrected` is what we recommend; `published` gives the numbers of the released code.
 
     What the released code does, and what `corrected` does instead:
@@ -62,17 +63,8 @@ class Funnybirds:
     `dilation` is the width of the max filter on part masks in pixels at 256; other sizes take the nearest odd width.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("label", "parts")
     metrics: ClassVar[tuple[str, ...]] = ("sd", "ts", "csdc", "pc", "dc", "d", "a", "bi", "bi_eq2", "objects")
     derived: ClassVar[tuple[str, ...]] = ("mx", "com", "cor", "con")
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of random importance blended into the true one"
 
     variant: Literal["corrected", "published"] = "corrected"
     dilation: int = 5
@@ -89,7 +81,7 @@ class Funnybirds:
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        size = getattr(world, "size", None)
+        size = world.size
         here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
         chosen = "these cases, as released" if self._published else "the other half of the cases"
         return {"part masks dilated by": f"{here}{self.dilation} pixels at 256", "threshold chosen on": chosen}
@@ -98,14 +90,9 @@ class Funnybirds:
         """The row of the paper's Table 2 that corresponds, for the full-size network of that family."""
         return paper_row(model, method)
 
-    def case(self, world: World, seed: int, index: int) -> Case:
-        """One scene of the world."""
-        name, scene = scene_at(world, seed, index)
-        return Case(name, {"scene": scene.to_json()})
-
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
         """Pass the block's birds with every removal through the model together, then explain all targets together."""
-        scenes = [Scene.from_json(case.payload["scene"]) for case in cases]
+        scenes = [case.scene for case in cases]
         bench.logits([one for scene in scenes for one in table_scenes(bench, scene)])
         bench.ask([(scene, target) for scene in scenes for target in _targets(bench, scene)])
 
@@ -115,7 +102,7 @@ class Funnybirds:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Every score of one image; csdc, pc, dc and d at all thresholds."""
-        scene = Scene.from_json(case.payload["scene"])
+        scene = case.scene
         table, seen = part_table(bench, scene), self._elements(bench, scene)
         yield Score("a", float(table.predicted == table.label))
         yield from self._independence(table, seen)
@@ -141,7 +128,7 @@ class Funnybirds:
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside measured effects, and the frame reduced to P(t)."""
-        scene = Scene.from_json(case.payload["scene"])
+        scene = case.scene
         table, seen = part_table(bench, scene), self._elements(bench, scene)
         answer = bench.answer(scene, table.label)
         kept = important_parts(answer, seen, np.array([0.02]), self._published)[0, : table.parts]
@@ -206,7 +193,7 @@ class Funnybirds:
         if found is None:
             raise Undefined("ts: no two classes share two different parts each with this one")
         pair, shared = found
-        if not self._published and not getattr(bench.asked.object, "targeted", True):
+        if not self._published and not bench.asked.object.targeted:
             raise Undefined("ts: the method takes no target")
         if not formulas.premise(table.subsets, pair, shared):
             raise Excluded("ts: removing the shared parts does not lower the two classes as it should")
@@ -234,7 +221,7 @@ def _score(metric: str, compute: Callable[[], float | np.ndarray]) -> Score:
 def _classes(bench: Bench) -> list[dict[str, int]]:
     """The part variants of every class, in the order of the parts."""
     world = bench.world.object
-    if not hasattr(world, "classes"):
+    if not world.classes:
         raise Undefined(f"{bench.world.name} does not say which parts make a class")
     return [{part: bird[part] for part in world.part_names} for bird in world.classes]
 
@@ -243,7 +230,7 @@ def _targets(bench: Bench, scene: Scene) -> list[int]:
     """The classes an explanation is asked for: y, ŷ if it is another, and TS's pair where its premise holds."""
     table = part_table(bench, scene)
     found = [table.label, table.predicted]
-    if hasattr(bench.world.object, "classes"):
+    if bench.world.object.classes:
         pair = formulas.target_pair(_classes(bench), table.label)
         found += pair[0] if pair and formulas.premise(table.subsets, *pair) else ()
     return list(dict.fromkeys(found))
@@ -258,10 +245,10 @@ def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Eleme
     table = part_table(bench, scene)
     target = table.label if target is None else target
     drops, importance = table.drops(target), np.zeros(seen.count)
-    found = formulas.target_pair(_classes(bench), table.label) if hasattr(bench.world.object, "classes") else None
+    found = formulas.target_pair(_classes(bench), table.label) if bench.world.object.classes else None
     if target != table.label and found and target in found[0]:
         drops = _contrast(table, target, found[1])
-    elif target == table.label and hasattr(bench.world.object, "classes"):
+    elif target == table.label and bench.world.object.classes:
         drops = _parted(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
     importance[: table.parts] = drops
     return importance * seen.visible

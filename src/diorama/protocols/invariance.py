@@ -2,26 +2,25 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
-from diorama.core.controls import DOSES
+from diorama.core.contracts import Case, Lit, Panel, Score, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
-from diorama.protocols._layers import as_shown, leaked, mask_of, scene_of
+from diorama.protocols._layers import OnLayers, as_shown, mask_of
 
 #: Lights of worlds that do not say which they have (`lights(scene)`): the ten further ones of MIT Intrinsic Images.
 LIGHTS = tuple(range(1, 11))
 
 
 @dataclass(frozen=True, slots=True)
-class Invariance:
+class Invariance(OnLayers):
     """Variance over lights of log R̂ divided by that of log I, each image's logs centred on the mask: any scale will do.
 
     The method decomposes every view `do(scene, light=i)` by itself. 0 ignores the light, 1 follows it like the image.
@@ -30,16 +29,8 @@ class Invariance:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ("invariance", "texture")
-    doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "share of each view's shading leaked into the true reflectance"
-
-    dosed = leaked
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
@@ -48,7 +39,7 @@ class Invariance:
             "scale": "every image its own",
             "window": "the whole image",
             "mask": mask_of(world),
-            "views": "every recorded light" if hasattr(world, "lights") else f"{len(LIGHTS)} lights",
+            "views": "every recorded light" if isinstance(world, Lit) else f"{len(LIGHTS)} lights",
             "mean": "arithmetic over scenes",
             "tuning": "leave one out",
         }
@@ -57,8 +48,8 @@ class Invariance:
         """One scene with its lights."""
         if "light" not in world.factors:
             raise InputError("invariance needs a world whose light can be changed, like mit_intrinsic or mondrian")
-        name, scene = scene_at(world, seed, index)
-        lights = world.lights(scene) if hasattr(world, "lights") else LIGHTS
+        name, scene = world.scene_at(seed, index)
+        lights = world.lights(scene) if isinstance(world, Lit) else LIGHTS
         return Case(name, {"scene": scene.to_json(), "lights": list(lights)})
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
@@ -77,7 +68,7 @@ class Invariance:
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
         """The scene's true reflectance under every light."""
-        truth = bench.frame(scene_of(bench.case)).truth
+        truth = bench.frame(bench.case.scene).truth
         if truth.get("reflectance") is None:
             raise Undefined("the world has no true reflectance")
         reflectance = truth["reflectance"]
@@ -95,8 +86,7 @@ class Invariance:
 
 
 def _views(bench: Bench, case: Case) -> list[Scene]:
-    scene = scene_of(case)
-    return [bench.world.object.do(scene, light=light) for light in case.payload["lights"]]
+    return [bench.world.object.do(case.scene, light=light) for light in case.payload["lights"]]
 
 
 def _shading(bench: Bench, scene: Scene, reflectance: np.ndarray) -> np.ndarray:

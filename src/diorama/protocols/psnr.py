@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
-from diorama.core.contracts import World
-from diorama.core.controls import DOSES
+from diorama.core.contracts import Direction, World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import PSNR_CAP, psnr
 from diorama.protocols import _layers
@@ -13,7 +12,7 @@ from diorama.protocols._marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Psnr:
+class Psnr(_layers.OnBothLayers):
     """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
 
     `marigold`: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. `aligned`: the same with
@@ -21,16 +20,11 @@ class Psnr:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("ke2025", "zeng2024")
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
+    direction: ClassVar[Direction] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, PSNR_CAP)
-    version, track, needs = 1, "decompose", ("reflectance", "shading")
-    doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("psnr", "psnr_reflectance", "psnr_shading")
 
     preset: Literal["aligned", "marigold", "rgbx"] = "aligned"
-
-    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
-    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

@@ -2,39 +2,30 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Score, World
-from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, residual
 from diorama.core.scene import Scene
-from diorama.protocols._layers import compared, mask_of, one_scene, scene_of, true_layers
+from diorama.protocols._layers import OnLayers, mask_of
 from diorama.protocols.lmse import explained
 
 
 @dataclass(frozen=True, slots=True)
-class Reconstruction:
+class Reconstruction(OnLayers):
     """min over k of ‖I − C − k·R·S‖/‖I‖ on the mask in linear light, without pixels at or above `saturated`.
 
     Zero says that the layers explain the image, not that they are right: an image split at random scores 0.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("luo2024",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ("reconstruction",)
-    doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "power of the true shading that reflectance gains and shading keeps"
 
     saturated: float = 0.99
-
-    case, oracle, pictures = one_scene, true_layers, compared
 
     def __post_init__(self) -> None:
         if not self.saturated > 0:
@@ -53,7 +44,7 @@ class Reconstruction:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The residual of one image."""
-        scene = scene_of(case)
+        scene = case.scene
         frame = bench.frame(scene)
         mask = frame.mask & (frame.image.max(axis=2) < self.saturated)
         if not mask.any():

@@ -2,27 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.contracts import Case, Panel, Score, World
-from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
 from diorama.protocols import _layers
-from diorama.protocols._csm_sets import BRANCHES, change_of, image_case, one_set, set_members
+from diorama.protocols._csm_sets import BRANCHES, OnSets, change_of, image_case, set_members
 
 #: What should not move: reflectance in a set where the light changes, shading where the paint does.
 STILL = {"light": "reflectance", "albedo": "shading"}
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseInvariance:
+class ResponseInvariance(OnSets):
     """Variance over a set's images of centred log R̂ (Δi sets) or log Ŝ (Δa sets), divided by that of log I.
 
     0 ignores the change, 1 follows it like the image; a planted leak α scores about α² (highlights aside). Any scale of
@@ -32,15 +31,9 @@ class ResponseInvariance:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    version, track, needs = 1, "decompose", ()
     metrics: ClassVar[tuple[str, ...]] = (
         *("invariance_reflectance", "invariance_shading", "texture_reflectance", "texture_shading"),
     )
-    doses, dose_name = DOSES, _layers.LEAK
-
-    case, oracle, dosed = one_set, _layers.true_layers, _layers.leaked
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

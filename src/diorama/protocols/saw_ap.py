@@ -1,5 +1,6 @@
 """SAW AP: precision of smooth shading on annotated photos, by Kovacs et al. 2017 or by Li & Snavely 2018."""
 
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -8,16 +9,16 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Score, World, scene_at
-from diorama.core.errors import Excluded, InputError, Undefined
+from diorama.core.contracts import Case, Listed, Protocol, Score, World
+from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.saw import average_precision, curve_area, kovacs_confusion, li_confusion
 
 
 @dataclass(frozen=True, slots=True)
-class SawAp:
-    """Area under the precision–recall curve of "smooth", from a confusion summed over *all* photos: one case, run with -n 1.
+class SawAp(Protocol):
+    """Area under the precision–recall curve of "smooth", from a confusion summed over *all* photos, which are one case.
 
     `li` (2018) is what is called SAW AP: log shading, smooth pixels on the unfiltered gradient; `mode=1` is the weighted
     "challenge". `kovacs` (2017) draws only a curve, on linear shading scaled to a maximum of 1, whose area is given here.
@@ -26,11 +27,8 @@ class SawAp:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("kovacs2017", "li2018")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str, ...]] = ("factors",)
+    needs: ClassVar[tuple[str | type[World], ...]] = ("factors", Listed)
     metrics: ClassVar[tuple[str, ...]] = ("saw_ap", "photos")
 
     preset: Literal["li", "li2018", "kovacs", "kovacs2017"]
@@ -57,19 +55,23 @@ class SawAp:
             "mean": "none: one confusion over all photos",
         }
 
+    def count(self, world: World, asked: int | None) -> int:
+        """One, whatever is asked for."""
+        return 1
+
     def case(self, world: World, seed: int, index: int) -> Case:
-        """All photos of a recorded world; further indices hold nothing."""
-        size: Any = getattr(world, "__len__", lambda: 0)
-        count = size() if index == 0 else 0
-        scenes = [scene_at(world, seed, i)[1].to_json() for i in range(count)]
-        return Case("all" if index == 0 else f"none-{index:05d}", {"scenes": scenes})
+        """All photos of the world."""
+        return Case(
+            "all", {"scenes": [world.scene_at(seed, i)[1].to_json() for i in builtins.range(world.length or 0)]}
+        )
+
+    def scenes(self, world: World, case: Case) -> list[Scene]:
+        """All photos."""
+        return [Scene.from_json(scene) for scene in case.payload["scenes"]]
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The area under the curve of all photos."""
-        if not case.payload["scenes"]:
-            raise Excluded("all photos are one case: run with -n 1")
-        scenes = [Scene.from_json(s) for s in case.payload["scenes"]]
-        labelled = [s for s in scenes if (_labels(bench.frame(s)) < 3).any()]
+        labelled = [s for s in self.scenes(bench.world.object, case) if (_labels(bench.frame(s)) < 3).any()]
         confusion: Any = sum(self._confusion(bench.frame(s), bench.layers(s)) for s in labelled)
         value = (curve_area if self._kovacs else average_precision)(confusion) if labelled else float("nan")
         if np.isnan(value):
@@ -84,7 +86,7 @@ class SawAp:
             return kovacs_confusion(shading / max(float(shading.max()), 1e-12), _labels(frame))
         return li_confusion(shading, _labels(frame), channel_mean(frame.srgb()) if self.mode else None)
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:  # type: ignore[override]
         """Shading that steps at every labelled edge and nowhere else."""
         labels = _labels(bench.frame(scene))
         stripes = (np.indices(labels.shape).sum(axis=0) % 2)[:, :, None]

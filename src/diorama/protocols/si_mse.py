@@ -5,14 +5,13 @@ from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
-from diorama.core.controls import DOSES
 from diorama.core.frame import Frame
 from diorama.metrics.errors import si_mse
 from diorama.protocols import _layers
 
 
 @dataclass(frozen=True, slots=True)
-class SiMse:
+class SiMse(_layers.OnBothLayers):
     """½·si-MSE(reflectance) + ½·si-MSE(shading) in the truth's units of 0 to 1.
 
     `barron` (2015; also Fan's MIT table): over the masked pixels. `fan` (2018, the MPI table): α·e clipped at 1, the sum
@@ -21,17 +20,10 @@ class SiMse:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("barron2015", "fan2018")
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    version, track, needs = 1, "decompose", ("reflectance", "shading")
-    doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
 
     preset: Literal["barron", "barron2015", "fan", "fan2018"] = "barron"
     channels: Literal["gray", "one", "each"] = "gray"
-
-    case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective
-    oracle, dosed, pictures = _layers.true_layers, _layers.leaked, _layers.compared
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

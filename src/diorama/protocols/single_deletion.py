@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Case, Panel, Score, World
 from diorama.core.scene import Scene, rng
 from diorama.protocols._part_pictures import panels
 from diorama.protocols._part_tables import correlation, label_of, single_drops, with_deletions
 from diorama.protocols._parts import (
     Elements,
+    OnParts,
     blended,
     dilation_at,
     elements_of,
@@ -24,7 +25,7 @@ from diorama.protocols._parts import (
 
 
 @dataclass(frozen=True, slots=True)
-class SingleDeletion:
+class SingleDeletion(OnParts):
     """½ + ½·ρ, ρ = Spearman over the parts between f_y(x) − f_y(x without p) and PI(p); y is the true class.
 
     `dilation` is the width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd
@@ -32,39 +33,25 @@ class SingleDeletion:
     and left out of the mean as published.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("label", "parts")
     metrics: ClassVar[tuple[str, ...]] = ("sd",)
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of random importance blended into the true one"
 
     dilation: int = 5
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        size = getattr(world, "size", None)
+        size = world.size
         here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
         return {"target": "true class", "part masks dilated by": f"{here}{self.dilation} pixels at 256"}
 
-    def case(self, world: World, seed: int, index: int) -> Case:
-        """One scene of the world."""
-        name, scene = scene_at(world, seed, index)
-        return Case(name, {"scene": scene.to_json()})
-
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
         """Pass the block's birds, whole and with each part removed, through the model together, then explain them."""
-        scenes = [Scene.from_json(case.payload["scene"]) for case in cases]
+        scenes = [case.scene for case in cases]
         bench.logits([one for scene in scenes for one in with_deletions(bench, scene)])
         bench.ask([(scene, label_of(bench, scene)) for scene in scenes])
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The rank correlation of one image."""
-        scene = Scene.from_json(case.payload["scene"])
+        scene = case.scene
         importance = part_importance(bench.answer(scene, label_of(bench, scene)), self._elements(bench, scene))
         yield Score("sd", correlation(_drops(bench, scene), importance))
 
@@ -80,7 +67,7 @@ class SingleDeletion:
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside drops, and the frame with the parts that matter."""
-        scene = Scene.from_json(case.payload["scene"])
+        scene = case.scene
         answer, seen = bench.answer(scene, label_of(bench, scene)), self._elements(bench, scene)
         kept = important_parts(answer, seen, np.array([0.02]), False)[0]
         return panels(bench, scene, answer, seen, _drops(bench, scene), kept)

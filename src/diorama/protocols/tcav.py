@@ -12,7 +12,7 @@ from diorama.core.activations import Objective, layer_gradients, layer_name
 from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Case, Control, Panel, Protocol, Score, World
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
@@ -25,13 +25,15 @@ from diorama.protocols._concept_sets import ROLES, Material, activations_of, ima
 
 #: The least images of a concept that its authors recommend.
 ENOUGH = 20
+#: Runs where the plan does not say how many.
+RUNS = 30
 #: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
 KEPT = 8
 _MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Tcav:
+class Tcav(Protocol):
     """A case is one CAV run: the concept against `concept`-many random others, a third of both held out.
 
     `concept` and `negatives` are folders of pictures or worlds (default negatives: the test world), changed by `do` and
@@ -47,17 +49,11 @@ class Tcav:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018tcav", "benjamini1995")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "higher"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     track: ClassVar[str] = "concept"
     model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
-    #: Runs where the plan does not say how many: a case is a run, not an image.
-    draws: ClassVar[int] = 30
 
     concept: str
     do: str = ""
@@ -127,12 +123,20 @@ class Tcav:
             )
         for name, text in (("concept", self.concept), ("negatives", self.negatives)):
             found = world_of(text, None).object if text else world
-            count = min(self.images, len(found)) if hasattr(found, "__len__") else self.images
+            count = self.images if found.length is None else min(self.images, found.length)
             if count < self.min_images:
                 raise InputError(
                     f"{name} {text or 'of the test world'} has {count} images, fewer than the {self.min_images} that a CAV"
                     f" needs: add some, or write min_images={count}"
                 )
+
+    def count(self, world: World, asked: int | None) -> int:
+        """As many runs as are asked for: a case is a run, not an image."""
+        return asked or RUNS
+
+    def scenes(self, world: World, case: Case) -> list[Scene]:
+        """A run has no scenes of its own."""
+        return []
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One run."""
@@ -140,7 +144,7 @@ class Tcav:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The scores of one run."""
-        if hasattr(bench.asked.object, "answers"):
+        if isinstance(bench.asked.object, Control):
             values = bench.asked.object.answers(bench, None, None)[0].values
             yield Score("tcav", float(share(values, 1)))
             yield self._agreement(bench, values)
@@ -188,8 +192,6 @@ class Tcav:
         held_out: float = 0.33,
     ) -> Cavs:
         method = bench.asked.object
-        if not hasattr(method, "solve"):
-            raise InputError(f"{type(method).__name__} trains no CAVs: it has no solve(grams, labels, seeds)")
         try:
             return fit_gram(lambda k, y, _, s: method.solve(k, y, s), found.gram, draws, generator, None, held_out)
         except ValueError as error:
@@ -202,7 +204,7 @@ class Tcav:
     def _material(self, bench: Bench, case: Case) -> Material:
         assert bench.model is not None
         found = self._remembered(bench, "material", lambda: self._make(bench, case.payload["seed"]))
-        return found.about(getattr(bench.asked.object, "centred", True))
+        return found.about(bench.asked.object.centred)
 
     def _remembered(self, bench: Bench, what: str, compute: Callable[[], Any]) -> Any:
         """Computed once per world, model, concept and layer in a process: blocks of runs come and go."""
@@ -227,7 +229,7 @@ class Tcav:
 
     def _worlds(self, world: Component) -> list[Component]:
         """Where concept, others and test images come from."""
-        size = getattr(world.object, "size", None)
+        size = world.object.size
         return [world_of(self.concept, size), world_of(self.negatives, size) if self.negatives else world, world]
 
     def _objective(self) -> Objective:
@@ -303,7 +305,7 @@ class Tcav:
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
         """The run's CAV, where `vectors` asks for it: what is kept beside the rows, as `load_cavs` reads it."""
-        if not self.vectors or hasattr(bench.asked.object, "answers"):
+        if not self.vectors or isinstance(bench.asked.object, Control):
             return {}
         found = self._material(bench, case)
         run = self._run(bench, case, found)

@@ -8,20 +8,19 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Score, World, scene_at
-from diorama.core.controls import DOSES
+from diorama.core.contracts import Case, Score, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
 from diorama.metrics.whdr import Judgements, constant_whdr, judgements, lightness, ordinal, whdr
-from diorama.protocols._layers import compared, scene_of
+from diorama.protocols._layers import OnLayers
 
 #: Pairs that are drawn where a world has true reflectance instead of judgements.
 PAIRS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Whdr:
+class Whdr(OnLayers):
     """The weight of contradicted judgements over the weight of all, δ = 0.1; the mean over images is not weighted.
 
     `bell` (2014) judges linear reflectance, `li` (2018, CGIntrinsics and its followers) reflectance to the power of
@@ -31,19 +30,11 @@ class Whdr:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("bell2014", "li2018")
-    version: ClassVar[int] = 1
-    direction: ClassVar[Literal["lower", "higher"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ("whdr", "truth_constant")
-    doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "share of the judged pixels whose reflectance is replaced by noise"
 
     preset: Literal["bell", "bell2014", "li", "li2018"] = "bell"
     delta: float = 0.1
-
-    pictures = compared
 
     def __post_init__(self) -> None:
         if not self.delta >= 0:
@@ -69,12 +60,12 @@ class Whdr:
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One image of the world."""
-        name, scene = scene_at(world, seed, index)
+        name, scene = world.scene_at(seed, index)
         return Case(name, {"scene": scene.to_json(), "seed": seed})
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The disagreement on one image."""
-        scene = scene_of(case)
+        scene = case.scene
         judged = self._judged(bench.frame(scene), case)
         yield Score("whdr", whdr(self._encoded(bench.layers(scene).reflectance), judged, self.delta))
         if bench.point == 0:

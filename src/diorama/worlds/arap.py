@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Listed, Lit
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, srgb_to_linear
@@ -23,7 +24,7 @@ EXCLUDED = {
 
 
 @dataclass(frozen=True)
-class Arap:
+class Arap(Listed, Lit):
     """`input/<name>.png`, `reflectance/<scene>_albedo.png`, `shading/<name>_shading.png`, `mask/<scene>_alpha.png`.
 
     A name is a scene (`alley`) or a scene under a further light (`alley_light0`); reflectance and mask belong to the

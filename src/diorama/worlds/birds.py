@@ -25,6 +25,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from diorama.core.contracts import Parted
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -35,7 +36,7 @@ from diorama.worlds._funnybirds_metadata import Split, published_params
 
 
 @dataclass(frozen=True, slots=True)
-class Birds:
+class Birds(Parted):
     """Birds of `size`×`size` pixels.
 
     `parts` is None for Diorama's own meshes or a folder of the official GLB files. `split="train"` removes n ~ U{0..5}

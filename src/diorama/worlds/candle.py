@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from diorama.core.contracts import Levelled
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -34,7 +35,7 @@ Confounding = Literal["none", "pairs", "semantic", "semantic_commented", "gaussi
 
 
 @dataclass(frozen=True, slots=True)
-class Candle:
+class Candle(Levelled):
     """Images of `width` by 3/4·`width` pixels, `samples` paths per pixel of the object.
 
     `scenes` of the sixteen are used (3: the paper's). `confounding` is "none", the paper's object–colour "pairs" (1,620

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Levelled, Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -25,7 +26,7 @@ from diorama.worlds._recorded import colour, existing, read_picture
 
 
 @dataclass(frozen=True, slots=True)
-class CandleRecorded:
+class CandleRecorded(Listed, Levelled):
     """The images of one folder. `truth["boxes"]` has the published loose box turned to x0, y0, x1, y1 from the top left.
 
     The published boxes were made before the camera's jitter (a few pixels off) and are not cut at the image's edge; a

@@ -20,6 +20,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Sets
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -49,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Concepts:
+class Concepts(Sets):
     """`scenes` base scenes per setting, at most `images` images per set (None: 100 of Δa, 44 of Δi).
 
     The sets are in turn of every change, setting and base scene asked for; lamps, paints and temperatures turn along.
@@ -73,6 +74,7 @@ class Concepts:
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
     located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
+    staged: ClassVar[bool] = True
     factors: ClassVar[dict[str, str]] = {k: said for k, said in Tabletop.factors.items() if k != "light"}
     truth: ClassVar[tuple[str, ...]] = (*("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),)
 

@@ -9,6 +9,7 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Levelled, Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -19,7 +20,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Dsprites:
+class Dsprites(Listed, Levelled):
     """`npz` is the published file: arrays `imgs` (n, 64, 64) of 0 and 1, and `latents_values` (n, 6).
 
     The i-th scene is the i-th of a fixed shuffle, named by its row. Colour, which is constant, is no factor. `do` looks up

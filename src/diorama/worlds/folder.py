@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Listed, Parted
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -25,7 +26,7 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True)
-class Folder:
+class Folder(Listed, Parted):
     """Images and masks by folder. `size` scales and centre-crops to a square, `removal` says how a part is taken away.
 
     Labels are the sub-folders in alphabetical order, or those of `labels`, a comma-separated list of sub-folder names in

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from diorama.core.contracts import Listed, Parted
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -28,7 +29,7 @@ from diorama.worlds.birds import Birds, boxes
 
 
 @dataclass(frozen=True, slots=True)
-class FunnybirdsRecorded:
+class FunnybirdsRecorded(Listed, Parted):
     """The split `split` of the FunnyBirds folder `root` (the one that holds classes.json)."""
 
     root: str

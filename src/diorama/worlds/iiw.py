@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from diorama.core.contracts import Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -14,7 +15,7 @@ from diorama.worlds._recorded import colour, existing, natural, one_of, read_eac
 
 
 @dataclass(frozen=True)
-class Iiw:
+class Iiw(Listed):
     """A folder with `<id>.json` beside `<id>.png` (or .jpg), as released; photos are sRGB.
 
     `truth["factors"]["judgements"]` is the file's content: `intrinsic_points` and `intrinsic_comparisons`, which

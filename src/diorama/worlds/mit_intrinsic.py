@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -23,7 +24,7 @@ EXTRA = ("apple", "pear", "phone", "potato")
 
 
 @dataclass(frozen=True, slots=True)
-class MitIntrinsic:
+class MitIntrinsic(Listed):
     """A folder with one sub-folder per object. `image` is what is decomposed: the diffuse image, or the original one.
 
     `do(scene, light=i)` gives the i-th of the ten further lights (0: the frame itself). Truth is known up to one global

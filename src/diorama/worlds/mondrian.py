@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import World
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -16,7 +17,7 @@ _WAVES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Mondrian:
+class Mondrian(World):
     """Patches are the Voronoi cells of random sites; shading is the exponential of a few long random waves.
 
     `do(scene, light=i)` chooses one of eleven lights, `do(scene, colours=[[r, g, b], …])` repaints, `do(scene,

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diorama.core.catalogue import build
+from diorama.core.contracts import Labelled, Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise
@@ -38,7 +39,7 @@ POOL = 24
 
 
 @dataclass(frozen=True)
-class Mosaic:
+class Mosaic(Listed, Labelled):
     """`grid`×`grid` cells of `cell` pixels, `target` of them of the target class; `per_class` mosaics for every class.
 
     `cell` is 224 for photos, otherwise the size of the source's frames. `train` and `split_seed` leave out the photos of

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Listed, Lit
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -18,7 +19,7 @@ LIGHTS = 25
 
 
 @dataclass(frozen=True)
-class MultiIllumination:
+class MultiIllumination(Listed, Lit):
     """`<scene>/dir_<0…24>_mip<m>.jpg` or .exr, `<scene>/materials_mip<m>.png`; `do(scene, light=i)` is direction i.
 
     JPEGs are tone-mapped sRGB, EXRs linear. The material map, where there is one, is `truth["parts"]` (its colours,

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Sets
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -33,7 +34,7 @@ Kind = Literal["mit", "stereo", "multi_illumination", "folder"]
 
 
 @dataclass(frozen=True)
-class NaturalConcepts:
+class NaturalConcepts(Sets):
     """Sets with fewer than `min_images` images are refused: Kim et al. (ICML 2018) advise at least 20 for a concept.
 
     Images are squeezed into `size`×`size` pixels, as the paper does (None: as they are). `mip` is the resolution of

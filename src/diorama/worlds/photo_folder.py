@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -18,7 +19,7 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True)
-class PhotoFolder:
+class PhotoFolder(Listed):
     """Every PNG and JPEG under `root`, in the order of their paths, as `size`×`size` sRGB images."""
 
     located: ClassVar[tuple[str, ...]] = ("root",)

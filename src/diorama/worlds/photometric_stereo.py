@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Listed, Lit
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -18,7 +19,7 @@ _ENDINGS = (".png", ".jpg", ".exr")
 
 
 @dataclass(frozen=True)
-class PhotometricStereo:
+class PhotometricStereo(Listed, Lit):
     """`<object>/<object>.<0, 1, …>.png` with `<object>.mask.png`; `lights.txt` holds their number, then x y z of each.
 
     `do(scene, light=i)` is the i-th photo. The direction, towards the lamp, is `truth["lights"]` where `lights.txt` gives

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Labelled, Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
@@ -31,7 +32,7 @@ _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
 
 
 @dataclass(frozen=True)
-class Photos:
+class Photos(Listed, Labelled):
     """Photos of `size` pixels. `train` photos of every class are left out, those a head is fitted on with the same seed.
 
     `images` is the folder of the files where a list or table does not stand beside them, `subset` the part of a table

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import changed, composed, files_of
@@ -21,7 +22,7 @@ from diorama.worlds.tabletop import LIGHTS, Tabletop
 
 
 @dataclass(frozen=True)
-class RandomScenes:
+class RandomScenes(Listed):
     """`count` scenes; `size`, `samples`, `meshes`, `textures` and `up` are those of `tabletop`."""
 
     count: int = 2000
@@ -34,6 +35,7 @@ class RandomScenes:
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
     located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
+    staged: ClassVar[bool] = True
     factors: ClassVar[dict[str, str]] = Tabletop.factors
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -18,7 +19,7 @@ _LABELS = (0, 1, 2, 100)
 
 
 @dataclass(frozen=True)
-class Saw:
+class Saw(Listed):
     """The released folders: `saw_images_512/<id>.png`, `saw_pixel_labels/<settings>/<id>.npy`, `saw_splits/<split>_ids.npy`.
 
     `truth["factors"]["saw"]` is an (h, w) map: 0 normal or depth discontinuity, 1 shadow boundary, 2 smooth, 100 ignored; a

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Levelled, Listed
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -19,7 +20,7 @@ _RANGES = {"scale": (0.05, 1.0), "orientation": (-1e6, 1e6), "x": (0.0, 1.0), "y
 
 
 @dataclass(frozen=True)
-class Sprites:
+class Sprites(Listed, Levelled):
     """White on black, 64 × 64, nothing antialiased; drawn by rules recovered from published frames of dSprites.
 
     Not dSprites bit for bit: of its published frames 97 % of squares and ellipses come out exact, hearts within 3 pixels.
@@ -34,6 +35,7 @@ class Sprites:
     couple: tuple[str, str] = ("scale", "x")
 
     cite: ClassVar[tuple[str, ...]] = ("matthey2017",)
+    staged: ClassVar[bool] = True
     factors: ClassVar[dict[str, str]] = {
         "shape": ", ".join(SHAPES),
         "scale": "0.5 to 1 (any above 0.05)",

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import World
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -31,7 +32,7 @@ _SLOTS = {1: ((0.0, 0.0),), 3: ((-0.88, -0.2), (0.86, -0.42), (0.08, 0.85))}
 
 
 @dataclass(frozen=True, slots=True)
-class Tabletop:
+class Tabletop(World):
     """Images of `size`×`size` pixels, `samples` paths per pixel, each followed over `bounces` (0: direct light only).
 
     `objects` is 1 (simple) or 3 (complex), each painted flat ("rgb") or "textured". `meshes` is None for Diorama's own

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from diorama.core.contracts import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import changed, composed, files_of
@@ -21,7 +22,7 @@ _LIGHTS = (0, SECOND, *range(1, SECOND))
 
 
 @dataclass(frozen=True)
-class TestScenes:
+class TestScenes(Listed):
     """`scenes` scenes under `lights` lights (1 to 12); the other parameters are those of `tabletop`."""
 
     __test__: ClassVar[bool] = False  # not a test, whatever pytest thinks of the name
@@ -39,6 +40,7 @@ class TestScenes:
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
     located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
+    staged: ClassVar[bool] = True
     factors: ClassVar[dict[str, str]] = Tabletop.factors
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 

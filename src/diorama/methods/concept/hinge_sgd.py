@@ -5,16 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Trainer
 from diorama.methods.concept._trained import check_positive
 from diorama.metrics._cav_trainers import Found, Options, hinge_sgd
 
 
 @dataclass(frozen=True, slots=True)
-class HingeSgd:
+class HingeSgd(Trainer):
     """SGDClassifier(alpha, max_iter, tol). The order of the images and where it stops change the direction."""
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
-    gradients: ClassVar[bool] = True
     #: Its steps depend on where the origin is.
     centred: ClassVar[bool] = False
 

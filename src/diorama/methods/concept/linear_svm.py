@@ -5,16 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Trainer
 from diorama.methods.concept._trained import check_positive
 from diorama.metrics._cav_trainers import Found, Options, linear_svm
 
 
 @dataclass(frozen=True, slots=True)
-class LinearSvm:
+class LinearSvm(Trainer):
     """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), as SVC(kernel="linear")."""
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
-    gradients: ClassVar[bool] = True
 
     c: float = 1.0
 

@@ -5,16 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Trainer
 from diorama.methods.concept._trained import check_positive
 from diorama.metrics._cav_trainers import Found, Options, logistic
 
 
 @dataclass(frozen=True, slots=True)
-class Logistic:
+class Logistic(Trainer):
     """min ½‖w‖² + c Σ log(1 + exp(−y(w·x + b))), as LogisticRegression."""
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
-    gradients: ClassVar[bool] = True
 
     c: float = 1.0
 

@@ -5,15 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Trainer
 from diorama.metrics._cav_trainers import Found, Options, mean_difference
 
 
 @dataclass(frozen=True, slots=True)
-class MeanDifference:
+class MeanDifference(Trainer):
     """w = mean⁺ − mean⁻; FastCAV's mean⁺ − mean of all is the same direction."""
 
     cite: ClassVar[tuple[str, ...]] = ("schmalwasser2025",)
-    gradients: ClassVar[bool] = True
 
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""

@@ -5,15 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Trainer
 from diorama.core.scene import rng
 from diorama.metrics._cav_trainers import Found
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Trainer):
     """Normal coefficients that sum to zero, a function of the seed and of the draw's."""
 
-    gradients: ClassVar[bool] = True
 
     seed: int = 0
 

@@ -5,16 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Trainer
 from diorama.methods.concept._trained import check_positive
 from diorama.metrics._cav_trainers import Found, Options, ridge
 
 
 @dataclass(frozen=True, slots=True)
-class Ridge:
+class Ridge(Trainer):
     """min Σ (w·x + b − y)² + alpha·‖w‖², as RidgeClassifier."""
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
-    gradients: ClassVar[bool] = True
 
     alpha: float = 1.0
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Layered
 from diorama.core.answers import Layers
 from diorama.core.classifying import place
 from diorama.core.digests import file_digest
@@ -41,7 +42,7 @@ def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class IidNetwork:
+class IidNetwork(Layered):
     """The network with the weights of `checkpoint`, a safetensors file; None is the bundled one.
 
     `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth

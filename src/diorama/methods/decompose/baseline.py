@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -11,7 +12,7 @@ from diorama.methods.decompose._gradients import constant
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Decomposer):
     """R = 1 ("shading") or S = 1 ("reflectance"); `everything=None` leaves the choice to the protocol's tuning."""
 
     cite: ClassVar[tuple[str, ...]] = ("grosse2009",)

@@ -6,12 +6,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
 from diorama.core.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Decomposer):
     """`layer="reflectance"`: R = 1 and S = I; `layer="shading"`: S = 1 and R = I; in colour, on the mask.
 
     Constant reflectance scores the share of inequalities in WHDR, a perfect invariance and a perfect reconstruction.

@@ -6,13 +6,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
-class Leak:
+class Leak(Decomposer):
     """`into="reflectance"`: R̂ = R·S^α, Ŝ = S^(1−α); `into="shading"`: Ŝ = S·R^α, R̂ = R^(1−α). R̂·Ŝ is R·S at any α.
 
     α = 0 is the truth, α = 1 the image itself in one layer. `scale` multiplies R̂ and divides Ŝ: as good a

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Saved
 from diorama.core.answers import Layers
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
@@ -16,7 +17,7 @@ from diorama.core.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
+class Predictions(Saved):
     """`<case>.npz` with arrays `reflectance` and `shading`, or `<case>/reflectance.npy|png|exr` and `<case>/shading.…`.
 
     `diorama render WORLD --layout flat` writes the images to predict from, with the names of the cases. `encoding` says
@@ -27,6 +28,7 @@ class Predictions:
     so: a mix-up of sRGB and linear light is the commonest reason why published numbers cannot be reproduced.
     """
 
+    track: ClassVar[str] = "decompose"
     located: ClassVar[tuple[str, ...]] = ("folder",)
 
     folder: str

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
 from diorama.core.frame import Frame
 from diorama.core.scene import rng
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Decomposer):
     """Uniform noise in (0, 1), a function of the seed and the scene."""
 
     seed: int = 0

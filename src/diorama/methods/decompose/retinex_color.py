@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Sweeping
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean
@@ -14,7 +15,7 @@ from diorama.solvers.poisson import Edges
 
 
 @dataclass(frozen=True, slots=True)
-class RetinexColor:
+class RetinexColor(Sweeping):
     """Keep ∇ log gray where ‖chroma gradient‖ > chroma or |brightness gradient| > brightness.
 
     With g the log gradient of the three channels, brightness is its mean and chroma its deviation from the mean, as in

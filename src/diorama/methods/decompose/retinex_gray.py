@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Sweeping
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -14,7 +15,7 @@ from diorama.solvers.poisson import Edges
 
 
 @dataclass(frozen=True, slots=True)
-class RetinexGray:
+class RetinexGray(Sweeping):
     """Keep ∇ log gray where |∇ log gray| > threshold; `threshold=None`: the protocol chooses among 15, 1e-3 … 10."""
 
     cite: ClassVar[tuple[str, ...]] = ("land1971", "grosse2009")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -21,7 +22,7 @@ _NAMES = ("feature", "threshold", "vote")
 
 
 @dataclass(frozen=True, slots=True)
-class Tappen05:
+class Tappen05(Fitting, Decomposer):
     """A re-implementation of Tappen, Freeman and Adelson (PAMI 2005) from the paper, in the gray setting of Grosse 2009.
 
     The authors' code was never released. What the papers leave open is chosen as follows.
@@ -76,7 +77,7 @@ class Tappen05:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted05:
+class Fitted05(Decomposer):
     """The trained method: the classifiers of vertical and of horizontal differences."""
 
     method: Tappen05

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -20,7 +21,7 @@ _BLUR = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Tappen06:
+class Tappen06(Fitting, Decomposer):
     """A re-implementation of Tappen, Adelson and Freeman (CVPR 2006) from the paper, in the gray setting of Grosse 2009.
 
     The authors' code was never released. What the papers leave open is chosen as follows.
@@ -69,7 +70,7 @@ class Tappen06:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted06:
+class Fitted06(Decomposer):
     """The trained method: the experts, and how appearance is standardised."""
 
     experts: Experts

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
 from diorama.core.frame import Frame
 from diorama.methods.decompose._gradients import Norm, check_norm, gray, only, reconstruct
@@ -11,7 +12,7 @@ from diorama.methods.decompose._weiss import LIGHTS, median_gradient
 
 
 @dataclass(frozen=True, slots=True)
-class Weiss:
+class Weiss(Decomposer):
     """Median of the log gradients over the ten lights, then reconstruction; S = I/R for the frame itself."""
 
     cite: ClassVar[tuple[str, ...]] = ("weiss2001", "grosse2009")

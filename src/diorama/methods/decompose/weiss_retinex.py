@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Sweeping
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -14,7 +15,7 @@ from diorama.methods.decompose._weiss import LIGHTS, median_gradient
 
 
 @dataclass(frozen=True, slots=True)
-class WeissRetinex:
+class WeissRetinex(Sweeping):
     """Keep the median gradient where it exceeds the threshold; `threshold=None`: chosen among 15, 1e-3 … 10.
 
     As in the released code the threshold comes before the single reconstruction; the paper's text reads as Retinex on a

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.explaining import heatmaps, tensors
 
 
 @dataclass(frozen=True, slots=True)
-class Captum:
+class Captum(Explainer):
     """`captum.attr.<name>(module)`, or with `layer` `captum.attr.<name>(module, layer)` upsampled to the image.
 
     `options` goes to `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)}).

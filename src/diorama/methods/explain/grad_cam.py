@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
 from diorama.core.explaining import heatmaps, module_of, tensors
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class GradCam:
+class GradCam(Explainer):
     """ReLU(Σ_k mean(∂f/∂A_k) · A_k) at `layer` (None: the model's own choice), upsampled (FunnyBirds: nearest).
 
     `shift` subtracts the map's minimum and divides by its maximum, as the Attribution Confusion Matrix does after

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.explaining import module_of, tensors
 from diorama.methods.explain._gradients import Channels, as_answers, gradient
 
 
 @dataclass(frozen=True, slots=True)
-class InputXGradient:
+class InputXGradient(Explainer):
     """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1]."""
 
     gradients: ClassVar[bool] = True

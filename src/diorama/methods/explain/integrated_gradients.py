@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, tensors
@@ -19,7 +20,7 @@ _RECENT: WeakKeyDictionary[Any, dict[tuple[Any, ...], Any]] = WeakKeyDictionary(
 
 
 @dataclass(frozen=True, slots=True)
-class IntegratedGradients:
+class IntegratedGradients(Explainer):
     """(x − b) · ∫ ∂f/∂x along the line from the baseline b, a constant gray (0: black, as FunnyBirds), by Gauss–Legendre.
 
     The settings of other papers have names of their own: `integrated_gradients_abs`, `integrated_gradients_acm`.

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import ImageByImage
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.errors import InputError
 from diorama.core.explaining import need
@@ -14,7 +15,7 @@ from diorama.methods.explain._passes import Output, all_outputs, by_image, pixel
 
 
 @dataclass(frozen=True, slots=True)
-class Lime:
+class Lime(ImageByImage):
     """Weighted ridge regression of the output on which superpixels are shown, and the superpixels of largest weight.
 
     `answer=mask`, as FunnyBirds: a binary map of the `features` superpixels of largest positive weight (fewer if fewer

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, need, tensors
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Lrp:
+class Lrp(Explainer):
     """Relevance of every input value; the defaults are those of the Attribution Confusion Matrix. Signed, per channel.
 
     `first` is the rule of the first layer: z^B with the image's own least and greatest value (box), flat, w_square, or

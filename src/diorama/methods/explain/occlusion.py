@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import ImageByImage
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.errors import InputError
 from diorama.methods.explain._passes import Output, all_outputs, by_image, outputs
 
 
 @dataclass(frozen=True, slots=True)
-class Occlusion:
+class Occlusion(ImageByImage):
     """f(x) − f(x with the window at `baseline`), averaged over the windows that cover a pixel; signed, (h, w).
 
     A square of `window` pixels moves by `stride` (16 and 8 as Rao et al. 2022); the last ones are cut off at the edge.

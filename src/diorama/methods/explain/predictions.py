@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Saved
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
@@ -15,7 +16,7 @@ from diorama.core.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
+class Predictions(Saved):
     """`<case>/<target>.npy|png|exr`: a map (h, w) or (h, w, c) for one case and one class, e.g. `0-00003/17.npy`.
 
     `diorama render birds --layout flat` writes the images to explain; its manifest.json has the names of the cases and
@@ -23,6 +24,7 @@ class Predictions:
     model predicts. `kind="mask"` reads binary maps: a pixel that is not 0 (in a PNG: brighter than half) is marked.
     """
 
+    track: ClassVar[str] = "explain"
     located: ClassVar[tuple[str, ...]] = ("folder",)
 
     folder: str

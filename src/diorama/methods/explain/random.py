@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.scene import rng
 from diorama.methods.explain._passes import pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Explainer):
     """Standard normal noise, a function of the seed, the pixels and the target."""
 
     seed: int = 0

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import ImageByImage
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
@@ -19,7 +20,7 @@ BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Rise:
+class Rise(ImageByImage):
     """S = Σ_k f(x · m_k) · m_k / (N · p) with N = `masks`, p = `keep`: signed, (h, w), as FunnyBirds (there N = 6,000).
 
     A mask is a field of `cells` × `cells` squares that are 1 with probability `keep`, enlarged bilinearly and shifted by a

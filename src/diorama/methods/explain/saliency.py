@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.explaining import module_of, tensors
 from diorama.methods.explain._gradients import Channels, as_answers, gradient
 
 
 @dataclass(frozen=True, slots=True)
-class Saliency:
+class Saliency(Explainer):
     """|∂f_target/∂x| per channel, as FunnyBirds' later additions; `channels=max` is the map of Simonyan et al."""
 
     gradients: ClassVar[bool] = True

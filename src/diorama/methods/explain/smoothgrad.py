@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, tensors
@@ -15,7 +16,7 @@ from diorama.methods.explain._passes import pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Smoothgrad:
+class Smoothgrad(Explainer):
     """|mean over samples of ∂f_target/∂x at x + ε|, ε ~ N(0, σ²), σ = noise · (max x − min x); the noise is not clipped.
 
     Smilkov et al. advise 50 samples and a noise of 0.1 to 0.2. The noise is a function of the seed and the pixels.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Decoding
 from diorama.core import device
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BurgessVae:
+class BurgessVae(Decoding):
     """Codes are the means of q(z|x). `checkpoint` is a plain state dict: .safetensors, or a .pt file without code in it.
 
     The eight networks of github.com/YannDubs/disentangling-vae (VAE, β-VAE, FactorVAE, β-TCVAE on dSprites) load as they

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.contracts import Decoding
 from diorama.core.catalogue import find
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -15,7 +16,7 @@ from diorama.core.keys import source_key
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Decoding):
     """`encoder` and `decoder` are `./file.py:function` or `package.module:function`, on numpy arrays or torch tensors.
 
     The encoder takes images (n, h, w, 3) float32 in [0, 1] and gives codes (n, latents); the decoder takes codes and gives

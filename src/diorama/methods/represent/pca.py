@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.contracts import Decoding, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.methods.represent._pixels import same_length, training_vectors, vectors
 
 
 @dataclass(frozen=True)
-class Pca:
+class Pca(Fitting, Decoding):
     """z = (x − mean)·V with the first `latents` right singular vectors V of `fitted_on` images of other draws."""
 
     latents: int = 10

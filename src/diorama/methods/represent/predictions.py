@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Saved
 from diorama.core.answers import Code
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
@@ -14,7 +15,7 @@ from diorama.core.frame import Frame
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(Saved):
     """`codes` is an .npy file (n, latents) whose row i belongs to the frame named i, or an .npz file with `names`
     and `codes`.
 
@@ -23,6 +24,7 @@ class Predictions:
     are.
     """
 
+    track: ClassVar[str] = "represent"
     located: ClassVar[tuple[str, ...]] = ("codes",)
 
     codes: str

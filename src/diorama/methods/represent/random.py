@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diorama.core.contracts import Decoding
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import rng
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Decoding):
     """`latents` independent standard normal numbers, a function of the seed and the scene."""
 
     latents: int = 10

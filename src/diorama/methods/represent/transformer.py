@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.contracts import Encoder, Fitting
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.methods.represent._pixels import same_length, training_vectors, vectors
 
 
 @dataclass(frozen=True)
-class Transformer:
+class Transformer(Fitting, Encoder):
     """`name` is a class of sklearn.decomposition, or `package.module:Class`; `options` go to it.
 
     It is fitted on `fitted_on` images of other draws, as flat vectors. What is kept of a fit are those images: estimators
