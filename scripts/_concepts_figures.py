@@ -9,8 +9,8 @@ import numpy as np
 from _reproduce_figures import sheet
 
 from diorama.core.answers import Layers
+from diorama.core.cases import Panel
 from diorama.core.catalogue import build
-from diorama.core.contracts import Panel
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.core.rows import Row
 from diorama.metrics.errors import scale

@@ -28,8 +28,8 @@ from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
 from diorama.core.bench import Bench, Memo
+from diorama.core.cases import Panel
 from diorama.core.catalogue import Kind, build
-from diorama.core.contracts import Panel
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell, Plan

@@ -17,8 +17,8 @@ import numpy as np
 from _reproduce_figures import sheet
 
 from diorama import api
+from diorama.core.cases import Panel
 from diorama.core.catalogue import build
-from diorama.core.contracts import Panel
 from diorama.core.scene import rng
 from diorama.core.summary import summarise
 from diorama.metrics.beta_vae import beta_vae_score

@@ -20,8 +20,9 @@ from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
 from diorama.core.answers import Answer, Heatmap
+from diorama.core.cases import Panel
 from diorama.core.catalogue import build
-from diorama.core.contracts import Panel, scene_at
+from diorama.core.contracts import scene_at
 from diorama.core.explaining import explain
 from diorama.core.images import quantise
 from diorama.core.pictures import coloured_parts, diverging

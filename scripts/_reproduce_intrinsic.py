@@ -23,8 +23,8 @@ from _reproduce_figures import bars, pairs, sheet
 from diorama import api, layouts
 from diorama.capture import study as capture
 from diorama.core.bench import Bench, Memo
+from diorama.core.cases import Panel
 from diorama.core.catalogue import build
-from diorama.core.contracts import Panel
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
 from diorama.core.rows import write_json

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from diorama.api import run
     from diorama.core.answers import Boxes, Code, Heatmap, Layers, Mask, Sensitivity
     from diorama.core.bench import Bench
+    from diorama.core.cases import Case, Panel, Score
     from diorama.core.catalogue import build
-    from diorama.core.contracts import Case, Decomposer, Panel, Score, World, scene_at
+    from diorama.core.contracts import Decomposer, World, scene_at
     from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
     from diorama.core.frame import Frame
     from diorama.core.guard import Note
@@ -25,7 +26,8 @@ _HOME = {
     "core.answers": ("Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity"),
     "core.bench": ("Bench",),
     "core.catalogue": ("build",),
-    "core.contracts": ("Case", "Decomposer", "Panel", "Score", "World", "scene_at"),
+    "core.cases": ("Case", "Panel", "Score"),
+    "core.contracts": ("Decomposer", "World", "scene_at"),
     "core.errors": ("AnswerError", "Excluded", "InputError", "Undefined"),
     "core.frame": ("Frame",),
     "core.guard": ("Note",),

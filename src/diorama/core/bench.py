@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Answer, Layers, check_answer
+from diorama.core.cases import Case
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Case, World
+from diorama.core.contracts import World
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.explaining import explain
 from diorama.core.frame import Frame

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core import device
+from diorama.core.contracts import Model
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 
@@ -56,7 +57,7 @@ def _whole(given: Any, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-class Classifier:
+class Classifier(Model):
     """A torch module as a model. `size` None takes images of any size; `cam_layer` None is found, or there is none."""
 
     encoding: ClassVar[Literal["srgb"]] = "srgb"
@@ -88,12 +89,10 @@ class Classifier:
         return state_digest(self.module)
 
 
-class Function:
+class Function(Model):
     """A function (n, h, w, 3) float32 sRGB → (n, classes). It has no gradients: methods that need them are skipped."""
 
     encoding: ClassVar[Literal["srgb"]] = "srgb"
-    layers: ClassVar[tuple[str, ...]] = ()
-    cam_layer: ClassVar[None] = None
 
     def __init__(self, function: Callable[[np.ndarray], Any], name: str):
         self._function, self.name, self.size = function, name, _whole(function, "size")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.answers import Answer, Layers
-from diorama.core.errors import Undefined
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.errors import InputError, Undefined
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -30,44 +30,6 @@ Direction = Literal["lower", "higher"]
 USUAL_CASES, USUAL_DRAWS = 32, 5
 
 
-# What passes between them -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What a protocol scores at once: a function of (protocol, world, seed, index), never of how many are asked for."""
-
-    key: str
-    payload: dict[str, Any]
-
-    @property
-    def scene(self) -> Scene:
-        """The scene of a case that has one."""
-        return Scene.from_json(self.payload["scene"])
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One metric of one case: a value, or a list with one entry per point of the protocol's own grid `at`.
-
-    Without a value the status is "undefined" or "excluded" and the reason says why; the other metrics stand.
-    """
-
-    metric: str
-    value: float | list[float] | None
-    at: str = ""
-    status: Literal["ok", "undefined", "excluded"] = "ok"
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A picture of the gallery: (h, w, 3) values in [0, 1] as a screen shows them, and a caption."""
-
-    caption: str
-    image: np.ndarray
-
-
 # All components ---------------------------------------------------------------------------------------------------------
 
 
@@ -80,8 +42,11 @@ class Component(ABC):  # noqa: B024 - its kinds say what must be written
     cite: ClassVar[tuple[str, ...]] = ()
     #: Parameters that are places of files: keys take what is there (`fingerprint`), not where it is.
     located: ClassVar[tuple[str, ...]] = ()
-    #: What must stand beside every value that it has a part in. Called by run.
-    note: str = ""
+
+    @property
+    def note(self) -> str:
+        """Called by run: what must stand beside every value that it has a part in."""
+        return ""
 
     def fingerprint(self) -> str | None:
         """Called by keys: the digest of data or weights that are not among the parameters, or None."""
@@ -96,26 +61,41 @@ class World(Component):
 
     __slots__ = ()
 
-    #: What `do` can change, each with its values in words.
-    factors: dict[str, str]
-    #: The truth that every frame carries, from `frame.TRUTH`.
-    truth: tuple[str, ...]
     #: Whether the truth is exact: image = R·S + C is then checked.
     staged: bool = True
-    #: The side of its square images in pixels; None where they differ.
-    size: int | None = None
-    #: How many scenes there are; None: as many as are asked for.
-    length: int | None = None
-    #: Whether values that papers report for a world of this name may stand beside those of this one.
-    as_published: bool = True
+
+    @property
+    @abstractmethod
+    def factors(self) -> dict[str, str]:
+        """What `do` can change, each with its values in words."""
+
+    @property
+    @abstractmethod
+    def truth(self) -> tuple[str, ...]:
+        """The truth that every frame carries, from `frame.TRUTH`."""
+
+    @property
+    def size(self) -> int | None:
+        """The side of its square images in pixels; None where they differ."""
+        return None
+
+    @property
+    def length(self) -> int | None:
+        """How many scenes there are; None: as many as are asked for."""
+        return None
+
+    @property
+    def as_published(self) -> bool:
+        """Whether values that papers report for a world of this name may stand beside this one's."""
+        return True
 
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene drawn with `rng` and nothing else."""
 
     @abstractmethod
-    def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The scene with only the named things changed."""
+    def do(self, *scene: Any, **changes: Any) -> Scene:
+        """`do(scene, NAME=VALUE, …)`: the scene with only the named things changed."""
 
     @abstractmethod
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
@@ -131,7 +111,7 @@ class Listed(World):
 
     __slots__ = ()
 
-    staged: bool = False
+    staged = False
 
     @abstractmethod
     def __len__(self) -> int:
@@ -142,7 +122,7 @@ class Listed(World):
         """The index-th scene with its name."""
 
     @property
-    def length(self) -> int:  # type: ignore[override]
+    def length(self) -> int:
         """How many scenes there are."""
         return len(self)
 
@@ -150,13 +130,26 @@ class Listed(World):
         """The index-th scene, whatever the seed."""
         return self.scene(index)
 
+    def sample(self, rng: np.random.Generator) -> Scene:
+        """One of the scenes."""
+        return self.scene(int(rng.integers(len(self))))[1]
+
+    def do(self, *scene: Any, **changes: Any) -> Scene:
+        """Nothing about a photo can be changed, unless a world says otherwise."""
+        if changes:
+            raise InputError(f"{scene[0].world} cannot change {next(iter(changes))!r}: a photo was recorded once")
+        return scene[0]
+
 
 class Labelled(World):
     """Every scene is of one of `classes`: their names, or what makes them; empty where the world does not know them."""
 
     __slots__ = ()
 
-    classes: Sequence[Any] = ()
+    @property
+    def classes(self) -> Sequence[Any]:
+        """The classes, by label."""
+        return ()
 
     def class_name(self, label: int) -> str:
         """Called for captions: the name of a class."""
@@ -173,11 +166,18 @@ class Parted(Labelled):
 
     __slots__ = ()
 
-    part_names: tuple[str, ...]
-    #: The ids of each part in the truth `parts`: one per sub-part.
-    part_ids: Mapping[str, tuple[int, ...]]
     #: The id of the first background object in the truth `parts`; the others follow.
     background_id: int = 0
+
+    @property
+    @abstractmethod
+    def part_names(self) -> tuple[str, ...]:
+        """The parts, in a fixed order."""
+
+    @property
+    @abstractmethod
+    def part_ids(self) -> Mapping[str, tuple[int, ...]]:
+        """The ids of each part in the truth `parts`: one per sub-part."""
 
     def removals(self, scene: Scene) -> Mapping[int, Scene]:
         """Called by part protocols: the scene without each background object, by its index."""
@@ -189,7 +189,10 @@ class Levelled(World):
 
     __slots__ = ()
 
-    levels: Mapping[str, Sequence[Any]]
+    @property
+    @abstractmethod
+    def levels(self) -> Mapping[str, Sequence[Any]]:
+        """The values of each factor, in order."""
 
 
 class Sets(Listed):
@@ -225,6 +228,7 @@ class Model(Component):
     __slots__ = ()
 
     name: str = ""
+    note: str = ""
     #: How many classes it tells apart.
     classes: int
     #: The side of the images it takes; None: any.
@@ -242,6 +246,10 @@ class Model(Component):
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes)."""
 
+    def features(self, images: np.ndarray, layer: str) -> np.ndarray:
+        """The output of one of `layers` (n, channels, h, w)."""
+        raise InputError(f"{self.name} has no layer {layer!r}")
+
 
 # Methods ----------------------------------------------------------------------------------------------------------------
 
@@ -252,9 +260,7 @@ class Method(Component):
     __slots__ = ()
 
     #: The protocols that may judge it.
-    track: ClassVar[str] = ""
-    #: Parameters that are to be chosen: one dictionary per point; each case is judged at the point best on the others.
-    grid: Sequence[dict[str, Any]] = ()
+    track: str = ""
     #: Further frames it wants to see: `do(scene, **view)` for each, after the frame itself.
     views: Sequence[dict[str, Any]] = ()
     #: Whether it needs the model's torch module.
@@ -262,13 +268,22 @@ class Method(Component):
     #: Whether its answer depends on the class it is asked about.
     targeted: bool = True
 
+    @property
+    def grid(self) -> Sequence[dict[str, Any]]:
+        """Parameters to choose, a dictionary per point: a case is judged at the point best on the others."""
+        return ()
+
+    def for_track(self, track: str) -> Method:
+        """Called by plan: the method as a protocol of this track asks it; a plain function becomes a method here."""
+        return self
+
 
 class Explainer(Method):
     """Says where a model's prediction of a class comes from."""
 
     __slots__ = ()
 
-    track: ClassVar[str] = "explain"
+    track = "explain"
 
     @abstractmethod
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
@@ -288,17 +303,13 @@ class ImageByImage(Explainer):
     def explain_targets(self, model: Model, image: np.ndarray, targets: Sequence[int]) -> Sequence[Answer]:
         """One answer for each target of one image (h, w, 3)."""
 
-    def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Image by image."""
-        return [self.explain_targets(model, image, [int(t)])[0] for image, t in zip(images, targets, strict=True)]
-
 
 class Decomposer(Method):
     """Splits an image into reflectance and shading."""
 
     __slots__ = ()
 
-    track: ClassVar[str] = "decompose"
+    track = "decompose"
 
     @abstractmethod
     def decompose(self, frames: Sequence[Frame]) -> Layers:
@@ -311,7 +322,7 @@ class Sweeping(Decomposer):
     __slots__ = ()
 
     @abstractmethod
-    def sweep(self, frames: Sequence[Frame]) -> Sequence[Layers]:
+    def sweep(self, frames: Sequence[Frame]) -> Iterable[Layers]:
         """One answer for each point of `grid`."""
 
 
@@ -336,7 +347,7 @@ class Encoder(Method):
 
     __slots__ = ()
 
-    track: ClassVar[str] = "represent"
+    track = "represent"
 
     @abstractmethod
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
@@ -348,9 +359,6 @@ class Decoding(Encoder):
 
     __slots__ = ()
 
-    #: Whether this one has its decoder: some are given without.
-    decodes: bool = True
-
     @abstractmethod
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Images (n, h, w, 3) of codes."""
@@ -361,8 +369,8 @@ class Trainer(Method):
 
     __slots__ = ()
 
-    track: ClassVar[str] = "concept"
-    gradients: bool = True
+    track = "concept"
+    gradients = True
     #: Whether products are about the mean of the others; False for trainers whose steps depend on the origin.
     centred: bool = True
 
@@ -401,7 +409,7 @@ class Control(Method):
     __slots__ = ()
 
     @abstractmethod
-    def answers(self, bench: Bench, scene: Scene | None, target: int | None) -> list[Answer]:
+    def answers(self, bench: Bench, scene: Any, target: int | None) -> list[Answer]:
         """One answer for each point of its grid."""
 
 
@@ -414,21 +422,14 @@ class Protocol(Component):
     __slots__ = ()
 
     #: Which methods it judges: explain, decompose, represent, concept; "" judges the model itself.
-    track: ClassVar[str]
+    track: str
     #: Names of truth and classes of worlds that a world must have or be. Checked by plan.
     needs: tuple[str | type[World], ...] = ()
-    #: Factors that `do` must be able to change. Checked by plan.
-    changes: tuple[str, ...] = ()
     #: Whether it judges what is said about a model.
     model: bool = False
-    #: The metrics of a case. The first leads, unless `derived` names another.
-    metrics: tuple[str, ...]
-    #: Metrics of the whole cell, made by `summarise`; the first leads.
-    derived: tuple[str, ...] = ()
     #: Metrics that tables leave out.
     unlisted: tuple[str, ...] = ()
     direction: Direction = "higher"
-    range: tuple[float, float] = (0.0, 1.0)
     #: Goes up when values change although neither parameters nor sources do.
     version: int = 1
     #: Sizes of a planted error, smallest first, and what they are sizes of.
@@ -436,13 +437,43 @@ class Protocol(Component):
     dose_name: str = ""
     #: Whether tables show the standard deviation over cases.
     spread: bool = False
-    #: Known means under exactly this protocol, by (world, method).
-    published: Mapping[tuple[str, str], float] = {}
-    #: Why the true answer stays below the top, and why it has no score at all. Called by `diorama check`.
+    #: Called by `diorama check`: why the true answer stays below the top.
     ceiling: str = ""
-    no_oracle: str = ""
-    #: Worlds that `diorama check` tries first.
-    tried_on: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of a case. The first leads, unless `derived` names another."""
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """Metrics of the whole cell, made by `summarise`; the first leads."""
+        return ()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value of the metric that leads."""
+        return (0.0, 1.0)
+
+    @property
+    def published(self) -> Mapping[tuple[str, str], float]:
+        """Called by manifests: known means under exactly this protocol, by (world, method)."""
+        return {}
+
+    @property
+    def no_oracle(self) -> str:
+        """Called by `diorama check`: why the truth has no score at all, or nothing."""
+        return ""
+
+    @property
+    def tried_on(self) -> tuple[str, ...]:
+        """Called by `diorama check`: worlds to try first."""
+        return ()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Checked by plan: factors that `do` must be able to change."""
+        return ()
 
     # When a run is planned
 
@@ -495,11 +526,11 @@ class Protocol(Component):
         """Called by fits: the score of one answer on one frame, lower is better, for methods that learn to please it."""
         return None
 
-    def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Answer:
+    def oracle(self, bench: Bench, scene: Any, target: int | None) -> Answer:
         """Called by controls: the true answer."""
         raise Undefined("the protocol does not say what the truth would answer")
 
-    def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Answer:
+    def dosed(self, bench: Bench, scene: Any, target: int | None, dose: float) -> Answer:
         """Called by controls for each of `doses`: the true answer, spoilt by so much."""
         raise Undefined("the protocol does not say how a dose spoils the truth")
 
@@ -512,3 +543,8 @@ class Protocol(Component):
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Called by the gallery for the worst cases."""
         return []
+
+
+def scene_at(world: World, seed: int, index: int) -> tuple[str, Scene]:
+    """The index-th scene of a world with a readable name: the recorded one, or one sampled from (seed, index)."""
+    return world.scene_at(seed, index)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from diorama.core.answers import Answer
+from diorama.core.contracts import Control
 from diorama.core.scene import Scene
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ DOSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Oracle:
+class Oracle(Control):
     """Answers with the truth, through the same answer type and checks as everyone."""
 
     protocol: Any
@@ -25,7 +26,7 @@ class Oracle:
 
 
 @dataclass(frozen=True, slots=True)
-class Dosed:
+class Dosed(Control):
     """Answers with the truth spoilt by each of the protocol's doses."""
 
     protocol: Any

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.bench import Asked, Bench, Memo
-from diorama.core.contracts import Case
+from diorama.core.cases import Case
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
 from diorama.core.locks import locked

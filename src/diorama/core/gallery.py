@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.bench import Asked, Bench, Memo
-from diorama.core.contracts import Panel
+from diorama.core.cases import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
 from diorama.core.plan import Cell

@@ -11,8 +11,8 @@ from typing import Any
 
 from diorama.core import keys
 from diorama.core.bench import Asked
+from diorama.core.cases import Case
 from diorama.core.catalogue import TRACKS, Component, build, entries
-from diorama.core.contracts import Case
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import Reference, references

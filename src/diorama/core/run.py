@@ -13,7 +13,7 @@ import numpy as np
 
 import diorama
 from diorama.core.bench import Asked, Bench, Memo
-from diorama.core.contracts import Case, Score
+from diorama.core.cases import Case, Score
 from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
 from diorama.core.fits import fitted

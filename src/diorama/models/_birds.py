@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Model
 from diorama.core.digests import file_digest
 from diorama.models import _inference
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BirdClassifier:
+class BirdClassifier(Model):
     """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one.
 
     `module` is the torch module, for methods that need gradients: sRGB (n, 3, 128, 128) in [0, 1] in, logits out.
@@ -31,15 +32,11 @@ class BirdClassifier:
 
     checkpoint: str | None = None
 
-    name: ClassVar[str]
-    layers: ClassVar[tuple[str, ...]]
-    #: The last convolutional features: what Grad-CAM looks at.
-    cam_layer: ClassVar[str]
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    cite = ("hesse2023",)
+    located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
-    classes: ClassVar[int] = 50
-    size: ClassVar[int] = 128
+    classes = 50
+    size = 128
 
     def __post_init__(self) -> None:
         _inference.checkpoint_path(self.checkpoint, self.name)

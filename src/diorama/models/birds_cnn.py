@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.models._birds import BirdClassifier
 
@@ -12,6 +11,6 @@ from diorama.models._birds import BirdClassifier
 class BirdsCnn(BirdClassifier):
     """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
 
-    name: ClassVar[str] = "birds_cnn"
-    layers: ClassVar[tuple[str, ...]] = ("stem", "block1", "block2", "block3", "block4", "pool")
-    cam_layer: ClassVar[str] = "block4"
+    name = "birds_cnn"
+    layers = ("stem", "block1", "block2", "block3", "block4", "pool")
+    cam_layer = "block4"

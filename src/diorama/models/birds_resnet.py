@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.models._birds import BirdClassifier
 
@@ -12,6 +11,6 @@ from diorama.models._birds import BirdClassifier
 class BirdsResnet(BirdClassifier):
     """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
 
-    name: ClassVar[str] = "birds_resnet"
-    layers: ClassVar[tuple[str, ...]] = ("stem", "group1", "group2", "group3", "group4", "pool")
-    cam_layer: ClassVar[str] = "group4"
+    name = "birds_resnet"
+    layers = ("stem", "group1", "group2", "group3", "group4", "pool")
+    cam_layer = "group4"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.models._birds import BirdClassifier
 
@@ -12,6 +11,6 @@ from diorama.models._birds import BirdClassifier
 class BirdsVgg(BirdClassifier):
     """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
 
-    name: ClassVar[str] = "birds_vgg"
-    layers: ClassVar[tuple[str, ...]] = ("stem", "stage1", "stage2", "stage3", "stage4", "pool", "hidden")
-    cam_layer: ClassVar[str] = "stage4"
+    name = "birds_vgg"
+    layers = ("stem", "stage1", "stage2", "stage3", "stage4", "pool", "hidden")
+    cam_layer = "stage4"

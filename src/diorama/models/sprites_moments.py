@@ -10,10 +10,10 @@ the last are one image, small squares turned by 90° differ in nothing.
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Model
 from diorama.core.errors import InputError
 from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
 from diorama.worlds.sprites import COUNTS, Sprites
@@ -26,7 +26,7 @@ _ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
 
 
 @dataclass(frozen=True)
-class SpritesMoments:
+class SpritesMoments(Model):
     """Logits of the values of shape, scale, orientation, x and y side by side; `heads` says how many each has.
 
     `counts` are those of the world: `sprites_moments(counts=(3, 2, 4, 3, 3))` for `sprites(counts=(3, 2, 4, 3, 3))`.
@@ -34,16 +34,15 @@ class SpritesMoments:
 
     counts: tuple[int, int, int, int, int] = COUNTS
 
-    size: ClassVar[int] = SIZE
-    layers: ClassVar[tuple[str, ...]] = ()
+    size = SIZE
 
     @property
-    def heads(self) -> tuple[int, ...]:
+    def heads(self) -> tuple[int, ...]:  # type: ignore[override]
         """How many logits each factor has, in the world's order."""
         return tuple(self.counts)
 
     @property
-    def classes(self) -> int:
+    def classes(self) -> int:  # type: ignore[override]
         """All logits."""
         return sum(self.counts)
 
@@ -83,10 +82,6 @@ class SpritesMoments:
         place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32
         places = [_log_softmax(-0.5 * ((place[:, i, None] - self._levels[3 + i]) * 32 / _PLACE) ** 2) for i in (0, 1)]
         return np.maximum(np.concatenate([*shapes, *places], axis=1), _NEVER).astype(np.float32)
-
-    def features(self, images: np.ndarray, layer: str) -> np.ndarray:
-        """There are no layers."""
-        raise InputError(f"sprites_moments is no network and has no layer {layer!r}")
 
 
 def _moments(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from diorama.core.classifying import Classifier
 from diorama.core.errors import InputError, did_you_mean
@@ -20,7 +20,7 @@ class Timm(Classifier):
     (the network's), none ([0, 1] as FunnyBirds), half ((x − 0.5)/0.5). `cam_layer`: for Grad-CAM (None: the last maps).
     """
 
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    located = ("checkpoint",)
 
     def __init__(
         self,

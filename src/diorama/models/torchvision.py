@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from diorama.core.classifying import USUAL_SIZE, Classifier
 from diorama.core.errors import InputError, did_you_mean
@@ -20,7 +20,7 @@ class Torchvision(Classifier):
     of ImageNet), none ([0, 1] as FunnyBirds), half ((x − 0.5)/0.5). `cam_layer`: for Grad-CAM (None: the last maps).
     """
 
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    located = ("checkpoint",)
 
     def __init__(
         self,

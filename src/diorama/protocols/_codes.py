@@ -7,13 +7,14 @@ A protocol extends `OfDraws` with `cite`, `metrics`, the parameters `frames`, `d
 import builtins
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
-from diorama.core.contracts import USUAL_DRAWS, Case, Levelled, Panel, Protocol, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import USUAL_DRAWS, Levelled, Protocol, World
 from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
@@ -33,8 +34,8 @@ class Draws(Protocol):
 
     __slots__ = ()
 
-    track: ClassVar[str] = "represent"
-    needs: ClassVar[tuple[str | type[World], ...]] = ("factors", Levelled)
+    track = "represent"
+    needs = ("factors", Levelled)
     #: Which latents count as active; "" where the protocol has its own way.
     rule: str = ""
 
@@ -85,8 +86,8 @@ class OfDraws(Draws):
 
     __slots__ = ()
 
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    dose_name: ClassVar[str] = "dose of the protocol's defect in codes that are the true factors"
+    doses = (0.0, 0.25, 0.5, 0.75, 1.0)
+    dose_name = "dose of the protocol's defect in codes that are the true factors"
 
     defect: Defect
 

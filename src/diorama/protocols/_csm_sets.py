@@ -3,10 +3,9 @@
 `params["change"]` of a set's scene says what varies in it: "albedo" (Δa) or "light" (Δi).
 """
 
-from typing import ClassVar
-
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Sets, World
+from diorama.core.cases import Case
+from diorama.core.contracts import Sets, World
 from diorama.core.scene import Scene
 from diorama.protocols._layers import OnLayers
 
@@ -20,7 +19,7 @@ class OnSets(OnLayers):
 
     __slots__ = ()
 
-    needs: ClassVar[tuple[type[World], ...]] = (Sets,)
+    needs = (Sets,)
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One concept set of the world."""

@@ -1,13 +1,13 @@
 """What protocols on mosaics share: signed evidence for every pixel, the truth and how it is spoilt, pictures."""
 
 from functools import singledispatch
-from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.bench import Bench
-from diorama.core.contracts import Labelled, Panel, Protocol, World
+from diorama.core.cases import Panel
+from diorama.core.contracts import Labelled, Protocol
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.pictures import PURPLE_ORANGE, diverging
@@ -19,19 +19,19 @@ class OnMosaics(Protocol):
 
     __slots__ = ()
 
-    cite: ClassVar[tuple[str, ...]] = ("ariasduart2023",)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str | type[World], ...]] = ("label", "cells", Labelled)
-    spread: ClassVar[bool] = True
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of pixels whose true evidence is replaced by a random sign"
+    cite = ("ariasduart2023",)
+    track = "explain"
+    model = True
+    needs = ("label", "cells", Labelled)
+    spread = True
+    doses = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+    dose_name = "share of pixels whose true evidence is replaced by a random sign"
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:  # type: ignore[override]
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
         """1 on the target's cells, −1 elsewhere."""
         return noisy_truth(bench.frame(scene), 0.0)
 
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:  # type: ignore[override]
+    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
         """The true evidence with random signs on a share of the pixels; a larger dose only adds pixels."""
         return noisy_truth(bench.frame(scene), dose)
 

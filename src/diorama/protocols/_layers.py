@@ -3,13 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Direction, Panel, Protocol, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Direction, Protocol, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb
@@ -28,19 +28,19 @@ class OnLayers(Protocol):
 
     __slots__ = ()
 
-    track: ClassVar[str] = "decompose"
-    direction: ClassVar[Direction] = "lower"
-    doses: ClassVar[tuple[float, ...]] = DOSES
-    dose_name: ClassVar[str] = LEAK
+    track = "decompose"
+    direction: Direction = "lower"
+    doses: tuple[float, ...] = DOSES
+    dose_name = LEAK
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:  # type: ignore[override]
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
         """The world's truth."""
         truth = bench.frame(scene).truth
         if truth.get("reflectance") is None or truth.get("shading") is None:
             raise Undefined("the world has no true layers")
         return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
 
-    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:  # type: ignore[override]
+    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
         """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
         true = self.oracle(bench, scene, target)
         leak = np.maximum(channel_mean(true.shading)[:, :, None], 1e-6) ** np.float32(dose)
@@ -56,7 +56,7 @@ class OnBothLayers(OnLayers):
 
     __slots__ = ()
 
-    needs: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
+    needs = ("reflectance", "shading")
 
     @abstractmethod
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
@@ -75,7 +75,7 @@ class OnBothLayers(OnLayers):
         if f"ln_{name}" in others:
             yield Score(f"ln_{name}", float(np.log(max(mean, LN_FLOOR))))
 
-    def objective(self, layers: Layers, frame: Frame) -> float:  # type: ignore[override]
+    def objective(self, layers: Layers, frame: Frame) -> float:
         """The score of one answer, for methods that are fitted; lower is better."""
         return sum(self.both(frame, layers)) / 2 * (1 if self.direction == "lower" else -1)
 

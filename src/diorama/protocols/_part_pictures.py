@@ -4,7 +4,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask
 from diorama.core.bench import Bench
-from diorama.core.contracts import Panel
+from diorama.core.cases import Panel
 from diorama.core.errors import Undefined
 from diorama.core.pictures import coloured_parts, diverging
 from diorama.core.scene import Scene

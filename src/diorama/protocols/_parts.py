@@ -8,13 +8,12 @@ Parts and background objects are treated alike and called elements here.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask
 from diorama.core.bench import Bench
-from diorama.core.contracts import Parted, Protocol, World
+from diorama.core.contracts import Parted, Protocol
 from diorama.core.errors import AnswerError, Undefined
 from diorama.core.scene import Scene
 
@@ -27,12 +26,12 @@ class OnParts(Protocol):
 
     __slots__ = ()
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    track: ClassVar[str] = "explain"
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str | type[World], ...]] = ("label", "parts", Parted)
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of random importance blended into the true one"
+    cite = ("hesse2023",)
+    track = "explain"
+    model = True
+    needs = ("label", "parts", Parted)
+    doses = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+    dose_name = "share of random importance blended into the true one"
 
 
 def dilation_at(size: int, at_256: int) -> int:

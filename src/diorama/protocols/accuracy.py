@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Protocol, Score
+from diorama.core.cases import Case, Score
+from diorama.core.contracts import Protocol
 from diorama.protocols._part_tables import label_of
 
 
@@ -13,10 +14,10 @@ from diorama.protocols._part_tables import label_of
 class Accuracy(Protocol):
     """1 where argmax f(x) = y, else 0. Judges the model; takes no method."""
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    track: ClassVar[str] = ""
-    model: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("label",)
+    cite = ("hesse2023",)
+    track = ""
+    model = True
+    needs = ("label",)
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:

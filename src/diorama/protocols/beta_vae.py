@@ -18,7 +18,7 @@ class BetaVae(shared.OfDraws):
     factor.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("higgins2017", "locatello2019")
+    cite = ("higgins2017", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("beta_vae", "beta_vae_null")
 
     frames: int = shared.FRAMES

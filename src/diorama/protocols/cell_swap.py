@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import World
 from diorama.core.errors import Undefined
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
@@ -25,7 +26,7 @@ class CellSwap(OnMosaics):
     method; that of the same network can be compared between methods.
     """
 
-    changes: ClassVar[tuple[str, ...]] = ("cell",)
+    changes = ("cell",)
     metrics: ClassVar[tuple[str, ...]] = ("locality", "turn")
 
     def case(self, world: World, seed: int, index: int) -> Case:

@@ -9,7 +9,8 @@ import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Control, Decoding, Panel, Score
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Control, Decoding
 from diorama.core.encoding import CHUNK, Draw, codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
@@ -35,14 +36,14 @@ class Cg(shared.Draws):
     many of its logits belong to each factor.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("reddy2022", "an2023")
-    model: ClassVar[bool] = True
+    cite = ("reddy2022", "an2023")
+    model = True
     metrics: ClassVar[tuple[str, ...]] = (
         *("cg", "cg_own", "cg_other", "cg_absolute", "cg_null", "factors_told", "accuracy", "accuracy_decoded"),
     )
-    doses: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    dose_name: ClassVar[str] = "share of factors that are given another factor's latents; codes are the true factors"
-    ceiling: ClassVar[str] = "the classifier errs on a few real frames"
+    doses = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    dose_name = "share of factors that are given another factor's latents; codes are the true factors"
+    ceiling = "the classifier errs on a few real frames"
 
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, ImageByImage, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import ImageByImage, World
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import AS_ZERO

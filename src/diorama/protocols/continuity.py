@@ -13,7 +13,8 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Saved, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Saved, World
 from diorama.core.errors import Excluded, InputError, Undefined
 from diorama.core.pictures import diverging
 from diorama.core.scene import Scene, rng
@@ -32,7 +33,7 @@ class Continuity(OnParts):
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("continuity", "effect")
-    dose_name: ClassVar[str] = "share of random importance, another for each view, blended into the true one"
+    dose_name = "share of random importance, another for each view, blended into the true one"
 
     change: Literal["camera", "light"] = "camera"
     size: float = 0.05

@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Direction, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.rows import Row
-from diorama.core.scene import Scene, rng
+from diorama.core.scene import Scene, digest, rng
 from diorama.core.summary import Condensed
 from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
@@ -71,8 +72,8 @@ class Csm(OnSets):
     aggregate: Literal["ratio_of_averages", "mean_of_ratios"] = "ratio_of_averages"
     encoding: Encoding = "linear"
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022", "kim2018tcav")
-    direction: ClassVar[Direction] = "higher"
+    cite = ("gupta2022", "kim2018tcav")
+    direction = "higher"
     no_oracle: ClassVar[str] = (
         "the truth has no residual, so that no sensitivity is defined; doses are not followed either"
     )
@@ -80,8 +81,8 @@ class Csm(OnSets):
         *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "accuracy_r", "accuracy_s", "stability_r", "stability_s"),
         *("cos_concepts", "cos_scenes", "tests", "runs_r", "runs_s", "draws_r", "draws_s"),
     )
-    unlisted: ClassVar[tuple[str, ...]] = ("runs_r", "runs_s", "draws_r", "draws_s")
-    doses: ClassVar[tuple[float, ...]] = DOSES[1:]  # without a leak there is no residual
+    unlisted = ("runs_r", "runs_s", "draws_r", "draws_s")
+    doses = DOSES[1:]  # without a leak there is no residual
 
     def __post_init__(self) -> None:
         if self.trainer is not None and self.trainer not in TRAINERS:
@@ -107,10 +108,10 @@ class Csm(OnSets):
     def _trainer(self) -> str:
         return self.trainer or ("hinge_sgd" if self._published else "linear_svm")
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> str:
         """The worlds of test images and negatives by content: their specs alone would not change with their source."""
         used = (self.test, self.negatives) if self._published else (self.test,)
-        return {text: Source(text, None, 0, None).world.digest for text in used}
+        return digest([Source(text, None, 0, None).world.digest for text in used])
 
     def paper(self, model: str, method: str) -> dict[str, float] | None:
         """What the paper reports for the full-size network of the same family."""
@@ -143,7 +144,8 @@ class Csm(OnSets):
     def refuses(self, world: Any, model: Any, method: Any) -> str:
         """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
         if method.grid:
-            return f"csm: give {type(method).__name__} its parameters ({', '.join(method.grid[0])}): no grid point can be chosen"
+            names = ", ".join(method.grid[0])
+            return f"csm: give {type(method).__name__} its parameters ({names}): no grid point can be chosen"
         return without_layer(method, self.layer)
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
@@ -178,7 +180,7 @@ class Csm(OnSets):
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, list[Scene]]:
         world, other = bench.world.object, stranger(bench.world.object, case)
-        sets = {"set": case.scene, "partner": partner(world, case), "stranger": set_of(other) if other else None}
+        sets = {"set": case.scene, "partner": partner(world, case), "stranger": other.scene if other else None}
         if not self._published:
             if sets["partner"] is None:
                 raise Undefined("the world has no set of the other change of this scene: take change=both")

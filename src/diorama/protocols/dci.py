@@ -18,7 +18,7 @@ class Dci(shared.OfDraws):
     boosting as in disentanglement_lib.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("eastwood2018", "locatello2019")
+    cite = ("eastwood2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("dci_d", "dci_c", "dci_i", "dci_d_null")
 
     frames: int = shared.FRAMES

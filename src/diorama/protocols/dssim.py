@@ -24,7 +24,7 @@ class Dssim(_layers.OnBothLayers):
     `psnr`). `window=3` gives the uniform 3×3 window of some recent papers, 11 the Gaussian one.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("wang2004", "fan2018", "ke2025")
+    cite = ("wang2004", "fan2018", "ke2025")
     metrics: ClassVar[tuple[str, ...]] = ("dssim", "dssim_reflectance", "dssim_shading")
 
     preset: Literal["fan", "fan2018", "marigold"] = "fan"

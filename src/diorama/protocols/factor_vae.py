@@ -17,7 +17,7 @@ class FactorVae(shared.OfDraws):
     encoded once. The released rule lets latents with a standard deviation of 0.05 vote.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018", "locatello2019")
+    cite = ("kim2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("factor_vae", "factor_vae_null")
 
     frames: int = shared.FRAMES

@@ -19,7 +19,8 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import World
 from diorama.core.errors import Excluded, InputError, Undefined
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng

@@ -18,7 +18,7 @@ class Infomec(shared.OfDraws):
     off linearly.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("hsu2023",)
+    cite = ("hsu2023",)
     metrics: ClassVar[tuple[str, ...]] = ("info_m", "info_e", "info_c", "info_m_null")
 
     frames: int = shared.FRAMES

@@ -8,7 +8,8 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Lit, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Lit, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
@@ -28,9 +29,9 @@ class Invariance(OnLayers):
     invariance is perfect and whose texture is 0.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
+    cite = ("gupta2022",)
     metrics: ClassVar[tuple[str, ...]] = ("invariance", "texture")
-    dose_name: ClassVar[str] = "share of each view's shading leaked into the true reflectance"
+    dose_name = "share of each view's shading leaked into the true reflectance"
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

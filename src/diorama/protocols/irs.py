@@ -19,7 +19,7 @@ class Irs(shared.OfDraws):
     `irs_null`. A latent that hardly moves wins every factor unless rule="spread" prunes it.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("suter2019", "locatello2019")
+    cite = ("suter2019", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("irs", "irs_chosen", "irs_null")
 
     frames: int = shared.FRAMES

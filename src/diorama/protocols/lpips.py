@@ -27,8 +27,8 @@ class Lpips(_layers.OnBothLayers):
     to the truth's scale first.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("zhang2018", "ke2025")
-    located: ClassVar[tuple[str, ...]] = ("weights",)
+    cite = ("zhang2018", "ke2025")
+    located = ("weights",)
     metrics: ClassVar[tuple[str, ...]] = ("lpips", "lpips_reflectance", "lpips_shading")
 
     weights: str

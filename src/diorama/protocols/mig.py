@@ -18,7 +18,7 @@ class Mig(shared.OfDraws):
     40 values, the truth itself scores 0.90 with 20 bins.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("chen2018", "li2020", "watcharasupat2021", "locatello2019")
+    cite = ("chen2018", "li2020", "watcharasupat2021", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("mig", "mig_sup", "dmig", "mig_null")
 
     frames: int = shared.FRAMES

@@ -20,7 +20,7 @@ class Modularity(shared.OfDraws):
     probe; chance is 0.5.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("ridgeway2018", "locatello2019")
+    cite = ("ridgeway2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("modularity", "explicitness", "modularity_null")
 
     frames: int = shared.FRAMES

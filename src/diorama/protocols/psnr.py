@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
-from diorama.core.contracts import Direction, World
+from diorama.core.contracts import World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import PSNR_CAP, psnr
 from diorama.protocols import _layers
@@ -19,8 +19,8 @@ class Psnr(_layers.OnBothLayers):
     reflectance aligned by least squares first, which relative methods need. `rgbx`: linear, nothing aligned.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("ke2025", "zeng2024")
-    direction: ClassVar[Direction] = "higher"
+    cite = ("ke2025", "zeng2024")
+    direction = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, PSNR_CAP)
     metrics: ClassVar[tuple[str, ...]] = ("psnr", "psnr_reflectance", "psnr_shading")
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Score, World
+from diorama.core.cases import Case, Score
+from diorama.core.contracts import World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, residual
 from diorama.core.scene import Scene
@@ -21,9 +22,9 @@ class Reconstruction(OnLayers):
     Zero says that the layers explain the image, not that they are right: an image split at random scores 0.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("luo2024",)
+    cite = ("luo2024",)
     metrics: ClassVar[tuple[str, ...]] = ("reconstruction",)
-    dose_name: ClassVar[str] = "power of the true shading that reflectance gains and shading keeps"
+    dose_name = "power of the true shading that reflectance gains and shading keeps"
 
     saturated: float = 0.99
 

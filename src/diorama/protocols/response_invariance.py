@@ -8,7 +8,8 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import World
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
@@ -30,7 +31,7 @@ class ResponseInvariance(OnSets):
     Saved predictions are read as `<set>/<image>.npz` or `<set>/<image>/reflectance.png`, images counted as 000, 001 ….
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
+    cite = ("gupta2022",)
     metrics: ClassVar[tuple[str, ...]] = (
         *("invariance_reflectance", "invariance_shading", "texture_reflectance", "texture_shading"),
     )

@@ -17,9 +17,9 @@ class Sap(shared.OfDraws):
     be told by one threshold against the rest, so that even codes = factors stay below 1.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("kumar2018", "locatello2019")
+    cite = ("kumar2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("sap", "sap_null")
-    ceiling: ClassVar[str] = "classes in the middle of a latent cannot be told by one threshold against the rest"
+    ceiling = "classes in the middle of a latent cannot be told by one threshold against the rest"
 
     frames: int = shared.FRAMES
     rule: Rule = "varies"

@@ -9,7 +9,8 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Listed, Protocol, Score, World
+from diorama.core.cases import Case, Score
+from diorama.core.contracts import Listed, Protocol, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
@@ -26,9 +27,9 @@ class SawAp(Protocol):
     CGIntrinsics does. Labels are the world's `factors["saw"]`.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("kovacs2017", "li2018")
-    track: ClassVar[str] = "decompose"
-    needs: ClassVar[tuple[str | type[World], ...]] = ("factors", Listed)
+    cite = ("kovacs2017", "li2018")
+    track = "decompose"
+    needs = ("factors", Listed)
     metrics: ClassVar[tuple[str, ...]] = ("saw_ap", "photos")
 
     preset: Literal["li", "li2018", "kovacs", "kovacs2017"]
@@ -86,7 +87,7 @@ class SawAp(Protocol):
             return kovacs_confusion(shading / max(float(shading.max()), 1e-12), _labels(frame))
         return li_confusion(shading, _labels(frame), channel_mean(frame.srgb()) if self.mode else None)
 
-    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:  # type: ignore[override]
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
         """Shading that steps at every labelled edge and nowhere else."""
         labels = _labels(bench.frame(scene))
         stripes = (np.indices(labels.shape).sum(axis=0) % 2)[:, :, None]

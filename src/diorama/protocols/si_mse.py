@@ -19,7 +19,7 @@ class SiMse(_layers.OnBothLayers):
     for the three channels, or `each` its own. Papers give geometric means of it: exp of the mean of `ln_si_mse`.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("barron2015", "fan2018")
+    cite = ("barron2015", "fan2018")
     metrics: ClassVar[tuple[str, ...]] = ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
 
     preset: Literal["barron", "barron2015", "fan", "fan2018"] = "barron"

@@ -8,7 +8,8 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import World
 from diorama.core.scene import Scene, rng
 from diorama.protocols._part_pictures import panels
 from diorama.protocols._part_tables import correlation, label_of, single_drops, with_deletions

@@ -11,8 +11,9 @@ import numpy as np
 from diorama.core.activations import Objective, layer_gradients, layer_name
 from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Case, Control, Panel, Protocol, Score, World
+from diorama.core.contracts import Control, Protocol, World
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
@@ -48,9 +49,9 @@ class Tcav(Protocol):
     `permutation_q` is the latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav", "benjamini1995")
-    track: ClassVar[str] = "concept"
-    model: ClassVar[bool] = True
+    cite = ("kim2018tcav", "benjamini1995")
+    track = "concept"
+    model = True
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
@@ -145,7 +146,7 @@ class Tcav(Protocol):
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The scores of one run."""
         if isinstance(bench.asked.object, Control):
-            values = bench.asked.object.answers(bench, None, None)[0].values
+            values = bench.asked.object.answers(bench, None, None)[0].values  # type: ignore[union-attr]
             yield Score("tcav", float(share(values, 1)))
             yield self._agreement(bench, values)
             for metric in self.metrics[2:]:

@@ -1,7 +1,7 @@
 """UC: do factors live in latents of their own? As defined, and as released with its slip (CANDLE; Reddy et al. 2022)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Uc(shared.OfDraws):
     10 latents UC cannot exceed 2/3. UC moves by tenths from draw to draw on trained networks: read its interval.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("reddy2022", "suter2019")
+    cite = ("reddy2022", "suter2019")
 
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1

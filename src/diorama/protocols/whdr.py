@@ -8,7 +8,8 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Score, World
+from diorama.core.cases import Case, Score
+from diorama.core.contracts import World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
@@ -29,9 +30,9 @@ class Whdr(OnLayers):
     constant reflectance scores: the weight share of the inequalities.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("bell2014", "li2018")
+    cite = ("bell2014", "li2018")
     metrics: ClassVar[tuple[str, ...]] = ("whdr", "truth_constant")
-    dose_name: ClassVar[str] = "share of the judged pixels whose reflectance is replaced by noise"
+    dose_name = "share of the judged pixels whose reflectance is replaced by noise"
 
     preset: Literal["bell", "bell2014", "li", "li2018"] = "bell"
     delta: float = 0.1

@@ -4,10 +4,11 @@ import csv
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.contracts import Labelled, Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -26,7 +27,7 @@ def is_finished(table: Path) -> bool:
         return "target_class" in next(csv.reader(file), [])
 
 
-class Finished:
+class Finished(Listed, Labelled):
     """The cells of finished mosaics as a world: scene {"file", "cell", "photo"} is one cell of one file.
 
     Files are looked for in `data` beside the table, or beside it. Labels are numbers, or names that are numbered in
@@ -34,6 +35,7 @@ class Finished:
     """
 
     truth = ("label",)
+    factors: ClassVar[dict[str, str]] = {}
 
     def __init__(self, table: Path) -> None:
         self.table = table

@@ -1,6 +1,6 @@
 """What recorded worlds share: reading pictures of any common format, names, and methods that are all alike.
 
-Functions whose first argument is `self` become methods by assignment in the body of a world: `sample = one_of`.
+Functions whose first argument is `self` become methods by assignment in the body of a world: `render = read_each`.
 """
 
 from collections.abc import Sequence
@@ -24,21 +24,9 @@ def existing(world: str, root: str, holds: str) -> Path:
     return folder
 
 
-def one_of(self: Any, rng: np.random.Generator) -> Scene:
-    """One of the recorded scenes."""
-    return self.scene(int(rng.integers(len(self))))[1]
-
-
 def read_each(self: Any, scenes: Sequence[Scene]) -> list[Frame]:
     """Read the frames of some scenes."""
     return [self._frame(scene) for scene in scenes]
-
-
-def unchangeable(self: Any, scene: Scene, **changes: Any) -> Scene:
-    """Nothing about a photo can be changed."""
-    if changes:
-        raise InputError(f"{scene.world} cannot change {next(iter(changes))!r}: a photo was recorded once")
-    return scene
 
 
 def read_picture(path: Path) -> np.ndarray:

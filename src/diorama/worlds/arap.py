@@ -13,7 +13,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, srgb_to_linear
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture, same_size
+from diorama.worlds._recorded import colour, existing, read_each, read_picture, same_size
 
 #: Scenes that published evaluations leave out: of Luo et al. 2024 (invalid layers), and of Gupta et al. 2022 (one object).
 EXCLUDED = {
@@ -33,8 +33,8 @@ class Arap(Listed, Lit):
     of the files is not documented: `encoding` says how to read them. Masks count above one half.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("bonneel2017", "luo2024")
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("bonneel2017", "luo2024")
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 for the scene's own light, i for <scene>_light<i − 1>"}
     truth: ClassVar[tuple[str, ...]] = ("mask", "reflectance", "shading")
 
@@ -42,7 +42,7 @@ class Arap(Listed, Lit):
     exclude: Literal["none", "luo2024", "gupta2022"] = "luo2024"
     encoding: Literal["linear", "srgb"] = "linear"
 
-    sample, render = one_of, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         existing("arap", self.root, "input, reflectance, shading and mask")

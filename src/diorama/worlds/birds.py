@@ -51,8 +51,8 @@ class Birds(Parted):
     classes_seed: int = 0
     objects: int = 34
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    located: ClassVar[tuple[str, ...]] = ("parts",)
+    cite = ("hesse2023",)
+    located = ("parts",)
     factors: ClassVar[dict[str, str]] = FACTORS
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "depth", "boxes", "factors")
     part_names: ClassVar[tuple[str, ...]] = PARTS
@@ -65,7 +65,7 @@ class Birds(Parted):
         "tail": (7,),
         "wing": (8, 9),
     }
-    background_id: ClassVar[int] = 10
+    background_id = 10
 
     def __post_init__(self) -> None:
         if not isinstance(self.size, int) or not 8 <= self.size <= 4096:

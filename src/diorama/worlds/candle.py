@@ -58,8 +58,8 @@ class Candle(Levelled):
     marked: bool = False
     lamp: float = 5000.0
 
-    cite: ClassVar[tuple[str, ...]] = ("reddy2022", "trauble2021")
-    located: ClassVar[tuple[str, ...]] = ("hdri",)
+    cite = ("reddy2022", "trauble2021")
+    located = ("hdri",)
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors", "boxes"),
     )

@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from diorama.core.contracts import Levelled, Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
@@ -35,8 +33,8 @@ class CandleRecorded(Listed, Levelled):
 
     root: str
 
-    cite: ClassVar[tuple[str, ...]] = ("reddy2022",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("reddy2022",)
+    located = ("root",)
     truth: ClassVar[tuple[str, ...]] = ("factors", "boxes")
     factors: ClassVar[dict[str, str]] = dict.fromkeys(NAMES, "a value for which an image was recorded")
 
@@ -56,10 +54,6 @@ class CandleRecorded(Listed, Levelled):
             raise InputError(f"candle_recorded: image {index!r}: the folder has 0 to {len(self) - 1}")
         number = _numbers(self.root)[index]
         return f"{number:05d}", Scene("candle_recorded", {"index": number, **self._record(number)["factors"]})
-
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the images."""
-        return self.scene(int(rng.integers(len(self))))[1]
 
     @property
     def levels(self) -> dict[str, tuple[Any, ...]]:

@@ -26,7 +26,6 @@ from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import changed, composed, files_of
 from diorama.worlds._concept_scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
-from diorama.worlds._recorded import one_of
 from diorama.worlds._tabletop_meshes import PLAIN
 from diorama.worlds.tabletop import Tabletop
 
@@ -72,13 +71,13 @@ class Concepts(Sets):
     up: Literal["y", "z"] = "y"
     seed: int = 0
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
-    located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
-    staged: ClassVar[bool] = True
+    cite = ("gupta2022",)
+    located = ("meshes", "textures")
+    staged = True
     factors: ClassVar[dict[str, str]] = {k: said for k, said in Tabletop.factors.items() if k != "light"}
     truth: ClassVar[tuple[str, ...]] = (*("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),)
 
-    sample, do, fingerprint = one_of, changed, files_of
+    do, fingerprint = changed, files_of
 
     def __post_init__(self) -> None:
         for name, known in (("change", ("albedo", "light", "both")), ("setting", (*SETTINGS, "all"))):

@@ -28,11 +28,11 @@ class Dsprites(Listed, Levelled):
     file's pickled metadata is not read.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("matthey2017",)
-    located: ClassVar[tuple[str, ...]] = ("npz",)
+    cite = ("matthey2017",)
+    located = ("npz",)
     factors: ClassVar[dict[str, str]] = dict.fromkeys(NAMES[1:], "one of the recorded values")
     truth: ClassVar[tuple[str, ...]] = ("factors",)
-    size: ClassVar[int] = 64
+    size = 64
 
     npz: str
 
@@ -93,10 +93,6 @@ class Dsprites(Listed, Levelled):
         row = int(self._order[index])
         values = dict(zip(NAMES[1:], self._latents[row, 1:].tolist(), strict=True))
         return f"{row:06d}", Scene("dsprites", {**values, "shape": _SHAPES[values["shape"]], "row": row})
-
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the recorded scenes."""
-        return self.scene(int(rng.integers(len(self))))[1]
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
         """The recorded scene that has other values of some factors."""

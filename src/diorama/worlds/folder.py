@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import one_of, read_each
+from diorama.worlds._recorded import read_each
 
 _ENDINGS = (".png", ".jpg", ".jpeg")
 
@@ -33,7 +33,7 @@ class Folder(Listed, Parted):
     the model's order of classes. `do(scene, ear=None)` removes the part named ear.
     """
 
-    located: ClassVar[tuple[str, ...]] = ("images", "masks")
+    located = ("images", "masks")
 
     images: str
     masks: str
@@ -41,7 +41,7 @@ class Folder(Listed, Parted):
     removal: Literal["blur", "mean", "inpaint"] = "blur"
     labels: str | None = None
 
-    sample, render = one_of, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         for name in ("images", "masks"):

@@ -35,8 +35,8 @@ class FunnybirdsRecorded(Listed, Parted):
     root: str
     split: Split = "test"
 
-    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("hesse2023",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {
         **dict.fromkeys(PARTS, "None: removed; the recorded variant: there"),
         "background_without": "the index of the one background object to remove",
@@ -44,7 +44,7 @@ class FunnybirdsRecorded(Listed, Parted):
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "boxes", "factors")
     part_names: ClassVar[tuple[str, ...]] = PARTS
     part_ids: ClassVar[dict[str, tuple[int, ...]]] = Birds.part_ids
-    background_id: ClassVar[int] = Birds.background_id
+    background_id = Birds.background_id
 
     def __post_init__(self) -> None:
         if self.split not in get_args(Split):
@@ -67,10 +67,6 @@ class FunnybirdsRecorded(Listed, Parted):
         params = _samples(str(self.root), self.split)[index]
         scene = Scene("funnybirds_recorded", {"index": int(index), "without": None, **params})
         return f"{params['label']}/{index:06d}", scene
-
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the recorded samples."""
-        return self.scene(int(rng.integers(len(self))))[1]
 
     def fingerprint(self) -> str:
         """The digest of the split's metadata and images, so that keys follow the data and not its place."""

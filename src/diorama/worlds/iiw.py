@@ -11,7 +11,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, unchangeable
+from diorama.worlds._recorded import colour, existing, natural, read_each, read_picture
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Iiw(Listed):
     source; `ids` takes a text file with one id per line instead).
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("bell2014",)
-    located: ClassVar[tuple[str, ...]] = ("root", "ids")
+    cite = ("bell2014",)
+    located = ("root", "ids")
     factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ("factors",)
 
@@ -33,7 +33,7 @@ class Iiw(Listed):
     split: Literal["all", "train", "test"] = "all"
     ids: str | None = None
 
-    sample, do, render = one_of, unchangeable, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         existing("iiw", self.root, "54.json, 54.png, …")

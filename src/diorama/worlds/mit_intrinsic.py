@@ -12,7 +12,7 @@ from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import existing, one_of, read_each
+from diorama.worlds._recorded import existing, read_each
 
 #: The two halves in which learned methods were trained and tested; taken in turn, so that the parity of a case's index
 #: says which half it belongs to.
@@ -31,15 +31,15 @@ class MitIntrinsic(Listed):
     scale and a residual of 2 to 8 % of the image, which the protocols report.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("grosse2009",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 for the frame itself, 1 to 10 for the further lights"}
 
     root: str
     image: Literal["diffuse", "original"] = "diffuse"
     objects: tuple[str, ...] = SCORED
 
-    sample, render = one_of, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         found = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
@@ -58,7 +58,7 @@ class MitIntrinsic(Listed):
         return ("mask", "reflectance", "shading", *(("specular",) if self.image == "original" else ()))
 
     @property
-    def published(self) -> bool:
+    def as_published(self) -> bool:
         """Whether these are the objects and the image of the published scores."""
         return set(self.objects) == set(SCORED) and self.image == "diffuse"
 

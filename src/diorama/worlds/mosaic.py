@@ -46,8 +46,8 @@ class Mosaic(Listed, Labelled):
     a folder that a head was fitted on. `seed` draws other mosaics of the same images.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("ariasduart2023", "ariasduart2022")
-    located: ClassVar[tuple[str, ...]] = ("source",)
+    cite = ("ariasduart2023", "ariasduart2022")
+    located = ("source",)
     factors: ClassVar[dict[str, str]] = {
         "cell": "a position shows another image: 2 (of its own class), (2, 'cat') or (2, 5) (of another), by name or label"
     }
@@ -112,7 +112,7 @@ class Mosaic(Listed, Labelled):
     @property
     def classes(self) -> tuple[Any, ...]:
         """The classes that a model must know; finished mosaics may show some of its classes only, so they name none."""
-        return () if isinstance(self.images, Finished) else tuple(getattr(self.images, "classes", ()))
+        return () if isinstance(self.images, Finished) else tuple(self.images.classes)
 
     def fingerprint(self) -> str:
         """What the cells depend on: the photos by content, or the other world."""
@@ -121,7 +121,7 @@ class Mosaic(Listed, Labelled):
     @cached_property
     def size(self) -> int:
         """The side of a mosaic in pixels."""
-        side = self.cell or getattr(self.images, "size", None)
+        side = self.cell or self.images.size
         if side is None:
             raise InputError(f"mosaic: frames of {self.source} may have any size; give the cells' with cell=…")
         return self.grid * side
@@ -130,14 +130,14 @@ class Mosaic(Listed, Labelled):
     def pool(self) -> dict[int, list[Scene]]:
         """The scenes of every label."""
         source, found = self.images, dict[int, list[Scene]]()
-        if hasattr(source, "__len__"):
-            for scene in (source.scene(i)[1] for i in range(len(source))):
-                found.setdefault(label_of(source, scene), []).append(scene)
+        if source.length is not None:
+            for scene in (source.scene(i)[1] for i in range(source.length)):
+                found.setdefault(source.label(scene), []).append(scene)
             return dict(sorted(found.items()))
         classes = len(source.classes)
         for i in range(200 * POOL * classes):
             scene = source.sample(rng(self.seed, "mosaic pool", i))
-            of_label = found.setdefault(label_of(source, scene), [])
+            of_label = found.setdefault(source.label(scene), [])
             of_label += [scene] if len(of_label) < POOL else []
             if len(found) == classes and all(len(scenes) == POOL for scenes in found.values()):
                 break
@@ -145,7 +145,7 @@ class Mosaic(Listed, Labelled):
 
     def class_name(self, label: int) -> str:
         """The name of a class."""
-        names = getattr(self.images, "classes", ())
+        names = self.images.classes
         return names[label] if len(names) > label and isinstance(names[label], str) else str(label)
 
     def _check_classes(self) -> None:
@@ -184,7 +184,7 @@ class Mosaic(Listed, Labelled):
         found = []
         for k, images in enumerate(map(list.__add__, own, others)):
             placed = _shuffled(images, rng(self.seed, "mosaic positions", label, k))
-            cells = [{"label": label_of(self.images, scene), "image": scene.to_json()} for scene in placed]
+            cells = [{"label": self.images.label(scene), "image": scene.to_json()} for scene in placed]
             found.append((f"{self.class_name(label)}-{k:03d}".replace("/", "__"), _scene(label, cells)))
         return found
 
@@ -194,10 +194,6 @@ class Mosaic(Listed, Labelled):
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th mosaic by name."""
         return self._scenes[index]
-
-    def sample(self, rng: np.random.Generator) -> Scene:
-        """One of the mosaics."""
-        return self.scene(int(rng.integers(len(self))))[1]
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
         """The mosaic with one cell swapped for an image that it does not show yet; every other cell stays."""
@@ -258,14 +254,6 @@ class Mosaic(Listed, Labelled):
         """The number of the cell at every pixel, row by row."""
         numbers = np.arange(self.cells, dtype=np.uint8).reshape(self.grid, self.grid)
         return np.kron(numbers, np.ones((self.size // self.grid,) * 2, np.uint8))
-
-
-def label_of(world: Any, scene: Scene) -> int:
-    """The label of a scene: what the world or the scene says of it, else what its frame says."""
-    if hasattr(world, "label"):
-        return int(world.label(scene))
-    known = scene.params.get("label")
-    return known if type(known) is int else int(world.render([scene])[0].truth["label"])
 
 
 def _identity(scene: Scene) -> str:

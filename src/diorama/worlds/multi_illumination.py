@@ -12,7 +12,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture
+from diorama.worlds._recorded import colour, existing, read_each, read_picture
 
 #: Directions of the flash.
 LIGHTS = 25
@@ -27,15 +27,15 @@ class MultiIllumination(Listed, Lit):
     The chrome and gray probes are part of the picture and are not masked.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("murmann2019",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("murmann2019",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 to 24: the direction of the flash"}
     truth: ClassVar[tuple[str, ...]] = ()
 
     root: str
     mip: int = 2
 
-    sample, render = one_of, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         base = existing("multi_illumination", self.root, "everett_kitchen2, …, each with dir_0_mip2.jpg")

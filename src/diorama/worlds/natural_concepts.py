@@ -23,7 +23,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import resize
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, one_of, read_picture
+from diorama.worlds._recorded import colour, existing, read_picture
 from diorama.worlds.mit_intrinsic import MitIntrinsic
 from diorama.worlds.multi_illumination import MultiIllumination
 from diorama.worlds.photometric_stereo import PhotometricStereo
@@ -41,8 +41,8 @@ class NaturalConcepts(Sets):
     Multi-Illumination files. In folders named as the paper's, the name says what changes; in others it is the light.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("gupta2022",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"member": "0, 1, …: which image of the set"}
     truth: ClassVar[tuple[str, ...]] = ()
 
@@ -51,8 +51,6 @@ class NaturalConcepts(Sets):
     min_images: int = 20
     size: int | None = 64
     mip: int = 2
-
-    sample = one_of
 
     def __post_init__(self) -> None:
         if self.size is not None and self.size < 8:
@@ -87,8 +85,9 @@ class NaturalConcepts(Sets):
         """Of every set, its lights or its files, in order."""
         if self._source is not None:
             scenes = dict(self._source.scene(i) for i in range(len(self._source)))
-            lights = getattr(self._source, "lights", lambda scene: list(range(11)))
-            return {name: lights(scene) for name, scene in scenes.items()}
+            if self.kind == "mit":  # its own image and the ten further lights
+                return {name: list(range(11)) for name in scenes}
+            return {name: list(self._source.lights(scene)) for name, scene in scenes.items()}
         base = existing("natural_concepts", self.root, "one sub-folder of images per set")
         found = {path.name: _pictures(path) for path in sorted(base.iterdir()) if path.is_dir()}
         return {name: files for name, files in found.items() if files and name != "randoms"}

@@ -13,7 +13,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import resize
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture, unchangeable
+from diorama.worlds._recorded import colour, existing, read_each, read_picture
 
 _ENDINGS = (".png", ".jpg", ".jpeg")
 
@@ -22,14 +22,14 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 class PhotoFolder(Listed):
     """Every PNG and JPEG under `root`, in the order of their paths, as `size`×`size` sRGB images."""
 
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ()
 
     root: str
     size: int = 64
 
-    sample, render, do = one_of, read_each, unchangeable
+    render = read_each
 
     def __post_init__(self) -> None:
         existing("photo_folder", self.root, "photos")

@@ -13,7 +13,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture, same_size
+from diorama.worlds._recorded import colour, existing, read_each, read_picture, same_size
 
 _ENDINGS = (".png", ".jpg", ".exr")
 
@@ -27,15 +27,15 @@ class PhotometricStereo(Listed, Lit):
     unless `encoding` says otherwise. There is no true reflectance: `invariance` is the score for this world.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("woodham1980",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("woodham1980",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0, 1, …: which lamp is on"}
     truth: ClassVar[tuple[str, ...]] = ("mask",)
 
     root: str
     encoding: Literal["linear", "srgb"] = "linear"
 
-    sample, render = one_of, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         existing("photometric_stereo", self.root, "cat, owl, …, each with cat.0.png and cat.mask.png")

@@ -25,7 +25,7 @@ from diorama.core.frame import Frame
 from diorama.core.images import read_png
 from diorama.core.photo_split import split
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import one_of, read_each, unchangeable
+from diorama.worlds._recorded import read_each
 
 #: Columns of the file and the class in a table of photos, as different data sets call them.
 _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
@@ -41,7 +41,7 @@ class Photos(Listed, Labelled):
     name: cases that show it do not count.
     """
 
-    located: ClassVar[tuple[str, ...]] = ("source", "images")
+    located = ("source", "images")
     factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ("label",)
 
@@ -111,7 +111,7 @@ class Photos(Listed, Labelled):
         """One photo of every class in turn, so that the first few are of all classes."""
         return [name for names in zip_longest(*self._by_class.values()) for name in names if name is not None]
 
-    sample, do, render = one_of, unchangeable, read_each
+    render = read_each
 
     def __len__(self) -> int:
         return len(self._order)

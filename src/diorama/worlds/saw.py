@@ -12,7 +12,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, same_size, unchangeable
+from diorama.worlds._recorded import colour, existing, natural, read_each, read_picture, same_size
 from diorama.worlds.iiw import read_judgements
 
 _LABELS = (0, 1, 2, 100)
@@ -27,15 +27,15 @@ class Saw(Listed):
     its comparisons of shading (`compare_what` "S") are left out there. Photos are sRGB.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("kovacs2017",)
-    located: ClassVar[tuple[str, ...]] = ("root",)
+    cite = ("kovacs2017",)
+    located = ("root",)
     factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ("factors",)
 
     root: str
     split: Literal["all", "train", "val", "test"] = "test"
 
-    sample, do, render = one_of, unchangeable, read_each
+    render = read_each
 
     def __post_init__(self) -> None:
         existing("saw", self.root, "saw_images_512, saw_pixel_labels and saw_splits")

@@ -34,8 +34,8 @@ class Sprites(Listed, Levelled):
     sigma: float | None = None
     couple: tuple[str, str] = ("scale", "x")
 
-    cite: ClassVar[tuple[str, ...]] = ("matthey2017",)
-    staged: ClassVar[bool] = True
+    cite = ("matthey2017",)
+    staged = True
     factors: ClassVar[dict[str, str]] = {
         "shape": ", ".join(SHAPES),
         "scale": "0.5 to 1 (any above 0.05)",
@@ -44,7 +44,7 @@ class Sprites(Listed, Levelled):
         "y": "0 (top) to 1",
     }
     truth: ClassVar[tuple[str, ...]] = ("factors",)
-    size: ClassVar[int] = SIZE
+    size = SIZE
 
     def __post_init__(self) -> None:
         whole = len(self.counts) == len(COUNTS) and all(isinstance(n, int) for n in self.counts)

@@ -55,8 +55,8 @@ class Tabletop(World):
     textures: str | None = None
     up: Literal["y", "z"] = "y"
 
-    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
-    located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
+    cite = ("grosse2009",)
+    located = ("meshes", "textures")
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors"),
     )

@@ -14,7 +14,6 @@ from diorama.core.contracts import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import changed, composed, files_of
-from diorama.worlds._recorded import one_of
 from diorama.worlds.tabletop import SECOND, Tabletop
 
 #: The tabletop's lights in the order in which they are used: the key light, the second fixed one, the hand-held ones.
@@ -38,13 +37,13 @@ class TestScenes(Listed):
     up: Literal["y", "z"] = "y"
     seed: int = 0
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
-    located: ClassVar[tuple[str, ...]] = ("meshes", "textures")
-    staged: ClassVar[bool] = True
+    cite = ("gupta2022",)
+    located = ("meshes", "textures")
+    staged = True
     factors: ClassVar[dict[str, str]] = Tabletop.factors
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 
-    sample, do, render, fingerprint = one_of, changed, composed, files_of
+    do, render, fingerprint = changed, composed, files_of
 
     def __post_init__(self) -> None:
         if self.scenes < 1 or not 1 <= self.lights <= len(_LIGHTS):

@@ -1,7 +1,6 @@
 """CAV: hinge loss by stochastic gradient descent, the published trainer, step for step in the Gram space."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from diorama.metrics._cav_trainers import Found, Options, hinge_sgd
 class HingeSgd(Trainer):
     """SGDClassifier(alpha, max_iter, tol). The order of the images and where it stops change the direction."""
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    cite = ("kim2018tcav",)
     #: Its steps depend on where the origin is.
-    centred: ClassVar[bool] = False
+    centred = False
 
     alpha: float = 0.01
     max_iter: int = 1000

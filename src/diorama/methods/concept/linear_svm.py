@@ -1,7 +1,6 @@
 """CAV: linear support vector machine, solved exactly in the Gram space."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from diorama.metrics._cav_trainers import Found, Options, linear_svm
 class LinearSvm(Trainer):
     """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), as SVC(kernel="linear")."""
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    cite = ("kim2018tcav",)
 
     c: float = 1.0
 

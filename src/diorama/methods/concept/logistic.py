@@ -1,7 +1,6 @@
 """CAV: logistic regression with an L2 penalty, by Newton steps in the Gram space."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from diorama.metrics._cav_trainers import Found, Options, logistic
 class Logistic(Trainer):
     """min ½‖w‖² + c Σ log(1 + exp(−y(w·x + b))), as LogisticRegression."""
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    cite = ("kim2018tcav",)
 
     c: float = 1.0
 

@@ -1,7 +1,6 @@
 """CAV: the mean of the concept's activations less the mean of the others' (FastCAV)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from diorama.metrics._cav_trainers import Found, Options, mean_difference
 class MeanDifference(Trainer):
     """w = mean⁺ − mean⁻; FastCAV's mean⁺ − mean of all is the same direction."""
 
-    cite: ClassVar[tuple[str, ...]] = ("schmalwasser2025",)
+    cite = ("schmalwasser2025",)
 
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""

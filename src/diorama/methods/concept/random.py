@@ -1,7 +1,6 @@
 """Chance: a random direction in the span of the images, blind to which of them show the concept."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from diorama.metrics._cav_trainers import Found
 @dataclass(frozen=True, slots=True)
 class Random(Trainer):
     """Normal coefficients that sum to zero, a function of the seed and of the draw's."""
-
 
     seed: int = 0
 

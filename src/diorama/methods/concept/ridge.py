@@ -1,7 +1,6 @@
 """CAV: ridge regression on labels of ±1, in closed form in the Gram space."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from diorama.metrics._cav_trainers import Found, Options, ridge
 class Ridge(Trainer):
     """min Σ (w·x + b − y)² + alpha·‖w‖², as RidgeClassifier."""
 
-    cite: ClassVar[tuple[str, ...]] = ("kim2018tcav",)
+    cite = ("kim2018tcav",)
 
     alpha: float = 1.0
 

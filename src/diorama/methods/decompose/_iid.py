@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Layered
 from diorama.core.answers import Layers
 from diorama.core.classifying import place
+from diorama.core.contracts import Layered
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, did_you_mean, which_layer
 from diorama.core.frame import Frame
@@ -52,11 +52,11 @@ class IidNetwork(Layered):
     checkpoint: str | None = None
 
     name: ClassVar[str]
-    layers: ClassVar[tuple[str, ...]] = UNET_LAYERS
+    layers = UNET_LAYERS
     branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
     encoding: ClassVar[str] = "linear"
     scale: ClassVar[str] = "relative"
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    located = ("checkpoint",)
 
     def __post_init__(self) -> None:
         if not self.path.is_file():

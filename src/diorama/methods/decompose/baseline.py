@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.methods.decompose._gradients import constant
@@ -15,7 +15,7 @@ from diorama.methods.decompose._gradients import constant
 class Baseline(Decomposer):
     """R = 1 ("shading") or S = 1 ("reflectance"); `everything=None` leaves the choice to the protocol's tuning."""
 
-    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
+    cite = ("grosse2009",)
 
     everything: Literal["shading", "reflectance"] | None = None
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer
 from diorama.core.frame import Frame
 
 
@@ -19,7 +19,7 @@ class Constant(Decomposer):
     `baseline` is the gray version that the MIT protocol tunes.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("bell2014",)
+    cite = ("bell2014",)
 
     layer: Literal["reflectance", "shading"] = "reflectance"
 

@@ -17,4 +17,4 @@ class IidSupervised(IidNetwork):
     """
 
     name: ClassVar[str] = "iid_supervised"
-    cite: ClassVar[tuple[str, ...]] = ("li2018",)
+    cite = ("li2018",)

@@ -18,4 +18,4 @@ class IidTimelapse(IidNetwork):
     """
 
     name: ClassVar[str] = "iid_timelapse"
-    cite: ClassVar[tuple[str, ...]] = ("li2018watching",)
+    cite = ("li2018watching",)

@@ -17,8 +17,8 @@ class IidTranslation(IidNetwork):
     """
 
     name: ClassVar[str] = "iid_translation"
-    cite: ClassVar[tuple[str, ...]] = ("liu2020",)
-    layers: ClassVar[tuple[str, ...]] = (
+    cite = ("liu2020",)
+    layers = (
         *(f"content{i}" for i in range(1, 6)),
         *(f"decoder{i}" for i in range(1, 6)),
         "output",

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 
@@ -20,7 +20,7 @@ class Leak(Decomposer):
     decomposition, by which a score that does not depend on scale must not change.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
+    cite = ("gupta2022",)
 
     alpha: float = 0.0
     into: Literal["reflectance", "shading"] = "reflectance"

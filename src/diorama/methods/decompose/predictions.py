@@ -3,12 +3,12 @@
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from diorama.core.contracts import Saved
 from diorama.core.answers import Layers
+from diorama.core.contracts import Saved
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
@@ -28,8 +28,8 @@ class Predictions(Saved):
     so: a mix-up of sRGB and linear light is the commonest reason why published numbers cannot be reproduced.
     """
 
-    track: ClassVar[str] = "decompose"
-    located: ClassVar[tuple[str, ...]] = ("folder",)
+    track = "decompose"
+    located = ("folder",)
 
     folder: str
     encoding: Literal["linear", "srgb"] = "linear"

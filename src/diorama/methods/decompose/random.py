@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer
 from diorama.core.frame import Frame
 from diorama.core.scene import rng
 

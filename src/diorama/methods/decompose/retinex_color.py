@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Sweeping
 from diorama.core.answers import Layers
+from diorama.core.contracts import Sweeping
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean
 from diorama.methods.decompose._gradients import Norm, channels, check_norm, log_threshold_grid, only, reconstruct
@@ -22,7 +21,7 @@ class RetinexColor(Sweeping):
     the released code; the paper's text thresholds ‖brightness‖ = √3·|mean| and copies that gradient instead.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
+    cite = ("grosse2009",)
 
     brightness: float | None = None
     chroma: float | None = None

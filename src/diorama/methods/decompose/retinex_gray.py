@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Sweeping
 from diorama.core.answers import Layers
+from diorama.core.contracts import Sweeping
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.methods.decompose._gradients import Norm, check_norm, clipped_gray, log_threshold_grid, only, reconstruct
@@ -18,7 +17,7 @@ from diorama.solvers.poisson import Edges
 class RetinexGray(Sweeping):
     """Keep ∇ log gray where |∇ log gray| > threshold; `threshold=None`: the protocol chooses among 15, 1e-3 … 10."""
 
-    cite: ClassVar[tuple[str, ...]] = ("land1971", "grosse2009")
+    cite = ("land1971", "grosse2009")
 
     threshold: float | None = None
     norm: Norm = "l2"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.methods.decompose._boost import Stumps, boost
@@ -40,7 +40,7 @@ class Tappen05(Fitting, Decomposer):
     The constants are set by hand, not tuned per fold; a few settings were looked at on the 16 MIT objects themselves.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("tappen2005", "grosse2009")
+    cite = ("tappen2005", "grosse2009")
 
     rounds: int = 40
     samples: int = 40_000

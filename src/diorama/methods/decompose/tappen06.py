@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import rng
@@ -37,7 +37,7 @@ class Tappen06(Fitting, Decomposer):
     The constants are set by hand, not tuned per fold; a few settings were looked at on the 16 MIT objects themselves.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("tappen2006", "grosse2009")
+    cite = ("tappen2006", "grosse2009")
 
     prototypes: int = 12
     samples: int = 40_000

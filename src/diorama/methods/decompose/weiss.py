@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from diorama.core.contracts import Decomposer
 from diorama.core.answers import Layers
+from diorama.core.contracts import Decomposer
 from diorama.core.frame import Frame
 from diorama.methods.decompose._gradients import Norm, check_norm, gray, only, reconstruct
 from diorama.methods.decompose._weiss import LIGHTS, median_gradient
@@ -15,8 +14,8 @@ from diorama.methods.decompose._weiss import LIGHTS, median_gradient
 class Weiss(Decomposer):
     """Median of the log gradients over the ten lights, then reconstruction; S = I/R for the frame itself."""
 
-    cite: ClassVar[tuple[str, ...]] = ("weiss2001", "grosse2009")
-    views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
+    cite = ("weiss2001", "grosse2009")
+    views = LIGHTS
 
     norm: Norm = "l2"
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Sweeping
 from diorama.core.answers import Layers
+from diorama.core.contracts import Sweeping
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.methods.decompose._gradients import Norm, check_norm, gray, log_threshold_grid, only, reconstruct
@@ -22,8 +21,8 @@ class WeissRetinex(Sweeping):
     reconstructed image.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
-    views: ClassVar[tuple[dict[str, Any], ...]] = LIGHTS
+    cite = ("grosse2009",)
+    views = LIGHTS
 
     threshold: float | None = None
     norm: Norm = "l2"

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.explaining import heatmaps, tensors
 
@@ -19,7 +19,7 @@ class Captum(Explainer):
     `options` goes to `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)}).
     """
 
-    gradients: ClassVar[bool] = True
+    gradients = True
 
     name: str = "Saliency"
     layer: str | None = None

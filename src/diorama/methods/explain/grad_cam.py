@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
 from diorama.core.explaining import heatmaps, module_of, tensors
 from diorama.methods.explain._gradients import chosen, layer_of
@@ -25,7 +25,7 @@ class GradCam(Explainer):
     the layer is passed backward.
     """
 
-    gradients: ClassVar[bool] = True
+    gradients = True
     cite: ClassVar[tuple[str, ...]] = ("selvaraju2017",)
 
     layer: str | None = None

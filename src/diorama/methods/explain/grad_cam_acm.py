@@ -1,7 +1,7 @@
 """Grad-CAM as in the Attribution Confusion Matrix: bilinear, ReLU, shifted to a minimum of 0 and a maximum of 1."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from diorama.methods.explain.grad_cam import GradCam
 
@@ -10,7 +10,7 @@ from diorama.methods.explain.grad_cam import GradCam
 class GradCamAcm(GradCam):
     """Grad-CAM of Arias-Duart et al. The shift changes their precision; `grad_cam_acm(shift=False)` leaves it out."""
 
-    cite: ClassVar[tuple[str, ...]] = ("selvaraju2017", "ariasduart2023")
+    cite = ("selvaraju2017", "ariasduart2023")
 
     upsample: Literal["nearest", "bilinear"] = "bilinear"
     shift: bool = True

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.explaining import module_of, tensors
 from diorama.methods.explain._gradients import Channels, as_answers, gradient
 
@@ -16,8 +16,8 @@ from diorama.methods.explain._gradients import Channels, as_answers, gradient
 class InputXGradient(Explainer):
     """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1]."""
 
-    gradients: ClassVar[bool] = True
-    cite: ClassVar[tuple[str, ...]] = ("shrikumar2017",)
+    gradients = True
+    cite = ("shrikumar2017",)
 
     channels: Channels = "keep"
     absolute: bool = False

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, tensors
 from diorama.methods.explain._gradients import Channels, as_answers, gradient
@@ -26,7 +26,7 @@ class IntegratedGradients(Explainer):
     The settings of other papers have names of their own: `integrated_gradients_abs`, `integrated_gradients_acm`.
     """
 
-    gradients: ClassVar[bool] = True
+    gradients = True
     cite: ClassVar[tuple[str, ...]] = ("sundararajan2017",)
 
     steps: int = 50

@@ -1,7 +1,6 @@
 """Integrated Gradients as in the Attribution Confusion Matrix: 30 steps from black, summed over channels."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.methods.explain._gradients import Channels
 from diorama.methods.explain.integrated_gradients import IntegratedGradients
@@ -14,7 +13,7 @@ class IntegratedGradientsAcm(IntegratedGradients):
     Their script takes the image itself as the baseline when it runs on a CPU, which gives zeros; this one never does.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("sundararajan2017", "ariasduart2023")
+    cite = ("sundararajan2017", "ariasduart2023")
 
     steps: int = 30
     channels: Channels = "sum"

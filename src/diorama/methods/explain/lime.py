@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import ImageByImage
 from diorama.core.answers import Answer, Heatmap, Mask
+from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.explaining import need
 from diorama.core.scene import rng

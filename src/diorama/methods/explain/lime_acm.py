@@ -1,7 +1,7 @@
 """LIME as in the Attribution Confusion Matrix: the signed weights of the six superpixels of largest magnitude."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from diorama.methods.explain.lime import Lime
 
@@ -10,7 +10,7 @@ from diorama.methods.explain.lime import Lime
 class LimeAcm(Lime):
     """LIME of Arias-Duart et al., who patched the package to give weights where it gives ±1. All else is as in `lime`."""
 
-    cite: ClassVar[tuple[str, ...]] = ("ribeiro2016", "ariasduart2023")
+    cite = ("ribeiro2016", "ariasduart2023")
 
     features: int = 6
     answer: Literal["mask", "signed"] = "signed"

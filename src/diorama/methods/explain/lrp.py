@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, need, tensors
 from diorama.methods.explain._gradients import Channels, as_answers
@@ -29,8 +29,8 @@ class Lrp(Explainer):
     `lrp(first=flat, epsilon=1e-6, stabiliser=signed)` is zennit's EpsilonPlusFlat, and conserves relevance.
     """
 
-    gradients: ClassVar[bool] = True
-    cite: ClassVar[tuple[str, ...]] = ("bach2015", "montavon2017", "ariasduart2023", "anders2021")
+    gradients = True
+    cite = ("bach2015", "montavon2017", "ariasduart2023", "anders2021")
 
     first: Literal["box", "flat", "w_square", "same"] = "box"
     conv: Literal["alpha1_beta0", "alpha2_beta1", "gamma", "epsilon"] = "alpha1_beta0"

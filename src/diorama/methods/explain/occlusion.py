@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import ImageByImage
 from diorama.core.answers import Answer, Heatmap
+from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.methods.explain._passes import Output, all_outputs, by_image, outputs
 
@@ -19,7 +19,7 @@ class Occlusion(ImageByImage):
     A square of `window` pixels moves by `stride` (16 and 8 as Rao et al. 2022); the last ones are cut off at the edge.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("zeiler2014", "rao2022")
+    cite = ("zeiler2014", "rao2022")
 
     window: int = 16
     stride: int = 8

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from diorama.core.contracts import Saved
 from diorama.core.answers import Answer, Heatmap, Mask
+from diorama.core.contracts import Saved
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -24,8 +24,8 @@ class Predictions(Saved):
     model predicts. `kind="mask"` reads binary maps: a pixel that is not 0 (in a PNG: brighter than half) is marked.
     """
 
-    track: ClassVar[str] = "explain"
-    located: ClassVar[tuple[str, ...]] = ("folder",)
+    track = "explain"
+    located = ("folder",)
 
     folder: str
     kind: Literal["heatmap", "mask"] = "heatmap"

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer, Heatmap
+from diorama.core.contracts import Explainer
 from diorama.core.scene import rng
 from diorama.methods.explain._passes import pixels
 

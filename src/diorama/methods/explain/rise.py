@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import ImageByImage
 from diorama.core.answers import Answer, Heatmap
+from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
 from diorama.methods.explain._passes import Output, batches, by_image, outputs
@@ -31,7 +31,7 @@ class Rise(ImageByImage):
     pixels. `stop` ends the sampling of a target once that share is reached, looked at every 200 masks.
     """
 
-    cite: ClassVar[tuple[str, ...]] = ("petsiuk2018",)
+    cite = ("petsiuk2018",)
 
     masks: int = 1000
     cells: int = 8

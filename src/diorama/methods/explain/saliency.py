@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.explaining import module_of, tensors
 from diorama.methods.explain._gradients import Channels, as_answers, gradient
 
@@ -16,8 +16,8 @@ from diorama.methods.explain._gradients import Channels, as_answers, gradient
 class Saliency(Explainer):
     """|∂f_target/∂x| per channel, as FunnyBirds' later additions; `channels=max` is the map of Simonyan et al."""
 
-    gradients: ClassVar[bool] = True
-    cite: ClassVar[tuple[str, ...]] = ("simonyan2014",)
+    gradients = True
+    cite = ("simonyan2014",)
 
     channels: Channels = "keep"
     absolute: bool = True

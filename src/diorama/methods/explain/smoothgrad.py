@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Explainer
 from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
 from diorama.core.explaining import module_of, tensors
 from diorama.core.scene import rng
@@ -22,8 +22,8 @@ class Smoothgrad(Explainer):
     Smilkov et al. advise 50 samples and a noise of 0.1 to 0.2. The noise is a function of the seed and the pixels.
     """
 
-    gradients: ClassVar[bool] = True
-    cite: ClassVar[tuple[str, ...]] = ("smilkov2017",)
+    gradients = True
+    cite = ("smilkov2017",)
 
     samples: int = 50
     noise: float = 0.15

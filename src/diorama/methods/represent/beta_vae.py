@@ -1,7 +1,6 @@
 """A β-VAE (β = 4, ten latents) trained on sprites, bundled; `diorama train beta_vae` makes it again."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.core.zoo import checkpoint_path
 from diorama.methods.represent.burgess_vae import BurgessVae
@@ -11,7 +10,7 @@ from diorama.methods.represent.burgess_vae import BurgessVae
 class BetaVae(BurgessVae):
     """`burgess_vae` with the bundled weights, or those of `checkpoint`. The card beside them says how they were made."""
 
-    cite: ClassVar[tuple[str, ...]] = ("higgins2017", "burgess2018")
+    cite = ("higgins2017", "burgess2018")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "checkpoint", str(checkpoint_path(self.checkpoint, "beta_vae")))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Decoding
 from diorama.core import device
+from diorama.core.contracts import Decoding
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -29,7 +29,7 @@ class BurgessVae(Decoding):
     """
 
     cite: ClassVar[tuple[str, ...]] = ("burgess2018",)
-    located: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    located = ("checkpoint",)
 
     checkpoint: str | None = None
     seed: int = 0

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Decoding
 from diorama.core.catalogue import find
+from diorama.core.contracts import Decoding
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.keys import source_key

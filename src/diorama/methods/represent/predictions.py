@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Saved
 from diorama.core.answers import Code
+from diorama.core.contracts import Saved
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -24,8 +23,8 @@ class Predictions(Saved):
     are.
     """
 
-    track: ClassVar[str] = "represent"
-    located: ClassVar[tuple[str, ...]] = ("codes",)
+    track = "represent"
+    located = ("codes",)
 
     codes: str
 

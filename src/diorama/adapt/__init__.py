@@ -1,0 +1,16 @@
+"""Foreign things made ours, once, when they are built: after that nobody asks what members an object has."""
+
+from typing import Any
+
+from diorama.adapt.methods import method
+from diorama.adapt.models import model
+from diorama.adapt.protocols import protocol
+from diorama.adapt.worlds import world
+from diorama.core.contracts import Component
+
+_KINDS = {"world": world, "model": model, "method": method, "protocol": protocol}
+
+
+def adapt(kind: str, given: Any, name: str) -> Component:
+    """An object of the contract of its kind, from one of ours or an outsider's; refused by name where that cannot be."""
+    return _KINDS[kind](given, name)

@@ -1,0 +1,44 @@
+"""An object of a contract's class whose members are those of an outsider's object, where it has them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from diorama.core.errors import InputError
+
+
+def wrapped(given: Any, bases: Iterable[type]) -> Any:
+    """An instance of the classes with the members of `given`; what it does not have is the contract's own."""
+    kept = _most_special(list(bases))
+    names = {name for base in kept for name in _members(base) if hasattr(given, name)}
+    return type(type(given).__name__, kept, {name: _member(given, name) for name in names})()
+
+
+def require(given: Any, names: Iterable[str], kind: str, name: str) -> None:
+    """Raise InputError that names what is missing."""
+    lacking = [n for n in names if not hasattr(given, n)]
+    if lacking:
+        raise InputError(f"{name} is no {kind}: it has no {', '.join(lacking)} (see diorama.core.contracts)")
+
+
+def has(given: Any, *names: str) -> bool:
+    """Whether an object has all of some members."""
+    return all(hasattr(given, name) for name in names)
+
+
+def _members(base: type) -> set[str]:
+    """The public members of a contract, and its length."""
+    every = {name for c in base.__mro__ for name in (*vars(c), *vars(c).get("__annotations__", ()))}
+    return {name for name in every if not name.startswith("_") or name == "__len__"}
+
+
+def _member(given: Any, name: str) -> Any:
+    if name == "__len__":
+        return lambda self: len(given)
+    if callable(getattr(given, name)):
+        return staticmethod(getattr(given, name))
+    return property(lambda self: getattr(given, name))
+
+
+def _most_special(bases: list[type]) -> tuple[type, ...]:
+    """The classes without those that others of them derive from already."""
+    return tuple(b for b in bases if not any(o is not b and issubclass(o, b) for o in bases))
