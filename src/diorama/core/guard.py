@@ -2,7 +2,8 @@
 
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,14 +41,25 @@ def attempt(call: Callable[[], Any]) -> Outcome:
     'ZeroDivisionError: division by zero'
     """
     value, error = None, None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", Note)
+    with noting() as notes:
         try:
             value = call()
         except Exception as raised:  # noqa: BLE001 - the one broad except: a component may fail in any way
             error = raised
-    for w in caught:
-        if not issubclass(w.category, Note):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    notes = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, Note))
-    return Outcome(value, error, tuple(notes))
+    return Outcome(value, error, tuple(dict.fromkeys(notes)))
+
+
+@contextmanager
+def noting() -> Iterator[list[str]]:
+    """Collect the notes that are raised inside; other warnings pass."""
+    notes: list[str] = []
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", Note)
+            yield notes
+    finally:
+        notes += [str(w.message) for w in caught if issubclass(w.category, Note)]
+        for w in caught:
+            if not issubclass(w.category, Note):
+                warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
