@@ -4,16 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from diorama.core.answers import Layers
 from diorama.core.contracts import Decomposer
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import constant
+from diorama.methods.decompose._gradients import gray
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline(Decomposer):
-    """R = 1 ("shading") or S = 1 ("reflectance"); `everything=None` leaves the choice to the protocol's tuning."""
+    """R = 1 ("shading") or S = 1 ("reflectance"), gray; `everything=None` leaves the choice to the protocol's tuning.
+
+    Dark pixels stay as they are, as in the released code: only the algorithms that take a logarithm clip them.
+    """
 
     cite = ("grosse2009",)
 
@@ -32,4 +37,7 @@ class Baseline(Decomposer):
         """The whole image as one layer."""
         if self.everything is None:
             raise InputError("baseline: everything is not chosen; give 'shading' or 'reflectance'")
-        return constant(frames[0], self.everything == "reflectance")
+        mask = frames[0].mask[:, :, None]
+        image = np.where(mask, gray(frames[0])[:, :, None], 0).astype(np.float32)
+        ones = mask.astype(np.float32)
+        return Layers(image, ones) if self.everything == "reflectance" else Layers(ones, image)
