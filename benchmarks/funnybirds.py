@@ -23,7 +23,7 @@ from benchmarks._print import main
 from diorama.core.bench import CHUNK, Bench, Memo
 from diorama.core.catalogue import build
 from diorama.core.device import one_thread
-from diorama.core.explaining import explain
+from diorama.adapt.methods import explain
 from diorama.core.plan import Plan
 from diorama.core.run import Run, create, work
 from diorama.core.scene import Scene, rng
@@ -116,7 +116,7 @@ def loop(root: Path, model: Any, method: Any) -> tuple[float, float, float]:
 
 def _anew(method: Any, model: Any, image: np.ndarray, target: int) -> np.ndarray:
     _RECENT.clear()
-    return explain(method, model, image[None], np.array([target]))[0].values  # type: ignore[union-attr]
+    return explain(method, model, image[None], np.array([target]))[0].values  # type: ignore[attr-defined]
 
 
 def measure() -> dict[str, float]:

@@ -10,11 +10,11 @@ from scipy.stats import spearmanr
 pytest.importorskip("torch", reason="torch is not installed (pip install 'diorama[torch]')")
 pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
 
+from diorama.adapt.methods import explain
 from diorama.api import run
 from diorama.core.answers import Heatmap
 from diorama.core.bench import CHUNK, Bench, Memo
 from diorama.core.catalogue import build
-from diorama.core.explaining import explain
 from diorama.core.plan import Plan
 from diorama.core.run import create, work
 from diorama.core.scene import rng

@@ -12,10 +12,10 @@ pytest.importorskip("torch", reason="torch is not installed (pip install 'dioram
 
 import torch
 
+from diorama.adapt.methods import explain
 from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
 from diorama.core.errors import InputError
-from diorama.core.explaining import explain
 from diorama.core.scene import rng
 from diorama.core.torchvision_ops import make_importable
 from diorama.methods.explain._passes import batches

@@ -216,8 +216,8 @@ def network():
 
 def slow(folder, method):
     """The loop, with network and explainer remembered: its counters still say how often it asked."""
+    from diorama.adapt.methods import explain
     from diorama.core.catalogue import build
-    from diorama.core.explaining import explain
     from tests.reference.funnybirds_loop import Loop
 
     asked, logits, maps = build("method", method).object, {}, {}

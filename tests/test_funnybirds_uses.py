@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed (pip install 'diorama[torch]')")
 pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
 
+from diorama.adapt.methods import explain
 from diorama.api import run
 from diorama.core.catalogue import build
-from diorama.core.explaining import explain
 from diorama.core.images import read_png, write_png
 from diorama.core.plan import Plan, expand
 from diorama.core.run import create, work

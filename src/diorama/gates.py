@@ -39,7 +39,7 @@ class Gate:
 
 def _metrics(cell: Any) -> tuple[str, ...]:
     protocol = cell.protocol.object
-    return (*getattr(protocol, "derived", ()), *protocol.metrics)
+    return (*protocol.derived, *protocol.metrics)
 
 
 def parse_gate(text: str) -> Gate:

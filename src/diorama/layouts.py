@@ -10,7 +10,7 @@ import numpy as np
 
 from diorama.core.bench import CHUNK
 from diorama.core.catalogue import Component
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Parted, Sets, scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
@@ -37,7 +37,7 @@ def write_flat(
     Returns the contact sheet. The case names are those that `predictions(folder=…)` looks for; `targets` are the classes
     that a case must be explained for: the true one, what a given model predicts, and the two of target sensitivity.
     """
-    if hasattr(world.object, "__len__"):
+    if world.object.length is not None:
         count = min(count, len(world.object))
     entries, frames = [], []
     for i in range(count):
@@ -64,7 +64,7 @@ def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
     found = [int(frame.truth["label"])]
     if model:
         found.append(int(model.object.logits(np.stack([frame.srgb()] * CHUNK))[0].argmax()))
-    pair = target_pair(world.classes, found[0]) if hasattr(world, "classes") else None
+    pair = target_pair(world.classes, found[0]) if isinstance(world, Parted) else None
     return list(dict.fromkeys([*found, *(pair[0] if pair else ())]))
 
 
@@ -204,7 +204,7 @@ def write_concepts(
 
     if changes:
         raise InputError("layout 'concepts' writes sets as they are: choose them by concepts(change=…, …), no --do")
-    if not hasattr(world.object, "members"):
+    if not isinstance(world.object, Sets):
         write_png(out / "contact.png", contact_sheet(write_randoms(world.object, count, seed, out, progress)))
         return out / "contact.png"
     write_sets(world.object, world.label, world.digest, min(count, len(world.object)), out, linear, progress)

@@ -6,11 +6,11 @@ from diorama.adapt.methods import method
 from diorama.adapt.models import model
 from diorama.adapt.protocols import protocol
 from diorama.adapt.worlds import world
-from diorama.core.contracts import Component
+from diorama.core.contracts import Contract
 
 _KINDS = {"world": world, "model": model, "method": method, "protocol": protocol}
 
 
-def adapt(kind: str, given: Any, name: str) -> Component:
+def adapt(kind: str, given: Any, name: str) -> Contract:
     """An object of the contract of its kind, from one of ours or an outsider's; refused by name where that cannot be."""
     return _KINDS[kind](given, name)

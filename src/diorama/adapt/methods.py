@@ -56,6 +56,13 @@ def method(given: Any, name: str) -> Method:
     raise InputError(f"{name} is no method")
 
 
+def explain(given: Any, model: Model, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
+    """What any kind of explainer says about images (n, h, w, 3) for one target class each."""
+    asked = method(given, _name(given)).for_track("explain")
+    assert isinstance(asked, Explainer)
+    return list(asked.explain(model, images, targets))
+
+
 class Attributor(Explainer):
     """An object with captum's `attribute(x, target=)`; zennit's attributors made by a factory have it too."""
 

@@ -23,7 +23,7 @@ Objective = Callable[["Tensor", "Tensor"], "Tensor"]
 
 def layer_name(model: Any, layer: str | None) -> str:
     """The full name of a layer of the model's module; None is the last of its `layers`."""
-    module, outer = module_of(model), list(getattr(model, "layers", ()))
+    module, outer = module_of(model), list(model.layers)
     names = [name for name, _ in module.named_modules() if name]
     if layer is None:
         return existing_layer(module, outer[-1] if outer else names[-1], "the model")

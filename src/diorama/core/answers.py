@@ -1,7 +1,11 @@
-"""Answers: what a method says about a frame, and the check that it said it properly."""
+"""Answers: what a method says about a frame, each kind with the check that it was said properly.
 
+A new kind of answer is one class here or anywhere, and one conversion for each family of protocols that takes it
+(`part_importance` and `important_parts` for parts, `evidence_map` for mosaics), registered by its type.
+"""
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -9,57 +13,98 @@ import numpy as np
 from diorama.core.errors import AnswerError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Heatmap:
-    """An attribution map (h, w) or (h, w, c); `signed` says whether negative values mean negative evidence.
+class Answer(ABC):
+    """What a method says about one frame."""
 
-    A `note` is kept beside every value that is scored from the map, e.g. how exact a sampled map is.
-    """
+    __slots__ = ()
+
+    #: Kept beside every value that is scored from the answer, e.g. how exact a sampled map is.
+    note: str = ""
+
+    @abstractmethod
+    def check(self, size: tuple[int, int]) -> None:
+        """Called by the bench: raise AnswerError unless the answer is finite and fits a frame of `size` (h, w)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heatmap(Answer):
+    """An attribution map (h, w) or (h, w, c); `signed` says whether negative values mean negative evidence."""
 
     values: np.ndarray
     signed: bool
     note: str = ""
 
+    def check(self, size: tuple[int, int]) -> None:
+        """One, three or six channels."""
+        check_array("heat map", self.values, [size, (*size, 1), (*size, 3), (*size, 6)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mask:
+class Mask(Answer):
     """A binary map (h, w): the pixels that the method calls important."""
 
     values: np.ndarray
 
+    def check(self, size: tuple[int, int]) -> None:
+        """One value for each pixel."""
+        check_array("mask", self.values, [size])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Boxes:
+class Boxes(Answer):
     """Boxes (n, 4) as x0, y0, x1, y1 with the far edge excluded, and one weight each."""
 
     corners: np.ndarray
     weights: np.ndarray
 
+    def check(self, size: tuple[int, int]) -> None:
+        """As many weights as boxes."""
+        n = len(self.corners)
+        check_array("box corners", self.corners, [(n, 4)])
+        check_array("box weights", self.weights, [(n,)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layers:
+class Layers(Answer):
     """An intrinsic decomposition in linear light: reflectance, shading and optional specular, each (h, w, 1 or 3)."""
 
     reflectance: np.ndarray
     shading: np.ndarray
     specular: np.ndarray | None = None
 
+    def check(self, size: tuple[int, int]) -> None:
+        """Layers of the frame's size."""
+        named = {"reflectance": self.reflectance, "shading": self.shading, "specular": self.specular}
+        for name, layer in named.items():
+            if layer is not None:
+                check_array(name, layer, [(*size, 1), (*size, 3)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class Code(Answer):
     """A representation (m,) of one frame, or (n, m) of a draw of frames."""
 
     z: np.ndarray
 
+    def check(self, size: tuple[int, int]) -> None:
+        """One row of numbers."""
+        check_array("code", self.z, [(int(np.size(self.z)),)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class Sensitivity(Answer):
     """Directional derivatives along a concept vector, one per test image."""
 
     values: np.ndarray
 
+    def check(self, size: tuple[int, int]) -> None:
+        """One row of numbers."""
+        check_array("sensitivities", self.values, [(int(np.size(self.values)),)])
 
-Answer = Heatmap | Mask | Boxes | Layers | Code | Sensitivity
+
+def as_array(found: Any) -> np.ndarray:
+    """A numpy array from one, a list, or a torch tensor on any device."""
+    return found.detach().cpu().numpy() if hasattr(found, "detach") else np.asarray(found)
 
 
 def check_array(name: str, array: Any, shapes: list[tuple[int, ...]]) -> None:
@@ -74,42 +119,8 @@ def check_array(name: str, array: Any, shapes: list[tuple[int, ...]]) -> None:
         raise AnswerError(f"{name} has {bad} of {array.size} values that are NaN or infinite")
 
 
-@singledispatch
 def check_answer(answer: Any, size: tuple[int, int]) -> None:
-    """Raise AnswerError unless the answer is finite and fits a frame of `size` (h, w)."""
-    raise AnswerError(f"the method returned {type(answer).__name__}, not an answer (Heatmap, Layers, Code …)")
-
-
-@check_answer.register
-def _(answer: Heatmap, size: tuple[int, int]) -> None:
-    check_array("heat map", answer.values, [size, (*size, 1), (*size, 3), (*size, 6)])
-
-
-@check_answer.register
-def _(answer: Mask, size: tuple[int, int]) -> None:
-    check_array("mask", answer.values, [size])
-
-
-@check_answer.register
-def _(answer: Boxes, size: tuple[int, int]) -> None:
-    n = len(answer.corners)
-    check_array("box corners", answer.corners, [(n, 4)])
-    check_array("box weights", answer.weights, [(n,)])
-
-
-@check_answer.register
-def _(answer: Layers, size: tuple[int, int]) -> None:
-    for name in ("reflectance", "shading", "specular"):
-        layer = getattr(answer, name)
-        if layer is not None:
-            check_array(name, layer, [(*size, 1), (*size, 3)])
-
-
-@check_answer.register
-def _(answer: Code, size: tuple[int, int]) -> None:
-    check_array("code", answer.z, [(int(np.size(answer.z)),)])
-
-
-@check_answer.register
-def _(answer: Sensitivity, size: tuple[int, int]) -> None:
-    check_array("sensitivities", answer.values, [(int(np.size(answer.values)),)])
+    """Raise AnswerError unless something is an answer that fits a frame of `size` (h, w)."""
+    if not isinstance(answer, Answer):
+        raise AnswerError(f"the method returned {type(answer).__name__}, not an answer (Heatmap, Layers, Code …)")
+    answer.check(size)

@@ -15,9 +15,8 @@ import numpy as np
 from diorama.core.answers import Answer, Layers, check_answer
 from diorama.core.cases import Case
 from diorama.core.catalogue import Component
-from diorama.core.contracts import World
+from diorama.core.contracts import Control, ImageByImage, Saved, Sweeping, World
 from diorama.core.errors import AnswerError, InputError
-from diorama.core.explaining import explain
 from diorama.core.frame import Frame
 from diorama.core.guard import Note, noting
 from diorama.core.scene import Scene
@@ -78,8 +77,7 @@ class Bench:
     def views(self, scene: Scene) -> list[Frame]:
         """The frame of a scene and of the views that the method declares: `do(scene, **view)` for each."""
         world: World = self.world.object
-        changes = getattr(self.asked.object, "views", ())
-        return self.frames([scene, *(world.do(scene, **change) for change in changes)])
+        return self.frames([scene, *(world.do(scene, **change) for change in self.asked.object.views)])
 
     def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
         """The model's logits (scenes, classes), float64."""
@@ -113,8 +111,8 @@ class Bench:
             self._answer({key: (scene, target)})
         self._repeat_notes([key])
         found = self.memo.answers[key][self.point]
-        if note := getattr(found, "note", ""):
-            warnings.warn(note, Note, stacklevel=2)
+        if found.note:
+            warnings.warn(found.note, Note, stacklevel=2)
         return found
 
     def ask(self, questions: Sequence[tuple[Scene, int | None]]) -> None:
@@ -122,7 +120,7 @@ class Bench:
 
         Saved answers are named by case and therefore read when their case is scored.
         """
-        if not hasattr(self.asked.object, "load"):
+        if not isinstance(self.asked.object, Saved):
             known = self.memo.answers
             self._answer({key: q for q in questions if (key := self._answer_key(*q)) not in known})
 
@@ -153,7 +151,7 @@ class Bench:
         return answer
 
     def _answer_key(self, scene: Scene, target: int | None) -> tuple[str, ...]:
-        case = self.case.key if hasattr(self.asked.object, "load") else ""
+        case = self.case.key if isinstance(self.asked.object, Saved) else ""
         model = self.model.digest if self.model else ""
         return (self.world.digest, model, self.asked.digest, scene.key, str(target), case)
 
@@ -167,23 +165,23 @@ class Bench:
 
     def _one(self, scene: Scene, target: int | None) -> list[Answer]:
         method = self.asked.object
-        if hasattr(method, "answers"):  # a control
+        if isinstance(method, Control):
             return method.answers(self, scene, target)
-        if hasattr(method, "load"):  # saved predictions
+        if isinstance(method, Saved):
             return [method.load(self.case.key, self.frame(scene), target)]
         return _decompose(self, scene)
 
     def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         assert self.model is not None
         methods = [self.asked.object] if self.asked.points == ({},) else [*map(self.asked.at_point, self.asked.points)]
-        if hasattr(methods[0], "explain_targets"):
+        if isinstance(methods[0], ImageByImage):
             self._explain_targets(methods, missing)
             return
         frames = self.frames([scene for scene, _ in missing.values()])
         for chunk, images in _chunks(list(missing), frames):
             targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
             with self._noting(chunk):
-                found = [explain(method, self.model.object, images, targets) for method in methods]
+                found = [list(method.explain(self.model.object, images, targets)) for method in methods]
             for i, key in enumerate(chunk):
                 self._keep(key, missing[key][0], [answers[i] for answers in found])
 
@@ -201,7 +199,7 @@ class Bench:
 
 
 def _answers_itself(method: Any) -> bool:
-    return hasattr(method, "answers") or hasattr(method, "load")
+    return isinstance(method, Control | Saved)
 
 
 def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], np.ndarray]]:
@@ -214,11 +212,7 @@ def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], n
 def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
     frames, asked = bench.views(scene), bench.asked
     if asked.points == ({},):
-        return [_call(asked.object, frames)]
-    if hasattr(asked.object, "sweep"):
+        return [asked.object.decompose(frames)]
+    if isinstance(asked.object, Sweeping):
         return list(asked.object.sweep(frames))
-    return [_call(asked.at_point(point), frames) for point in asked.points]
-
-
-def _call(method: Any, frames: list[Frame]) -> Answer:
-    return method.decompose(frames) if hasattr(method, "decompose") else method(frames)
+    return [asked.at_point(point).decompose(frames) for point in asked.points]

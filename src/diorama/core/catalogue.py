@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diorama.core import keys, spec
-from diorama.core.classifying import adapt
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
@@ -90,7 +89,15 @@ class Component:
     @cached_property
     def object(self) -> Any:
         """The component itself, made once."""
-        return adapt(self._made(), self.name) if self.kind == "model" else self._made()
+        from diorama.adapt import adapt
+
+        return adapt(self.kind, self._made(), self.name)
+
+    def at(self, point: dict[str, Any]) -> Any:
+        """The component with some parameters changed."""
+        from diorama.adapt import adapt
+
+        return adapt(self.kind, self.target(**{**self.spec.params, **point}), self.name)
 
     def _made(self) -> Any:
         if is_maker(self.target, self.kind):
@@ -107,13 +114,11 @@ class Component:
     @cached_property
     def key(self) -> dict[str, Any]:
         """What the component is: target, parameters (data by content, not by path), source and libraries."""
-        located = getattr(self.target, "located", ())
-        fingerprint = getattr(self.object, "fingerprint", None)
-        shown = {k: _plain(v) for k, v in self.params.items() if k not in located}
+        shown = {k: _plain(v) for k, v in self.params.items() if k not in self.object.located}
         return {
             "target": f"{self.path.stem}:{getattr(self.target, '__name__', self.name)}",
             "params": shown,
-            "data": fingerprint() if callable(fingerprint) else None,
+            "data": self.object.fingerprint(),
             **keys.source_key(self.path, self.root),
         }
 

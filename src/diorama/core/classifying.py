@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core import device
+from diorama.core.answers import as_array
 from diorama.core.contracts import Model
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
@@ -34,8 +35,6 @@ def adapt(given: Any, name: str) -> Any:
     """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model."""
     if is_module(given):
         return Classifier(copy.deepcopy(given), name, _whole(given, "size"), getattr(given, "cam_layer", None))
-    if hasattr(given, "logits"):
-        return given
     if callable(given):
         return Function(given, name)
     raise InputError(
@@ -105,7 +104,7 @@ class Function(Model):
     def logits(self, images: np.ndarray) -> np.ndarray:
         """What the function gives, as (n, classes)."""
         found = self._function(images)
-        array = np.asarray(found.detach().cpu() if hasattr(found, "detach") else found)
+        array = as_array(found)
         if array.ndim != 2 or len(array) != len(images):
             raise InputError(f"{self.name} gave {array.shape} for {len(images)} images: logits are (n, classes)")
         return array

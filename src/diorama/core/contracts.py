@@ -33,7 +33,7 @@ USUAL_CASES, USUAL_DRAWS = 32, 5
 # All components ---------------------------------------------------------------------------------------------------------
 
 
-class Component(ABC):  # noqa: B024 - its kinds say what must be written
+class Contract(ABC):  # noqa: B024 - its kinds say what must be written
     """What every component may say of itself."""
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class Component(ABC):  # noqa: B024 - its kinds say what must be written
 # Worlds -----------------------------------------------------------------------------------------------------------------
 
 
-class World(Component):
+class World(Contract):
     """Stages scenes. `factors`, `truth`, `sample`, `do` and `render` must be written."""
 
     __slots__ = ()
@@ -222,7 +222,7 @@ class Lit(World):
 # Models -----------------------------------------------------------------------------------------------------------------
 
 
-class Model(Component):
+class Model(Contract):
     """Images to logits, in evaluation mode, normalisation inside. Methods never change it."""
 
     __slots__ = ()
@@ -254,7 +254,7 @@ class Model(Component):
 # Methods ----------------------------------------------------------------------------------------------------------------
 
 
-class Method(Component):
+class Method(Contract):
     """What all methods may say of themselves."""
 
     __slots__ = ()
@@ -416,7 +416,7 @@ class Control(Method):
 # Protocols --------------------------------------------------------------------------------------------------------------
 
 
-class Protocol(Component):
+class Protocol(Contract):
     """Judges answers against truth. Its file holds the formula; batching, memory and files are the bench's and run's."""
 
     __slots__ = ()
@@ -543,6 +543,25 @@ class Protocol(Component):
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Called by the gallery for the worst cases."""
         return []
+
+
+def described(capability: type[World]) -> str:
+    """What a capability is, for a refusal: the first sentence of its class.
+
+    >>> described(Levelled)
+    'a world whose factors have levels'
+    """
+    return _IN_WORDS.get(capability) or f"a world that is {capability.__name__}"
+
+
+_IN_WORDS: dict[Any, str] = {
+    Listed: "a world that is a list of scenes",
+    Labelled: "a world whose scenes have classes",
+    Parted: "a world whose objects have parts with names",
+    Levelled: "a world whose factors have levels",
+    Sets: "a world of concept sets, like concepts or natural_concepts",
+    Lit: "a world with recorded lights",
+}
 
 
 def scene_at(world: World, seed: int, index: int) -> tuple[str, Scene]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.answers import Code, check_array
+from diorama.core.answers import Answer, Code, as_array, check_array
 from diorama.core.bench import Bench
+from diorama.core.contracts import Control, Saved
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, digest
@@ -40,7 +41,7 @@ def codes_of(bench: Bench, draw: Draw) -> np.ndarray:
     """The codes (N, M) of a draw at this point of the method's grid; checked."""
     key, known = _key(bench, draw, bench.asked.digest), bench.memo.answers
     if key not in known:
-        found = _controlled(bench) if hasattr(bench.asked.object, "answers") else _encoded(bench, draw)
+        found = _controlled(bench) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
         for z in found:
             check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
         known[key] = [Code(z) for z in found]
@@ -76,21 +77,22 @@ def _encoded(bench: Bench, draw: Draw) -> list[Any]:
 
 
 def encode(method: Any, names: Sequence[str], frames: Sequence[Frame]) -> np.ndarray:
-    """The codes (n, M) of some frames: `encode(frames)`, saved codes by name, or a function of images (n, h, w, 3)."""
-    if hasattr(method, "encode"):
-        found = method.encode(frames)
-    elif hasattr(method, "load"):
-        found = np.stack([method.load(name, frame, None).z for name, frame in zip(names, frames, strict=True)])
-    elif callable(method):
-        found = method(np.stack([frame.srgb() for frame in frames]))
+    """The codes (n, M) of some frames: `encode(frames)`, or saved codes by name."""
+    if isinstance(method, Saved):
+        found = np.stack([_code(method.load(name, frame, None)) for name, frame in zip(names, frames, strict=True)])
     else:
-        raise AnswerError(f"{type(method).__name__} cannot encode: it has no encode(frames)")
-    found = found.detach().cpu().numpy() if hasattr(found, "detach") else np.asarray(found)
+        found = as_array(method.encode(frames))
     if found.ndim != 2 or len(found) != len(frames):
         raise AnswerError(
             f"encode gave an array of shape {found.shape} for {len(frames)} frames: give (frames, latents)"
         )
     return found.astype(np.float64)
+
+
+def _code(answer: Answer) -> np.ndarray:
+    if not isinstance(answer, Code):
+        raise AnswerError(f"the saved answer is {type(answer).__name__}, expected Code")
+    return answer.z
 
 
 def _row(world: Any, frame: Frame) -> list[float]:

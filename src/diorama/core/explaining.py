@@ -1,32 +1,12 @@
 """Explainers of every kind, asked in one way: our own, captum and zennit objects, factories of them, plain functions."""
 
 import importlib.util
-import inspect
 from typing import Any
 
 import numpy as np
 
-from diorama.core.answers import Answer, Heatmap
-from diorama.core.errors import AnswerError, InputError
-
-
-def explain(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
-    """What a method says about images (n, h, w, 3) for one target class each.
-
-    Accepted: `method.explain(model, images, targets)`; an object with captum's `attribute(x, target=)`; a function of one
-    argument that makes such an object from the model's torch module; a function `(module, x, target) -> map`.
-    """
-    if hasattr(method, "explain"):
-        return list(method.explain(model, images, targets))
-    if inspect.isfunction(method) and len(inspect.signature(method).parameters) == 1:
-        method = method(model.module)
-    x, target = tensors(model, images, targets)
-    x.requires_grad_(True)
-    if hasattr(method, "attribute"):
-        return heatmaps(method.attribute(x, target=target))
-    if callable(method):
-        return heatmaps(method(model.module, x, target))
-    raise AnswerError(f"{type(method).__name__} cannot explain: it has neither explain nor attribute")
+from diorama.core.answers import Answer, Heatmap, as_array
+from diorama.core.errors import InputError
 
 
 def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, Any]:
@@ -41,17 +21,16 @@ def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, A
 
 def module_of(model: Any) -> Any:
     """The model's torch module. Raises InputError where it has none: what needs gradients cannot be asked then."""
-    module = getattr(model, "module", None)
-    if module is None:
+    if model.module is None:
         raise InputError(
             f"{type(model).__name__} has no torch module (`module`) to take gradients of: use rise, lime or occlusion"
         )
-    return module
+    return model.module
 
 
 def heatmaps(attribution: Any, signed: bool = True) -> list[Answer]:
     """Attributions (n, c, h, w) or (n, h, w) as heat maps."""
-    array = attribution.detach().cpu().numpy() if hasattr(attribution, "detach") else np.asarray(attribution)
+    array = as_array(attribution)
     if array.ndim == 4:
         array = array.transpose(0, 2, 3, 1)
     return [Heatmap(np.ascontiguousarray(one), signed) for one in array]

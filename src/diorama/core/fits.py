@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.bench import Asked, Bench, Memo
-from diorama.core.cases import Case
-from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
 from diorama.core.locks import locked
 from diorama.core.plan import Cell
-from diorama.core.scene import Scene, digest
+from diorama.core.scene import digest
 
 #: What `method.fit` returns: named arrays.
 Fit = dict[str, np.ndarray]
@@ -19,8 +17,7 @@ Fit = dict[str, np.ndarray]
 
 def fitted(cell: Cell, index: int, folder: Path) -> Asked:
     """The method of a cell, fitted on the fold that may be seen when case `index` is judged."""
-    fold = getattr(cell.protocol.object, "fold", two_fold)
-    training = fold(index, cell.count)
+    training = cell.protocol.object.fold(index, cell.count)
     if not training:
         raise ValueError(f"{cell.labels['method']} is fitted on other cases, and there is no other case: raise -n")
     key = digest([cell.key, training])
@@ -36,8 +33,7 @@ def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / "lock", wait=True):
         if not path.exists():
-            objective = getattr(cell.protocol.object, "objective", None)
-            fit = cell.asked.object.fit(_examples(cell, training), objective)
+            fit = cell.asked.object.fit(_examples(cell, training), cell.protocol.object.objective)
             temporary = path.with_suffix(".part")
             save_file({name: np.ascontiguousarray(array) for name, array in fit.items()}, temporary)
             temporary.replace(path)
@@ -47,14 +43,6 @@ def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
 def _examples(cell: Cell, training: list[int]) -> Iterator[list[Frame]]:
     """The frames (with the views the method declares) of the training cases, one scene at a time."""
     for case in (cell.cases[i] for i in training):
-        for scene in _scenes(cell, case):
+        for scene in cell.protocol.object.scenes(cell.world.object, case):
             bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, Memo())
             yield bench.views(scene)
-
-
-def _scenes(cell: Cell, case: Case) -> list[Scene]:
-    """The scene of a case, or the scenes of its draw."""
-    draw = getattr(cell.protocol.object, "frames_of", None)
-    if draw:
-        return [scene for _, scene in draw(cell.world.object, case)]
-    return [Scene.from_json(case.payload["scene"])]

@@ -25,7 +25,7 @@ def illustrate(run: Run, worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
     for cell in run.cells:
-        if cell.control == "dose" or not hasattr(cell.protocol.object, "pictures"):
+        if cell.control == "dose":
             continue
         found = [
             (i, p) for i, p in _worst(run, cell, worst) if not _path(run, cell, i, p).with_suffix(".json").exists()
@@ -45,7 +45,7 @@ def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]]) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
     memo, protocol = Memo(), cell.protocol.object
     cases = [cell.cases[index] for index, _ in found]
-    if cases and hasattr(protocol, "prepare") and not cell.fitted:
+    if cases and not cell.fitted:
         attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
     for index, point in found:
         attempt(partial(_draw, run, cell, index, point, memo))
@@ -75,6 +75,8 @@ def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
     case = cell.cases[index]
     bench = Bench(cell.world, cell.model, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
+    if not panels:
+        return
     path = _path(run, cell, index, point)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(encode_webp(strip(panels, SIDE)))

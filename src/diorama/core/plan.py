@@ -12,22 +12,12 @@ from typing import Any
 from diorama.core import keys
 from diorama.core.bench import Asked
 from diorama.core.cases import Case
-from diorama.core.catalogue import TRACKS, Component, build, entries
+from diorama.core.catalogue import Component, build, entries
+from diorama.core.contracts import Fitting, Labelled, described
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
-
-#: Cases of a staged world where the plan does not say how many.
-DEFAULT_CASES = 32
-#: Cases where each is a draw of many frames and the plan does not say how many.
-DEFAULT_DRAWS = 5
-_VERBS = {
-    "explain": ("explain", "attribute"),
-    "decompose": ("decompose",),
-    "represent": ("encode",),
-    "concept": ("solve",),
-}
 
 
 @dataclass(frozen=True)
@@ -103,11 +93,11 @@ class Cell:
             return Asked(None, "", ({},), lambda point: None)
         if self.method is None:
             control = Oracle(self.protocol.object) if self.control == "oracle" else Dosed(self.protocol.object)
-            points = tuple(getattr(control, "grid", ({},)))
+            points = tuple(control.grid) or ({},)
             return Asked(control, digest([self.control, self.protocol.digest]), points, lambda point: control)
         method = self.method
-        grid = tuple(getattr(method.object, "grid", ()) or ({},))
-        return Asked(method.object, method.digest, grid, lambda point: method.target(**{**method.spec.params, **point}))
+        asked = method.object.for_track(self.protocol.object.track)
+        return Asked(asked, method.digest, tuple(asked.grid) or ({},), method.at)
 
     @cached_property
     def cases(self) -> list[Case]:
@@ -117,7 +107,7 @@ class Cell:
     @property
     def fitted(self) -> bool:
         """Whether the method is fitted on other cases before it answers."""
-        return hasattr(self.asked.object, "fit")
+        return isinstance(self.asked.object, Fitting)
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -153,23 +143,22 @@ class Cell:
 
     def _references(self) -> list[Reference]:
         parts = [self.protocol, self.world, *([self.method] if self.method else [])]
-        return references(list(dict.fromkeys(key for part in parts for key in getattr(part.object, "cite", ()))))
+        return references(list(dict.fromkeys(key for part in parts for key in part.object.cite)))
 
     def _as_published(self) -> bool:
         """Whether a published value may stand beside this cell: all cases of the world as it was published."""
-        whole = self.count == len(self.world.object) if hasattr(self.world.object, "__len__") else True
-        return not self.control and whole and getattr(self.world.object, "published", True)
+        world = self.world.object
+        return not self.control and world.length in (None, self.count) and world.as_published
 
     def _paper(self) -> dict[str, float] | None:
         """What the paper reports for the network and method that this cell's are of the family of."""
-        paper = getattr(self.protocol.object, "paper", None)
-        return paper(self.model.name if self.model else "", self.method.name) if paper and self.method else None
+        if self.method is None:
+            return None
+        return self.protocol.object.paper(self.model.name if self.model else "", self.method.name)
 
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
-        published = getattr(protocol, "published", {})
-        settings = getattr(protocol, "settings", None)
         return {
             **self.labels,
             "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
@@ -177,21 +166,21 @@ class Cell:
             "control": self.control,
             "track": protocol.track,
             "metrics": list(protocol.metrics),
-            "derived": list(getattr(protocol, "derived", ())),
-            "unlisted": list(getattr(protocol, "unlisted", ())),
+            "derived": list(protocol.derived),
+            "unlisted": list(protocol.unlisted),
             "direction": protocol.direction,
             "range": list(protocol.range),
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
-            "published": published.get((self.world.name, self.method.name))
+            "published": protocol.published.get((self.world.name, self.method.name))
             if self._as_published() and self.method
             else None,
             "paper": self._paper(),
-            "settings": settings(self.world.object) if settings else {},
+            "settings": protocol.settings(self.world.object),
             "at": self.at,
             "points": list(self.asked.points),
-            "dose_name": getattr(protocol, "dose_name", ""),
-            "spread": getattr(protocol, "spread", False),
+            "dose_name": protocol.dose_name,
+            "spread": protocol.spread,
             "depends_on": self.description,
         }
 
@@ -217,7 +206,7 @@ def expand(plan: Plan) -> Expansion:
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         for protocol in parts["protocol"]:
-            count = _count(plan, world, protocol)
+            count = protocol.object.count(world.object, plan.cases)
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
@@ -238,7 +227,7 @@ def expand(plan: Plan) -> Expansion:
 
 def needs_model(protocol: Component) -> bool:
     """Whether a protocol judges what is said about a model."""
-    return bool(getattr(protocol.object, "model", False))
+    return protocol.object.model
 
 
 def needs_method(protocol: Component) -> bool:
@@ -259,18 +248,6 @@ def _check_needs(protocols: list[Component], models: list[Component], plan: Plan
         )
 
 
-def _count(plan: Plan, world: Component, protocol: Component) -> int:
-    if draws := getattr(protocol.object, "draws", 0):  # every case is another draw from the same frames
-        return plan.cases or draws
-    recorded = len(world.object) if hasattr(world.object, "__len__") else None
-    if hasattr(protocol.object, "frames_of"):  # every case takes `frames` of the world's frames
-        wanted = plan.cases or DEFAULT_DRAWS
-        return wanted if recorded is None else min(wanted, max(recorded // protocol.object.frames, 1))
-    if recorded is None:
-        return plan.cases or DEFAULT_CASES
-    return min(plan.cases or recorded, recorded)
-
-
 def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
@@ -280,12 +257,12 @@ def _asked(
         return
     others = {p.object.track for p in protocols} - {protocol.object.track}
     for method in methods:
-        if _track(method) not in others:
+        if method.object.track not in others:
             yield method, ""
     if controls:
         yield None, "oracle"
         yield build("method", f"{protocol.object.track}/random"), "random"
-        if getattr(protocol.object, "doses", ()):
+        if protocol.object.doses:
             yield None, "dose"
 
 
@@ -301,42 +278,45 @@ def _in_track(text: str, protocols: list[Component]) -> str:
 
 def _lacking(world: Component, protocol: Component) -> str:
     """Why a protocol cannot be used on a world at all, or an empty string."""
-    lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
+    needs = protocol.object.needs
+    lacking = ", ".join(t for t in needs if isinstance(t, str) and t not in world.object.truth)
     if lacking:
         return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
-    if protocol.object.track == "represent" and not hasattr(world.object, "levels"):
-        return f"{protocol.name} needs a world with levels of factors, like sprites; {world.name} has none"
-    fixed = ", ".join(f for f in getattr(protocol.object, "changes", ()) if f not in world.object.factors)
+    other = next((t for t in needs if isinstance(t, type) and not isinstance(world.object, t)), None)
+    if other:
+        return f"{protocol.name} needs {described(other)}, which {world.name} is not"
+    fixed = ", ".join(f for f in protocol.object.changes if f not in world.object.factors)
     return f"{protocol.name} changes {fixed}, which {world.name} cannot" if fixed else ""
 
 
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    size, wanted = getattr(world, "size", None), getattr(cell.model.object, "size", None) if cell.model else None
-    if cell.model and wanted and size and size != wanted:
-        return f"{cell.model.name} takes {wanted}×{wanted} images: write {cell.world.name}(size={wanted})"
-    known = len(getattr(world, "classes", ()))
-    classes = getattr(cell.model.object, "classes", known) if cell.model else known
-    if known and isinstance(classes, int) and classes != known:
-        return f"{cell.model.name} has {classes} classes, {cell.world.name} has {known}"  # type: ignore[union-attr]
+    if cell.model and (reason := _misfit(world, cell)):
+        return reason
     if cell.method is None:
         return ""
-    track = _track(cell.method)
-    if track and track != protocol.track:
-        return f"{cell.method.name} is a method of the {track} track, {cell.protocol.name} judges {protocol.track}"
-    if cell.model and getattr(cell.method.object, "gradients", False) and not hasattr(cell.model.object, "module"):
+    method, model = cell.method.object, cell.model.object if cell.model else None
+    if method.track and method.track != protocol.track:
+        return (
+            f"{cell.method.name} is a method of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
+        )
+    if cell.model and method.gradients and cell.model.object.module is None:
         return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
-    factors = {name for view in getattr(cell.method.object, "views", ()) for name in view}
+    factors = {name for view in method.views for name in view}
     unknown = sorted(factors - set(world.factors))
     if unknown:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
-    refuses = getattr(protocol, "refuses", None)
-    return refuses(world, cell.model.object if cell.model else None, cell.method.object) if refuses else ""
+    return protocol.refuses(world, model, cell.asked.object)
 
 
-def _track(method: Component) -> str:
-    folder = method.name.rpartition("/")[0]
-    if folder in TRACKS:
-        return folder
-    return next((track for track, verbs in _VERBS.items() if any(hasattr(method.object, v) for v in verbs)), "")
+def _misfit(world: Any, cell: Cell) -> str:
+    """Why a model does not fit a world: another size of images, another number of classes."""
+    assert cell.model is not None
+    model, name = cell.model.object, cell.model.name
+    if model.size and world.size and world.size != model.size:
+        return f"{name} takes {model.size}×{model.size} images: write {cell.world.name}(size={model.size})"
+    known = len(world.classes) if isinstance(world, Labelled) else 0
+    return (
+        f"{name} has {model.classes} classes, {cell.world.name} has {known}" if known not in (0, model.classes) else ""
+    )

@@ -166,8 +166,8 @@ def _prepare(run: Run, cell: Cell, unit: Unit, memo: Memo) -> None:
     All cases take part, also those that are known, so that a resumed run makes the same passes. What fails here is
     asked for again, and reported, case by case.
     """
-    prepare = getattr(cell.protocol.object, "prepare", None)
-    if prepare is None or cell.key in memo.prepared or cell.fitted:
+    prepare = cell.protocol.object.prepare
+    if cell.key in memo.prepared or cell.fitted:
         return
     start, cases = time.perf_counter(), [cell.cases[i] for i in unit.indices if i < cell.count]
     attempt(lambda: prepare(Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cases[0], memo), cases))
@@ -190,9 +190,7 @@ def _keep(run: Run, cell: Cell, worker: str, rows: list[Row]) -> None:
 
 def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
     """What a protocol wants kept of a case beside its rows, as `keep/<case>.npz`."""
-    arrays, case = getattr(cell.protocol.object, "arrays", None), cell.cases[index]
-    if arrays is None:
-        return
+    arrays, case = cell.protocol.object.arrays, cell.cases[index]
     bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, memo)
     found = attempt(lambda: arrays(bench, case)).value  # what fails here has failed, and been reported, as a score
     if found:
@@ -220,7 +218,7 @@ def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
 def _standing_notes(cell: Cell) -> list[str]:
     """What components want said beside every value: the `note` of a world, model or method."""
     parts = (cell.world, cell.model, cell.method)
-    return [note for part in parts if part and (note := getattr(part.object, "note", ""))]
+    return [part.object.note for part in parts if part and part.object.note]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:

@@ -194,8 +194,9 @@ def _box(corner: np.ndarray, shape: tuple[int, int], published: bool) -> np.ndar
 
 def says_nothing(answer: Answer) -> bool:
     """Whether an answer is zero everywhere."""
-    values = answer.weights if isinstance(answer, Boxes) else answer.values  # type: ignore[union-attr]
-    return not np.any(values)
+    if isinstance(answer, Boxes):
+        return not np.any(answer.weights)
+    return isinstance(answer, Heatmap | Mask) and not np.any(answer.values)
 
 
 def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:

@@ -146,7 +146,8 @@ class Tcav(Protocol):
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The scores of one run."""
         if isinstance(bench.asked.object, Control):
-            values = bench.asked.object.answers(bench, None, None)[0].values  # type: ignore[union-attr]
+            (answer,) = bench.asked.object.answers(bench, None, None)
+            values = answer.values  # type: ignore[attr-defined]
             yield Score("tcav", float(share(values, 1)))
             yield self._agreement(bench, values)
             for metric in self.metrics[2:]:

@@ -1,15 +1,16 @@
 """Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from diorama.adapt.methods import explain
 from diorama.core.answers import Answer, check_answer
 from diorama.core.catalogue import Component, build
 from diorama.core.contracts import scene_at
-from diorama.core.explaining import explain
 from diorama.core.guard import attempt
 
 _MODEL, _WORLD = "birds_cnn", "birds"
@@ -43,7 +44,7 @@ def answers_the_same_twice(component: Component) -> str:
     """The answer is a function of model, image and target, whatever stands beside it in the batch."""
     first, second = _answers(component, [0, 1, 2, 3]), _answers(component, [3, 2, 1, 0])[::-1]
     for a, b in zip(first, second, strict=True):
-        arrays = [f for f in a.__slots__ if isinstance(getattr(a, f), np.ndarray)]
+        arrays = [f.name for f in fields(a) if isinstance(getattr(a, f.name), np.ndarray)]
         if not all(np.allclose(getattr(a, f), getattr(b, f), atol=1e-5, rtol=1e-4) for f in arrays):
             return "the same image and target gave two different answers: make randomness a function of (seed, image)"
     return ""

@@ -83,7 +83,7 @@ def _layer(frame: Frame, layer: str) -> np.ndarray:
 def write_randoms(world: Any, count: int, seed: int, out: Path, progress: Progress) -> list[np.ndarray]:
     """Write scenes that are not there yet as negatives; returns a few of them as pictures."""
     names: list[Path] = []
-    count = min(count, len(world)) if hasattr(world, "__len__") else count
+    count = min(count, world.length or count)
     for i in range(count):
         name, scene = scene_at(world, seed, i)
         names.append(out / "randoms" / f"{name}.png")

@@ -38,7 +38,7 @@ class GradCam(Explainer):
         from torch.nn.functional import interpolate
 
         x, target = tensors(model, images, targets)
-        name = self.layer if self.layer is not None else getattr(model, "cam_layer", None)
+        name = self.layer if self.layer is not None else model.cam_layer
         if name is None:
             raise InputError("grad_cam: the model names no layer for it; give one with grad_cam(layer=…)")
         features, slope = _features(module_of(model), name, x, target)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.answers import as_array
 from diorama.core.catalogue import find
 from diorama.core.contracts import Decoding
 from diorama.core.errors import InputError
@@ -47,15 +48,11 @@ class Pair(Decoding):
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
         """The codes of some frames."""
-        return _array(self._encode(np.stack([frame.srgb() for frame in frames])))
+        return as_array(self._encode(np.stack([frame.srgb() for frame in frames])))
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Images (n, h, w, 3) of some codes."""
         if self._decode is None:
             raise InputError("pair has no decoder: write pair(encoder=…, decoder=…)")
-        images = _array(self._decode(codes)).astype(np.float32)
+        images = as_array(self._decode(codes)).astype(np.float32)
         return images[..., None].repeat(3, axis=3) if images.ndim == 3 else images
-
-
-def _array(value: Any) -> np.ndarray:
-    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
