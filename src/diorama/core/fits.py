@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from diorama.adapt import adapt
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.frame import Frame
 from diorama.core.locks import locked
@@ -23,7 +24,8 @@ def fitted(cell: Cell, index: int, folder: Path) -> Asked:
     key = digest([cell.key, training])
     fit = _load_or_fit(cell, training, folder / key)
     asked = cell.asked
-    return Asked(asked.object.fitted(fit), digest([asked.digest, key]), asked.points, asked.at_point)
+    learned = adapt("method", asked.object.fitted(fit), str(cell.labels["method"]))
+    return Asked(learned, digest([asked.digest, key]), asked.points, asked.at_point)
 
 
 def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:

@@ -44,7 +44,7 @@ def answers_the_same_twice(component: Component) -> str:
     """The answer is a function of model, image and target, whatever stands beside it in the batch."""
     first, second = _answers(component, [0, 1, 2, 3]), _answers(component, [3, 2, 1, 0])[::-1]
     for a, b in zip(first, second, strict=True):
-        arrays = [f.name for f in fields(a) if isinstance(getattr(a, f.name), np.ndarray)]
+        arrays = [f.name for f in fields(a) if isinstance(getattr(a, f.name), np.ndarray)]  # type: ignore[arg-type]
         if not all(np.allclose(getattr(a, f), getattr(b, f), atol=1e-5, rtol=1e-4) for f in arrays):
             return "the same image and target gave two different answers: make randomness a function of (seed, image)"
     return ""
