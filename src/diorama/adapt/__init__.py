@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from diorama.adapt.declared import check_declared
 from diorama.adapt.methods import method
 from diorama.adapt.models import model
 from diorama.adapt.protocols import protocol
@@ -13,4 +14,6 @@ _KINDS = {"world": world, "model": model, "method": method, "protocol": protocol
 
 def adapt(kind: str, given: Any, name: str) -> Contract:
     """An object of the contract of its kind, from one of ours or an outsider's; refused by name where that cannot be."""
-    return _KINDS[kind](given, name)
+    made = _KINDS[kind](given, name)
+    check_declared(kind, made, name)
+    return made

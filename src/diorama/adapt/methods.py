@@ -74,7 +74,7 @@ class Attributor(Explainer):
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """What it attributes."""
         x, target = tensors(model, images, targets)
-        return heatmaps(self.given.attribute(x, target=target))
+        return heatmaps(self.given.attribute(x.requires_grad_(True), target=target))
 
 
 class Function(Method):
@@ -97,14 +97,17 @@ class _OfTrack(Method):
 
 
 class _Explains(_OfTrack, Explainer):
-    """`(module, x, target) -> map`, or a function of one argument that makes an object with `attribute`."""
+    """`(module, x, target) -> map`, or a function of one argument that makes an object with `attribute`.
+
+    x (n, 3, h, w) is plain data, to be cloned, altered or asked for gradients (`x.requires_grad_()`) as it likes.
+    """
 
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """One map for each image."""
         if inspect.isfunction(self.given) and len(inspect.signature(self.given).parameters) == 1:
             return Attributor(self.given(model.module)).explain(model, images, targets)
         x, target = tensors(model, images, targets)
-        return heatmaps(self.given(model.module, x, target))
+        return heatmaps(_called(self.given, model.module, x, target))
 
 
 class _Decomposes(_OfTrack, Decomposer):
@@ -121,6 +124,17 @@ class _Encodes(_OfTrack, Encoder):
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
         """What it gives."""
         return self.given(np.stack([frame.srgb() for frame in frames]))
+
+
+def _called(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
+    """What a user's function gives; one that takes the gradient at x without asking for it is called again with one."""
+    x = x.contiguous()  # so that it can be viewed in another shape
+    try:
+        return function(module, x.clone(), target)
+    except RuntimeError as error:
+        if "does not require grad" not in str(error):
+            raise
+    return function(module, x.requires_grad_(True), target)
 
 
 def _name(given: Any) -> str:

@@ -1,4 +1,4 @@
-"""Explainers of every kind, asked in one way: our own, captum and zennit objects, factories of them, plain functions."""
+"""What explainers share: images as tensors, attributions as heat maps, libraries that may not be installed."""
 
 import importlib.util
 from typing import Any

@@ -12,6 +12,7 @@ from diorama.core.contracts import Saved
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.names import case_path
 from diorama.core.saved import ENDINGS, read_array
 
 
@@ -55,5 +56,5 @@ class Predictions(Saved):
         return Heatmap(values, signed=bool((values < 0).any()))
 
     def _files(self, case: str, target: int | None) -> Iterator[Path]:
-        base = Path(self.folder).expanduser() / case
+        base = case_path(Path(self.folder).expanduser(), case)
         return (path for ending in ENDINGS if (path := base / f"{target}{ending}").is_file())
