@@ -22,16 +22,20 @@ class Excluded(Exception):  # noqa: N818
 
 
 def did_you_mean(name: str, known: list[str]) -> str:
-    """A hint for a misspelt name: the nearest known ones, or all of them when there are few.
+    """A hint for a misspelt name: the nearest known ones, those that it is a part of, or all of them when there are few.
 
     >>> did_you_mean("retinex_grey", ["retinex_gray", "weiss"])
     "did you mean 'retinex_gray'?"
     >>> did_you_mean("xyz", ["b", "a"])
     'there are: a, b'
+    >>> did_you_mean("seed", ["split_seed", "train"])
+    "did you mean 'split_seed'?"
     """
     import difflib
 
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+    if not near and len(name) > 2:
+        near = [n for n in sorted(known) if name in n][:2]
     if near:
         return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
     if not known:

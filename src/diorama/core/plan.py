@@ -323,6 +323,8 @@ def refusal(cell: Cell) -> str:
     classes = getattr(cell.model.object, "classes", known) if cell.model else known
     if known and isinstance(classes, int) and classes != known:
         return f"{cell.model.name} has {classes} classes, {cell.world.name} has {known}"  # type: ignore[union-attr]
+    if reason := _learnt_from(cell.model, cell.world):
+        return reason
     if cell.method is None:
         return ""
     track = _track(cell.method)
@@ -336,6 +338,19 @@ def refusal(cell: Cell) -> str:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
     refuses = getattr(protocol, "refuses", None)
     return refuses(world, cell.model.object if cell.model else None, cell.method.object) if refuses else ""
+
+
+def _learnt_from(model: Component | None, world: Component) -> str:
+    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
+    learnt: frozenset[str] = getattr(model.object, "learnt", frozenset()) if model else frozenset()
+    shown: frozenset[str] = getattr(world.object, "contents", frozenset()) if learnt else frozenset()
+    if model is None or not learnt & shown:
+        return ""
+    count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
+    return (
+        f"{model.name} was fitted on {count} photos that {world.name} shows:"
+        f" write {fix} to leave them out, or show other photos"
+    )
 
 
 def _track(method: Component) -> str:
