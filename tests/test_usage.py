@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from diorama.core.errors import InputError, one_line
+from diorama.core.errors import InputError, shortened
 from diorama.core.plan import MOST_CASES, Plan, expand
 from diorama.gates import parse_gate
 from diorama.progress import State
@@ -147,7 +147,7 @@ def test_odd_arguments_get_one_short_line_at_once(tmp_path, words, said):
 
 
 def test_a_long_message_keeps_its_beginning_and_its_end():
-    text = one_line("cannot read " + 100_000 * "x" + "\nchoose another")
+    text = shortened("cannot read " + 100_000 * "x" + "\nchoose another")
     assert len(text) == 500 and text.startswith("cannot read xxx") and text.endswith("x choose another")
 
 

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from diorama import __version__
 from diorama.core import spec
-from diorama.core.errors import InputError, WorkerError, did_you_mean, one_line
+from diorama.core.errors import InputError, WorkerError, did_you_mean, shortened
 from diorama.progress import shown
 from diorama.streams import apart
 
@@ -71,7 +71,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"diorama: {one_line(message)}", file=sys.stderr)
+    print(f"diorama: {shortened(message)}", file=sys.stderr)
     return code
 
 

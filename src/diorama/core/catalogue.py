@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import adapt
+from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
@@ -158,23 +159,8 @@ def build(kind: Kind, text: str | spec.Spec) -> Component:
     """The component that a spec names, made: every mistake in its parameters is found now."""
     component = find(kind, text)
     _check_parameters(component)
-    _check_members(component)
+    check_declared(kind, component.object, component.label)
     return component
-
-
-#: What a world or protocol must have for a plan to be made with it.
-_MEMBERS = {
-    "world": ("factors", "truth", "do", "render"),
-    "protocol": ("track", "needs", "metrics", "direction", "range", "version", "case", "score"),
-}
-
-
-def _check_members(component: Component) -> None:
-    lacking = [name for name in _MEMBERS.get(component.kind, ()) if not hasattr(component.object, name)]
-    if lacking:
-        raise InputError(
-            f"{component.name} is no {component.kind}: it has no {', '.join(lacking)} (diorama.core.contracts)"
-        )
 
 
 def _inside(kind: Kind, parsed: spec.Spec) -> Component:

@@ -21,10 +21,10 @@ class Excluded(Exception):  # noqa: N818
     """Raised by a protocol where a case does not count by the protocol's own rules; status `excluded`."""
 
 
-def one_line(message: str, longest: int = 500) -> str:
+def shortened(message: str, longest: int = 500) -> str:
     """A message as one line; of a long one the beginning, which names the fault, and the end, which names the fix.
 
-    >>> one_line("no file\\n'" + 1000 * "a" + "': give another", longest=40)
+    >>> shortened("no file\\n'" + 1000 * "a" + "': give another", longest=40)
     "no file 'aaaaaaaaaaa … aa': give another"
     """
     text = " ".join(message.split())
