@@ -161,10 +161,10 @@ def test_render_keeps_no_frames(tmp_path, layout):
     from diorama.layouts import LAYOUTS
 
     world, alive = build("world", "mondrian(size=32)" if layout == "flat" else "tabletop(size=8, samples=1)"), []
-    before = sum(isinstance(thing, Frame) for thing in gc.get_objects())
+    before = sum(type(thing) is Frame for thing in gc.get_objects())
 
     def progress(done, total):
-        alive.append(sum(isinstance(thing, Frame) for thing in gc.get_objects()) - before)
+        alive.append(sum(type(thing) is Frame for thing in gc.get_objects()) - before)
 
     LAYOUTS[layout](world, 4, 0, {}, tmp_path, progress)
     assert len(alive) == 4 and max(alive) <= alive[0]

@@ -16,6 +16,7 @@ from diorama.core.contracts import scene_at
 from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
+from diorama.core.names import case_path
 from diorama.core.pictures import coloured_parts
 from diorama.core.scene import encoded, rng
 from diorama.metrics.funnybirds import target_pair
@@ -52,7 +53,8 @@ def write_flat(
             except Excluded as error:  # a damaged photo: its case would not count either
                 note({"case": name, "excluded": str(error), "scene": scene.to_json()})
                 continue
-            image = {"image": f"images/{name}.png", "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
+            file = case_path(Path("images"), name, ".png").as_posix()
+            image = {"image": file, "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
             label = frame.truth.get("label")
             said = {"targets": _targets(world.object, frame, model)} if label is not None else {}
             note({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
@@ -103,8 +105,8 @@ def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
 
 
 def _write_frame(out: Path, name: str, frame: Frame) -> None:
-    write_png(out / "images" / f"{name}.png", quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
-    truth = out / "truth" / name
+    write_png(case_path(out / "images", name, ".png"), quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
+    truth = case_path(out / "truth", name)
     for layer in _LAYERS:
         if layer in frame.truth:
             values = frame.truth[layer]
