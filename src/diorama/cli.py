@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -139,42 +138,20 @@ def _none(value: Any) -> Any:
     return None if value == "none" else value
 
 
-_run_options = [
-    click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian."),
-    click.option(
-        "-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one."
-    ),
-    click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method; may be repeated."),
-    click.option("-p", "--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="A protocol, e.g. lmse."),
-    click.option(
-        "-n", "--cases", type=int, help="Cases per cell (default: all of a recorded world, 32 of a staged one)."
-    ),
-    click.option("--seed", type=int, help="Seed of the cases (default 0)."),
-    click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."),
-    click.option(
-        "--on", default="local", show_default=True, metavar="WHERE", help="local, or local:2 for two processes."
-    ),
-    click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error."),
-    click.option(
-        "--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document."),
-]
-
-
-def _with(options: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
 @cli.command()
 @click.argument("plan", required=False, type=click.Path(path_type=Path))
-@_with(_run_options)
+@click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian.")
+@click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one.")
+@click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method; may be repeated.")
+@click.option("-p", "--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="A protocol, e.g. lmse.")
+@click.option("-n", "--cases", type=int, help="Cases per cell (default: all of a recorded world, 32 of a staged one).")
+@click.option("--seed", type=int, help="Seed of the cases (default 0).")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--on", default="local", show_default=True, metavar="WHERE", help="local, or local:2 for two processes.")
+@click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error.")
+@click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.pass_context
 def run(
     ctx: click.Context,
