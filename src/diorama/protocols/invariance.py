@@ -36,6 +36,7 @@ class Invariance:
     track: ClassVar[str] = "decompose"
     needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ("invariance", "texture")
+    ranges: ClassVar[dict[str, tuple[float | None, float | None]]] = {"texture": (0.0, None)}
     doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "share of each view's shading leaked into the true reflectance"
 

@@ -38,6 +38,9 @@ class ResponseInvariance:
     metrics: ClassVar[tuple[str, ...]] = (
         *("invariance_reflectance", "invariance_shading", "texture_reflectance", "texture_shading"),
     )
+    ranges: ClassVar[dict[str, tuple[float | None, float | None]]] = {
+        f"texture_{branch}": (0.0, None) for branch in ("reflectance", "shading")
+    }
     doses, dose_name = DOSES, _layers.LEAK
 
     case, oracle, dosed = one_set, _layers.true_layers, _layers.leaked

@@ -56,6 +56,11 @@ class Tcav:
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
+    ranges: ClassVar[dict[str, tuple[float | None, float | None]]] = {
+        "stability": (-1.0, 1.0),
+        "cross_cosine": (-1.0, 1.0),
+        "strength": (None, None),
+    }
     #: Runs where the plan does not say how many: a case is a run, not an image.
     draws: ClassVar[int] = 30
 
@@ -327,7 +332,7 @@ class Tcav:
             tests["permutation_p"] = permutation_p(observed, np.array(others))
         derived = {name: _summary(p, len(null)) for name, p in tests.items()}
         single = [replace(r, value=r.value[0], at="") if isinstance(r.value, list) else r for r in rows]
-        scores = summarise(row for row in rows if row.metric == "tcav")
+        scores = summarise((row for row in rows if row.metric == "tcav"), self.range)
         return Condensed(single, {}, {"tcav": scores, **derived}, {})
 
 
