@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import adapt
+from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
@@ -158,7 +159,7 @@ def build(kind: Kind, text: str | spec.Spec) -> Component:
     """The component that a spec names, made: every mistake in its parameters is found now."""
     component = find(kind, text)
     _check_parameters(component)
-    _ = component.object
+    check_declared(kind, component.object, component.label)
     return component
 
 

@@ -11,6 +11,7 @@ from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
+from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
 from diorama.core.run import Run, asked_for
@@ -68,7 +69,7 @@ def _values(rows: list[Row], metric: str) -> dict[str, float]:
 
 
 def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
-    return run.cell_folder(cell) / "keep" / f"{cell.cases[index].key}@{point}.webp"
+    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
 
 
 def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:

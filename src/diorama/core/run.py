@@ -17,8 +17,9 @@ from diorama.core.contracts import Case, Score
 from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
 from diorama.core.fits import fitted
-from diorama.core.guard import Outcome, attempt
+from diorama.core.guard import Outcome, attempt, one_line
 from diorama.core.locks import locked
+from diorama.core.names import case_path
 from diorama.core.plan import Cell, Expansion, Plan, expand
 from diorama.core.rows import Row, append_rows, read_rows, write_json
 
@@ -196,7 +197,7 @@ def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
     bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, memo)
     found = attempt(lambda: arrays(bench, case)).value  # what fails here has failed, and been reported, as a score
     if found:
-        path = run.cell_folder(cell) / "keep" / f"{case.key}.npz"
+        path = case_path(run.cell_folder(cell) / "keep", case.key, ".npz")
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(path, **found)
 
@@ -220,7 +221,7 @@ def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
 def _standing_notes(cell: Cell) -> list[str]:
     """What components want said beside every value: the `note` of a world, model or method."""
     parts = (cell.world, cell.model, cell.method)
-    return [note for part in parts if part and (note := getattr(part.object, "note", ""))]
+    return [one_line(note) for part in parts if part and (note := getattr(part.object, "note", ""))]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:
@@ -230,6 +231,8 @@ def asked_for(run: Run, cell: Cell, index: int) -> Asked:
 
 def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score]:
     """Every metric of a case; a list over the grid where the method has one."""
+    if case.failure:
+        raise AnswerError(f"the case could not be made: {case.failure}")
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
     for point in range(len(asked.points)):
@@ -260,10 +263,10 @@ def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
 
 def _failure(run: Run, cell: Cell, case: Case, outcome: Outcome) -> tuple[Any, str]:
     if isinstance(outcome.error, Undefined):
-        return "undefined", str(outcome.error)
+        return "undefined", outcome.text
     if isinstance(outcome.error, Excluded):
-        return "excluded", str(outcome.error)
-    trace = run.cell_folder(cell) / "errors" / f"{case.key}.txt"
+        return "excluded", outcome.text
+    trace = case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
     trace.parent.mkdir(parents=True, exist_ok=True)
     trace.write_text(outcome.trace, encoding="utf-8")
     return "error", outcome.reason
