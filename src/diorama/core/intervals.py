@@ -27,7 +27,6 @@ TAIL = (0.975, 0.9995)
 FLAT = 1e-6
 #: Counts kept for the next call: more are drawn again, 2²² at a time.
 KEPT = 2**22
-Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +73,11 @@ def candidates(samples: np.ndarray) -> np.ndarray:
 
 def studentised(shifts: np.ndarray, errors: np.ndarray, error: np.ndarray | float, n: int) -> np.ndarray:
     """t = shift/error of every resample of n cases, with the two rules for resamples of little and of no spread."""
-    tails = _tails(n).reshape(-1, *[1] * (shifts.ndim - 1))
+    tails, furthest = _student(n)
+    tails = tails.reshape(-1, *[1] * (shifts.ndim - 1))
     flat = errors <= FLAT * np.asarray(error)
     t = shifts / np.where(flat, 1, errors)
-    return np.where(flat, np.sign(shifts) * tails, np.clip(t, -_furthest(n), _furthest(n)))
+    return np.where(flat, np.sign(shifts) * tails, np.clip(t, -furthest, furthest))
 
 
 def of_statistic(value: float, error: float, shifts: np.ndarray, errors: np.ndarray, n: int) -> Interval:
@@ -132,17 +132,12 @@ def _counts(n: int, start: int, size: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _tails(n: int) -> np.ndarray:
+def _student(n: int) -> tuple[np.ndarray, float]:
+    """A place in the tail of Student's distribution for every resample, and how far out any may be."""
     from scipy.special import stdtrit
 
-    return stdtrit(n - 1, rng("bootstrap-t", n, "tails").uniform(*TAIL, RESAMPLES))
-
-
-@lru_cache(maxsize=64)
-def _furthest(n: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 1, TAIL[1]))
+    places = rng("bootstrap-t", n, "tails").uniform(*TAIL, RESAMPLES)
+    return stdtrit(n - 1, places), float(stdtrit(n - 1, TAIL[1]))
 
 
 def _read(found: np.ndarray) -> Interval:

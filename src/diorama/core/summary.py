@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Bounds
 from diorama.core.folds import leave_one_out
-from diorama.core.intervals import Bounds, Interval, interval
+from diorama.core.intervals import interval
 from diorama.core.rows import AS_ZERO, Row
 
 Direction = Literal["lower", "higher"]
@@ -47,21 +48,12 @@ def summarise(rows: Iterable[Row], within: Bounds = (None, None)) -> Summary:
     values = np.array([row.value for row in rows if row.status == "ok"], float)
     counts = Counter(row.status for row in rows)
     mean = float(values.mean()) if len(values) else None
-    ends = kept_within(interval(values), values, within)
+    low, high = (end if end is None else reach([end, *values]) for end, reach in zip(within, (min, max), strict=True))
+    ends = interval(values).within(low, high)  # a range that a value has left is wider than was declared
     std = float(values.std(ddof=1)) if len(values) > 1 else None
     zeros = sum(row.status == "ok" and row.reason.startswith(AS_ZERO) for row in rows)
     ok, undefined = len(values) - zeros, counts["undefined"] + zeros
     return Summary(mean, ends.lo, ends.hi, ok, undefined, counts["excluded"], counts["error"], std)
-
-
-def kept_within(found: Interval, values: np.ndarray, within: Bounds) -> Interval:
-    """The interval cut to a range, at the sides where the values themselves keep to it."""
-    low, high = within
-    if low is not None and len(values) and values.min() < low:
-        low = None
-    if high is not None and len(values) and values.max() > high:
-        high = None
-    return found.within(low, high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
@@ -104,7 +104,7 @@ class Csm:
         return (0.0, 1e6) if self._published else (-12.0, 12.0)
 
     @property
-    def ranges(self) -> dict[str, tuple[float | None, float | None]]:
+    def ranges(self) -> dict[str, Bounds]:
         """Of the sets' own numbers: shares, and the cosines of CAVs."""
         cosines = ("stability_r", "stability_s", "cos_concepts", "cos_scenes")
         return {m: (-1.0, 1.0) if m in cosines else (0.0, None if m == "tests" else 1.0) for m in self.metrics}

@@ -12,7 +12,7 @@ from diorama.core.activations import Objective, layer_gradients, layer_name
 from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
@@ -27,6 +27,7 @@ from diorama.protocols._concept_sets import ROLES, Material, activations_of, ima
 ENOUGH = 20
 #: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
 KEPT = 8
+COSINE = (-1.0, 1.0)
 _MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
@@ -56,11 +57,7 @@ class Tcav:
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
-    ranges: ClassVar[dict[str, tuple[float | None, float | None]]] = {
-        "stability": (-1.0, 1.0),
-        "cross_cosine": (-1.0, 1.0),
-        "strength": (None, None),
-    }
+    ranges: ClassVar[dict[str, Bounds]] = {"stability": COSINE, "cross_cosine": COSINE, "strength": (None, None)}
     #: Runs where the plan does not say how many: a case is a run, not an image.
     draws: ClassVar[int] = 30
 

@@ -11,6 +11,9 @@ from diorama.report.shown import NONE, bounds, decimals, label, number
 from diorama.report.summary import CellResult, Results
 
 LABELS = ("world", "model", "method", "protocol", "control")
+CLOSING = (
+    "interval and p are of one bootstrap-t over cases (none below 3); sign flips are a second test; no p is corrected"
+)
 Key = Callable[[CellResult], tuple[Any, ...]]
 
 
@@ -115,11 +118,7 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
         "  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines
     ]
     alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
-    closing = (
-        f"a = {a}, b = {b}; better and worse count cases for b\n"
-        "interval and p by the bootstrap-t over cases (none below 3); sign flips are a second test of the same"
-        " differences; no p is corrected for several lines"
-    )
+    closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.catalogue import build
+from diorama.core.contracts import Bounds
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.intervals import Bounds
 from diorama.core.rows import Row, read_rows
 from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
 
