@@ -21,6 +21,17 @@ class Excluded(Exception):  # noqa: N818
     """Raised by a protocol where a case does not count by the protocol's own rules; status `excluded`."""
 
 
+def shortened(message: str, longest: int = 500) -> str:
+    """A message as one line; of a long one the beginning, which names the fault, and the end, which names the fix.
+
+    >>> shortened("no file\\n'" + 1000 * "a" + "': give another", longest=40)
+    "no file 'aaaaaaaaaaa … aa': give another"
+    """
+    text = " ".join(message.split())
+    tail = longest // 2 - 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 3]} … {text[-tail:]}"
+
+
 def did_you_mean(name: str, known: list[str]) -> str:
     """A hint for a misspelt name: the nearest known ones, those that it is a part of, or all of them when there are few.
 

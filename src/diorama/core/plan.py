@@ -21,6 +21,8 @@ from diorama.core.scene import digest
 
 #: Cases of a staged world where the plan does not say how many.
 DEFAULT_CASES = 32
+#: The most cases of a cell: every one has a scene in memory and a row on disk.
+MOST_CASES = 100_000
 #: Cases where each is a draw of many frames and the plan does not say how many.
 DEFAULT_DRAWS = 5
 _VERBS = {
@@ -50,6 +52,13 @@ class Plan:
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
 
+    def covers(self, other: "Plan") -> bool:
+        """Whether everything that the other plan asks for is asked for here too."""
+        lists = ("worlds", "models", "methods", "protocols")
+        more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in lists)
+        enough = self.cases == other.cases or (other.cases and (self.cases or DEFAULT_CASES) >= other.cases)
+        return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
+
     def to_toml(self) -> str:
         """The plan as TOML."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
@@ -62,6 +71,8 @@ class Plan:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
+        except RecursionError as error:
+            raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))
@@ -184,6 +195,7 @@ class Cell:
             "unlisted": list(getattr(protocol, "unlisted", ())),
             "direction": protocol.direction,
             "range": list(protocol.range),
+            "ranges": {metric: list(ends) for metric, ends in getattr(protocol, "ranges", {}).items()},
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": published.get((self.world.name, self.method.name))
@@ -220,7 +232,7 @@ def expand(plan: Plan) -> Expansion:
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         for protocol in parts["protocol"]:
-            count = _count(plan, world, protocol)
+            count = _checked(_count(plan, world, protocol), protocol)
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
@@ -272,6 +284,12 @@ def _count(plan: Plan, world: Component, protocol: Component) -> int:
     if recorded is None:
         return plan.cases or DEFAULT_CASES
     return min(plan.cases or recorded, recorded)
+
+
+def _checked(count: int, protocol: Component) -> int:
+    if count > MOST_CASES:
+        raise InputError(f"{protocol.name}: {count} cases are too many, give at most {MOST_CASES} (cases = … or -n)")
+    return count
 
 
 def _asked(
