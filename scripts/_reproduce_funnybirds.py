@@ -19,11 +19,11 @@ import torch
 from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
+from diorama.adapt.methods import explain
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.contracts import scene_at
-from diorama.adapt.methods import explain
 from diorama.core.images import quantise
 from diorama.core.pictures import coloured_parts, diverging
 from diorama.core.plan import Plan

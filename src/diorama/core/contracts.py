@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from diorama.core.summary import Condensed
 
 Direction = Literal["lower", "higher"]
+#: The ends of a metric's range; None where it has none.
+Bounds = tuple[float | None, float | None]
 #: Cases of a world without an end, and draws of many frames, where the plan does not say how many.
 USUAL_CASES, USUAL_DRAWS = 32, 5
 
@@ -83,6 +85,11 @@ class World(Contract):
     def length(self) -> int | None:
         """How many scenes there are; None: as many as are asked for."""
         return None
+
+    @property
+    def contents(self) -> frozenset[str]:
+        """Called by plan: digests of the photos it shows, so that none is shown to a model that was fitted on it."""
+        return frozenset()
 
     @property
     def as_published(self) -> bool:
@@ -241,6 +248,9 @@ class Model(Contract):
     module: Any = None
     #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
     heads: tuple[int, ...] | None = None
+    #: Digests of the photos it was fitted on, and what to write to a world that leaves them out.
+    learnt: frozenset[str] = frozenset()
+    leave_out: str = ""
 
     @abstractmethod
     def logits(self, images: np.ndarray) -> np.ndarray:
@@ -454,6 +464,11 @@ class Protocol(Contract):
     def range(self) -> tuple[float, float]:
         """The least and the greatest value of the metric that leads."""
         return (0.0, 1.0)
+
+    @property
+    def ranges(self) -> Mapping[str, Bounds]:
+        """The ranges of other metrics, where they are not `range`."""
+        return {}
 
     @property
     def published(self) -> Mapping[tuple[str, str], float]:

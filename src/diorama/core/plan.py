@@ -13,12 +13,15 @@ from diorama.core import keys
 from diorama.core.bench import Asked
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
-from diorama.core.contracts import Fitting, Labelled, described
+from diorama.core.contracts import USUAL_CASES, Fitting, Labelled, described
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.names import check_distinct
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
+
+#: The most cases of a cell: every one has a scene in memory and a row on disk.
+MOST_CASES = 100_000
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,13 @@ class Plan:
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
 
+    def covers(self, other: "Plan") -> bool:
+        """Whether everything that the other plan asks for is asked for here too."""
+        lists = ("worlds", "models", "methods", "protocols")
+        more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in lists)
+        enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
+        return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
+
     def to_toml(self) -> str:
         """The plan as TOML."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
@@ -52,6 +62,8 @@ class Plan:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
+        except RecursionError as error:
+            raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))
@@ -173,6 +185,7 @@ class Cell:
             "unlisted": list(protocol.unlisted),
             "direction": protocol.direction,
             "range": list(protocol.range),
+            "ranges": {metric: list(ends) for metric, ends in protocol.ranges.items()},
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": protocol.published.get((self.world.name, self.method.name))
@@ -209,7 +222,7 @@ def expand(plan: Plan) -> Expansion:
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         for protocol in parts["protocol"]:
-            count = protocol.object.count(world.object, plan.cases)
+            count = _checked(protocol.object.count(world.object, plan.cases), protocol)
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
@@ -249,6 +262,12 @@ def _check_needs(protocols: list[Component], models: list[Component], plan: Plan
         raise InputError(
             f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need no model"
         )
+
+
+def _checked(count: int, protocol: Component) -> int:
+    if count > MOST_CASES:
+        raise InputError(f"{protocol.name}: {count} cases are too many, give at most {MOST_CASES} (cases = … or -n)")
+    return count
 
 
 def _asked(
@@ -295,7 +314,7 @@ def _lacking(world: Component, protocol: Component) -> str:
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    if cell.model and (reason := _misfit(world, cell)):
+    if cell.model and (reason := _misfit(world, cell) or _learnt_from(cell.model, cell.world)):
         return reason
     if cell.method is None:
         return ""
@@ -322,4 +341,17 @@ def _misfit(world: Any, cell: Cell) -> str:
     known = len(world.classes) if isinstance(world, Labelled) else 0
     return (
         f"{name} has {model.classes} classes, {cell.world.name} has {known}" if known not in (0, model.classes) else ""
+    )
+
+
+def _learnt_from(model: Component, world: Component) -> str:
+    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
+    learnt: frozenset[str] = model.object.learnt
+    shown: frozenset[str] = world.object.contents if learnt else frozenset()
+    if not learnt & shown:
+        return ""
+    count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
+    return (
+        f"{model.name} was fitted on {count} photos that {world.name} shows:"
+        f" write {fix} to leave them out, or show other photos"
     )

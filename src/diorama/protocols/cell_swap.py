@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
-from diorama.core.contracts import World
+from diorama.core.contracts import Bounds, World
 from diorama.core.errors import Undefined
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
@@ -28,6 +28,7 @@ class CellSwap(OnMosaics):
 
     changes = ("cell",)
     metrics: ClassVar[tuple[str, ...]] = ("locality", "turn")
+    ranges: ClassVar[dict[str, Bounds]] = {"turn": (-1.0, 1.0)}
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One mosaic, and the same with one of its target cells swapped for a class that it shows elsewhere."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
-from diorama.core.contracts import ImageByImage, World
+from diorama.core.contracts import Bounds, ImageByImage, World
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import AS_ZERO
@@ -35,6 +35,7 @@ class Confusion(OnMosaics):
     """
 
     metrics: ClassVar[tuple[str, ...]] = (*RATES, *SHARES)
+    ranges: ClassVar[dict[str, Bounds]] = {"mcc": (-1.0, 1.0)}
 
     undefined: Literal["drop", "zero"] = "drop"
 

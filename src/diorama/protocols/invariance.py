@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
-from diorama.core.contracts import Lit, World
+from diorama.core.contracts import Bounds, Lit, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
@@ -31,6 +31,7 @@ class Invariance(OnLayers):
 
     cite = ("gupta2022",)
     metrics: ClassVar[tuple[str, ...]] = ("invariance", "texture")
+    ranges: ClassVar[dict[str, Bounds]] = {"texture": (0.0, None)}
     dose_name = "share of each view's shading leaked into the true reflectance"
 
     def settings(self, world: World) -> dict[str, str]:

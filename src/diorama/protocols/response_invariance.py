@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
-from diorama.core.contracts import World
+from diorama.core.contracts import Bounds, World
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
@@ -35,6 +35,7 @@ class ResponseInvariance(OnSets):
     metrics: ClassVar[tuple[str, ...]] = (
         *("invariance_reflectance", "invariance_shading", "texture_reflectance", "texture_shading"),
     )
+    ranges: ClassVar[dict[str, Bounds]] = {"texture_reflectance": (0.0, None), "texture_shading": (0.0, None)}
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

@@ -13,7 +13,7 @@ from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Control, Protocol, World
+from diorama.core.contracts import Bounds, Control, Protocol, World
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
@@ -30,6 +30,7 @@ ENOUGH = 20
 RUNS = 30
 #: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
 KEPT = 8
+COSINE = (-1.0, 1.0)
 _MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
@@ -55,6 +56,7 @@ class Tcav(Protocol):
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
+    ranges: ClassVar[dict[str, Bounds]] = {"stability": COSINE, "cross_cosine": COSINE, "strength": (None, None)}
 
     concept: str
     do: str = ""
@@ -331,7 +333,7 @@ class Tcav(Protocol):
             tests["permutation_p"] = permutation_p(observed, np.array(others))
         derived = {name: _summary(p, len(null)) for name, p in tests.items()}
         single = [replace(r, value=r.value[0], at="") if isinstance(r.value, list) else r for r in rows]
-        scores = summarise(row for row in rows if row.metric == "tcav")
+        scores = summarise((row for row in rows if row.metric == "tcav"), self.range)
         return Condensed(single, {}, {"tcav": scores, **derived}, {})
 
 

@@ -114,6 +114,11 @@ class Mosaic(Listed, Labelled):
         """The classes that a model must know; finished mosaics may show some of its classes only, so they name none."""
         return () if isinstance(self.images, Finished) else tuple(self.images.classes)
 
+    @property
+    def contents(self) -> frozenset[str]:
+        """The digests of the photos in the cells; none where they are no photos, or finished mosaics."""
+        return self.images.contents
+
     def fingerprint(self) -> str:
         """What the cells depend on: the photos by content, or the other world."""
         return self._made[1]
