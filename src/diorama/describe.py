@@ -75,8 +75,8 @@ def _world(component: Component) -> Iterator[str]:
     """How many scenes there are, what is to be noted, and what is promised of the truth; nothing is rendered."""
     world = component.object
     yield ""
-    yield f"scenes: {len(world) if hasattr(world, '__len__') else 'as many as you like'}"
-    if note := getattr(world, "note", ""):
+    yield f"scenes: {world.length or 'as many as you like'}"
+    if note := world.note:
         yield f"note: {note}"
     if {"reflectance", "shading"} <= set(world.truth):
         yield _promise(component)

@@ -38,7 +38,7 @@ class Mig(shared.OfDraws):
 
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:
         """Also that the draw is small, unless it is the whole world."""
-        whole = hasattr(world, "__len__") and len(world) <= len(factors)
+        whole = world.length is not None and world.length <= len(factors)
         small = not whole and (metric.excess(factors, self.bins) > FEW).any()
         note = f"draws of {len(factors)} frames are small: MIG is biased, the interval does not cover its large-sample value"
         return [*shared.OfDraws.remarks(self, world, factors), *([note] if small else [])]
