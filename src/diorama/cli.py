@@ -177,13 +177,14 @@ def run(
 ) -> int:
     """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
     from diorama.core import device as devices
-    from diorama.core.run import create
+    from diorama.core.run import taken
     from diorama.gates import parse_gate
     from diorama.launch.local import processes
 
     devices.choose(device)
     count, gates = processes(on), [parse_gate(gate) for gate in require]
-    return _run(create(out, _plan(plan, asked)), count, gates, as_json)
+    with taken(out, _plan(plan, asked)) as made:
+        return _run(made, count, gates, as_json)
 
 
 def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
@@ -309,7 +310,7 @@ def check(components: tuple[str, ...]) -> int:
 def demo(out: Path) -> int:
     """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
     from diorama.core.plan import Plan
-    from diorama.core.run import create
+    from diorama.core.run import taken
 
     explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
     decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
@@ -317,7 +318,8 @@ def demo(out: Path) -> int:
     worlds = ["birds", "mondrian", "sprites(counts=(3, 3, 8, 8, 8))"]
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
-    return _run(create(out, plan), min(2, os.cpu_count() or 1), [], False)
+    with taken(out, plan) as made:
+        return _run(made, min(2, os.cpu_count() or 1), [], False)
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
 from diorama.core.pictures import coloured_parts
-from diorama.core.rows import write_json
 from diorama.core.scene import rng
+from diorama.core.store import write_json
 from diorama.metrics.funnybirds import target_pair
 
 Progress = Callable[[int, int], None]

@@ -1,5 +1,7 @@
 """Errors that a user is meant to read: one line that names the bad value and the fix."""
 
+import sys
+
 
 class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line: what is wrong, and what would be right."""
@@ -19,6 +21,11 @@ class Undefined(Exception):  # noqa: N818 - a status of a score, not a failure
 
 class Excluded(Exception):  # noqa: N818
     """Raised by a protocol where a case does not count by the protocol's own rules; status `excluded`."""
+
+
+def tell(line: str) -> None:
+    """Say something that a user should know though the work goes on."""
+    print(f"diorama: {line}"[:500], file=sys.stderr, flush=True)
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

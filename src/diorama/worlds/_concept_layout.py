@@ -21,8 +21,8 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, read_png, write_png
 from diorama.core.locks import locked
-from diorama.core.rows import write_json
 from diorama.core.scene import Scene
+from diorama.core.store import write_json
 
 Progress = Callable[[int, int], None]
 #: What a manifest says of every image, besides its file.
