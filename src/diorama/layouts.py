@@ -14,6 +14,7 @@ from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
+from diorama.core.names import case_path
 from diorama.core.pictures import coloured_parts
 from diorama.core.scene import rng
 from diorama.core.store import write_json
@@ -45,7 +46,8 @@ def write_flat(
         scene = world.object.do(scene, **changes) if changes else scene
         frame = world.object.render([scene])[0]
         _write_frame(out, name, frame)
-        image = {"image": f"images/{name}.png", "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
+        file = case_path(Path("images"), name, ".png").as_posix()
+        image = {"image": file, "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
         label = frame.truth.get("label")
         said = {"target": label, "targets": _targets(world.object, frame, model)} if label is not None else {}
         entries.append({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
@@ -69,8 +71,8 @@ def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
 
 
 def _write_frame(out: Path, name: str, frame: Frame) -> None:
-    write_png(out / "images" / f"{name}.png", quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
-    truth = out / "truth" / name
+    write_png(case_path(out / "images", name, ".png"), quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
+    truth = case_path(out / "truth", name)
     for layer in _LAYERS:
         if layer in frame.truth:
             values = frame.truth[layer]

@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import adapt
+from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
+from diorama.core.torchvision_ops import make_importable
 
 Kind = Literal["world", "model", "method", "protocol"]
 KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
@@ -158,7 +160,7 @@ def build(kind: Kind, text: str | spec.Spec) -> Component:
     """The component that a spec names, made: every mistake in its parameters is found now."""
     component = find(kind, text)
     _check_parameters(component)
-    _ = component.object
+    check_declared(kind, component.object, component.label)
     return component
 
 
@@ -175,6 +177,7 @@ def _inside(kind: Kind, parsed: spec.Spec) -> Component:
 
 def _outside(kind: Kind, parsed: spec.Spec) -> Component:
     where, _, attribute = parsed.name.rpartition(":")
+    make_importable()  # a user's file may import torchvision, or what imports it
     if where.endswith(".py"):
         path = Path(where).expanduser()
         if not path.is_file():

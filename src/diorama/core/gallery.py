@@ -11,11 +11,12 @@ from diorama.core.contracts import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
 from diorama.core.layout import read_document
+from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
 from diorama.core.run import Run, asked_for
 from diorama.core.scene import digest
-from diorama.core.store import checksum, file_name, write_json, write_whole
+from diorama.core.store import checksum, write_json, write_whole
 from diorama.core.summary import Settled, settle
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
@@ -67,7 +68,7 @@ def _values(rows: list[Row], metric: str) -> dict[str, float]:
 
 
 def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
-    return run.cell_folder(cell) / "keep" / f"{file_name(cell.cases[index].key)}@{point}.webp"
+    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
 
 
 def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 from diorama.core import keys
 from diorama.core.bench import Asked
 from diorama.core.catalogue import TRACKS, Component, build, entries
-from diorama.core.contracts import Case
+from diorama.core.contracts import Case, make_case
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.names import check_distinct
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
 
@@ -112,7 +113,9 @@ class Cell:
     @cached_property
     def cases(self) -> list[Case]:
         """The cases of this cell."""
-        return [self.protocol.object.case(self.world.object, self.seed, i) for i in range(self.count)]
+        made = [make_case(self.protocol.object, self.world.object, self.seed, i) for i in range(self.count)]
+        check_distinct((case.key for case in made), self.world.label)
+        return made
 
     @property
     def fitted(self) -> bool:

@@ -18,13 +18,14 @@ from diorama.core.contracts import Case, Score
 from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
-from diorama.core.guard import Outcome, attempt
+from diorama.core.guard import Outcome, attempt, one_line
 from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage
 from diorama.core.locks import locked
+from diorama.core.names import case_path
 from diorama.core.parts import Rows, heal, read_rows, rows_between, write_part
 from diorama.core.plan import Cell, Expansion, Plan, expand
 from diorama.core.rows import Row, Status
-from diorama.core.store import file_name, json_bytes, remove_leftovers, set_aside, write_json, write_whole
+from diorama.core.store import json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
 #: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8
@@ -285,7 +286,7 @@ def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
     if found:
         data = BytesIO()
         np.savez_compressed(data, **found)
-        write_whole(run.cell_folder(cell) / "keep" / f"{file_name(case.key)}.npz", data.getvalue())
+        write_whole(case_path(run.cell_folder(cell) / "keep", case.key, ".npz"), data.getvalue())
 
 
 def score_case(run: Run, cell: Cell, index: int, memo: Memo, watch: Watch = NOBODY) -> list[Row]:
@@ -321,14 +322,14 @@ def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace
 
 def _failure(outcome: Outcome) -> tuple[Status, str, str]:
     if isinstance(outcome.error, Undefined):
-        return "undefined", str(outcome.error), ""
+        return "undefined", outcome.text, ""
     if isinstance(outcome.error, Excluded):
-        return "excluded", str(outcome.error), ""
+        return "excluded", outcome.text, ""
     return "error", outcome.reason, outcome.trace
 
 
 def _trace(run: Run, cell: Cell, case: Case) -> Path:
-    return run.cell_folder(cell) / "errors" / f"{file_name(case.key)}.txt"
+    return case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
 
 
 def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
@@ -343,7 +344,7 @@ def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
 def _standing_notes(cell: Cell) -> list[str]:
     """What components want said beside every value: the `note` of a world, model or method."""
     parts = (cell.world, cell.model, cell.method)
-    return [note for part in parts if part and (note := getattr(part.object, "note", ""))]
+    return [one_line(note) for part in parts if part and (note := getattr(part.object, "note", ""))]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:
@@ -353,6 +354,8 @@ def asked_for(run: Run, cell: Cell, index: int) -> Asked:
 
 def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score]:
     """Every metric of a case; a list over the grid where the method has one."""
+    if case.failure:
+        raise AnswerError(f"the case could not be made: {case.failure}")
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
     for point in range(len(asked.points)):

@@ -135,16 +135,3 @@ def set_aside(path: Path, why: str) -> str:
     os.replace(path, path.with_name(f"{path.name}.damaged"))
     sync_folder(path.parent)
     return f"{path} is damaged ({why}): set aside as {path.name}.damaged"
-
-
-def file_name(key: str) -> str:
-    """A name for a file about a case: the case's key where that can be a file name, otherwise one made from it.
-
-    >>> file_name("frog1"), file_name("../a/b").startswith("___a_b-")
-    ('frog1', True)
-    """
-    plain = re.sub(r"[^\w.@+=,()~ -]", "_", key)
-    if plain == key and len(key.encode()) <= 120 and not key.startswith("."):
-        return key
-    short = plain.encode()[:60].decode(errors="ignore").lstrip(".")
-    return f"{short}-{checksum(key.encode(errors='surrogatepass'))}"

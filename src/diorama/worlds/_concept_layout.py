@@ -21,6 +21,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, read_png, write_png
 from diorama.core.locks import locked
+from diorama.core.names import case_path
 from diorama.core.scene import Scene
 from diorama.core.store import write_json
 
@@ -35,6 +36,7 @@ def write_sets(world: Any, label: str, digest: str, count: int, out: Path, linea
         _claim(out / "manifest.json", {"world": label, "digest": digest})
         for i in range(count):
             name, concept = world.scene(i)
+            name = case_path(Path(), name).as_posix()
             if not (out / f"{name}.json").exists() or (linear and not _stack(out, name, "image").exists()):
                 _write_set(world, name, concept, out, linear)
             progress(i + 1, count)
@@ -86,7 +88,7 @@ def write_randoms(world: Any, count: int, seed: int, out: Path, progress: Progre
     count = min(count, len(world)) if hasattr(world, "__len__") else count
     for i in range(count):
         name, scene = scene_at(world, seed, i)
-        names.append(out / "randoms" / f"{name}.png")
+        names.append(case_path(out / "randoms", name, ".png"))
         if not names[-1].exists():
             write_png(names[-1], quantise(world.render([scene])[0].srgb(), 8))
         progress(i + 1, count)

@@ -12,6 +12,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import write_png
+from diorama.core.names import case_path, distinct, inside
 from diorama.core.scene import Scene, digest
 from diorama.metrics.confusion import edges
 from diorama.worlds.photos import read_photo
@@ -43,7 +44,7 @@ class Finished:
         if not self.rows:
             raise InputError(f"mosaic: {table} lists no mosaic")
         self.cells = sum(head.startswith("label_") for head in self.rows[0])
-        missing = [row["filename"] for row in self.rows if not (self.base / row["filename"]).is_file()]
+        missing = [row["filename"] for row in self.rows if not inside(self.base, row["filename"]).is_file()]
         if missing:
             raise InputError(f"mosaic: {missing[0]} and {len(missing) - 1} more mosaics of {table} are missing")
 
@@ -66,8 +67,13 @@ class Finished:
         for row in self.rows:
             scenes = [self._scene(row, i) for i in range(self.cells)]
             cells = [{"label": self.label(scene), "image": scene.to_json()} for scene in scenes]
-            found.append((Path(row["filename"]).stem, self._number(row["target_class"]), cells))
+            found.append((self._names[row["filename"]], self._number(row["target_class"]), cells))
         return found
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The case of every file: its name without folder and ending where that is enough to tell them apart."""
+        return distinct([row["filename"] for row in self.rows])
 
     def _number(self, said: str) -> int:
         return self.classes.index(said)
@@ -139,7 +145,7 @@ def write_mosaics(world: Any, count: int, out: Path, progress: Callable[[int, in
     rows = []
     for i in range(min(count, len(world))):
         name, scene = world.scene(i)
-        file = f"{name}.jpg" if world.recompress else f"{name}.png"
+        file = case_path(Path(), name, ".jpg" if world.recompress else ".png").as_posix()
         if world.recompress:
             (out / "data" / file).write_bytes(jpeg(world.composed(scene)))
         else:

@@ -18,6 +18,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
+from diorama.core.names import check_distinct, inside
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import one_of, read_each
 
@@ -50,6 +51,7 @@ class Folder:
             raise InputError(f"folder: size={self.size} is too small; give the side of the square in pixels")
         if not self._names:
             raise InputError(f"folder: {self.images} holds no image ({', '.join(_ENDINGS)})")
+        check_distinct(self._names, f"folder: {self.images}")
         if not self.part_names:
             raise InputError(f"folder: {self.masks} holds no mask; write {self.masks}/{self._names[0]}/<part>.png")
 
@@ -165,7 +167,7 @@ def _read(base: Path, name: str) -> np.ndarray:
     import cv2
 
     path = next(
-        p for ending in _ENDINGS for p in (base / f"{name}{ending}", base / f"{name}{ending.upper()}") if p.is_file()
+        p for end in _ENDINGS for p in (inside(base, name + end), inside(base, name + end.upper())) if p.is_file()
     )
     if path.suffix.lower() == ".png":
         stored = read_png(path, bits=8)

@@ -22,6 +22,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
 from diorama.core.images import read_png
+from diorama.core.names import inside
 from diorama.core.photo_split import split
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import one_of, read_each, unchangeable
@@ -103,7 +104,7 @@ class Photos:
 
     @cached_property
     def _files(self) -> dict[str, Path]:
-        return {name: self._base / name for name in self._class_of}
+        return {name: inside(self._base, name) for name in self._class_of}
 
     @cached_property
     def _order(self) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.names import inside
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, same_size, unchangeable
 from diorama.worlds.iiw import read_judgements
@@ -48,10 +49,10 @@ class Saw:
     @cached_property
     def _labels(self) -> Path:
         """The one folder of labels; its name says how they were made."""
-        inside = [p for p in (self._base / "saw_pixel_labels").glob("*") if p.is_dir()]
-        if len(inside) != 1:
-            raise InputError(f"saw: saw_pixel_labels holds {len(inside)} folders of labels, expected one")
-        return inside[0]
+        held = [p for p in (self._base / "saw_pixel_labels").glob("*") if p.is_dir()]
+        if len(held) != 1:
+            raise InputError(f"saw: saw_pixel_labels holds {len(held)} folders of labels, expected one")
+        return held[0]
 
     @cached_property
     def names(self) -> list[str]:
@@ -74,8 +75,8 @@ class Saw:
         return files_digest([p for p in files if p.is_file()], self._base)
 
     def _files(self, name: str) -> tuple[Path, Path, Path]:
-        photo, labels = self._base / "saw_images_512" / f"{name}.png", self._labels / f"{name}.npy"
-        return photo, labels, self._base / "saw_annotations" / f"{name}.json"
+        photo, labels = inside(self._base / "saw_images_512", f"{name}.png"), inside(self._labels, f"{name}.npy")
+        return photo, labels, inside(self._base / "saw_annotations", f"{name}.json")
 
     def _frame(self, scene: Scene) -> Frame:
         photo, path, judged = self._files(scene.params["photo"])
