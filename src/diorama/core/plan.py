@@ -62,6 +62,8 @@ class Plan:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
+        except RecursionError as error:
+            raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))

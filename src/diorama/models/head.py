@@ -9,7 +9,6 @@ Features are computed once for a backbone and a set of photos, and kept in $DIOR
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -20,6 +19,7 @@ from diorama.core.catalogue import build
 from diorama.core.classifying import Classifier, logits, place, state_digest
 from diorama.core.digests import file_digest
 from diorama.core.errors import Excluded, InputError
+from diorama.core.files import cache_folder
 from diorama.core.keys import source_key
 from diorama.core.locks import locked
 from diorama.core.photo_split import split
@@ -112,7 +112,7 @@ def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
     """The features (n, d) of photos: from the cache, or computed and put there."""
     contents = [file_digest(path) for path in files]
     key = digest([state_digest(module), size, contents, source_key(Path(__file__))])
-    path = _cache() / "features" / f"{key}.npy"
+    path = cache_folder() / "features" / f"{key}.npy"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock"), wait=True):
@@ -122,10 +122,6 @@ def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
             return np.load(path, allow_pickle=False)
     except OSError:  # a cache that cannot be written to only costs time
         return _compute(module, files, size)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("DIORAMA_CACHE") or Path.home() / ".cache" / "diorama").expanduser()
 
 
 def _write(path: Path, array: np.ndarray) -> None:
