@@ -52,11 +52,12 @@ class Csm:
     `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
     `p` averaged, then divided. `significance=each` follows the paper's text: every CAV iteration is tested and those that
     pass are averaged (`passed_r` and `passed_s` are their shares); how one iteration is tested is our reading: its signs
-    on the test images against those of random CAVs, all images and CAVs pooled. `significance=set` tests the scores of all
-    iterations once, as the author's later code does, and takes all or none. Sets of which nothing passes are left out, or
-    counted as `floor` (the author's code used 0.01). Choosing what is significant favours extreme scores. `corrected`:
-    answers brought to the truth's scale, CAVs of a set against the other set of the same scene, every set counted, and the
-    mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test images and CAVs.
+    on the test images against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too).
+    `significance=set` tests the scores of all iterations once, as the author's later code does, and takes all or none. Sets
+    of which nothing passes are left out, or counted as `floor` (the author's code used 0.01). Choosing what is significant
+    favours extreme scores. `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the
+    same scene, every set counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are
+    over sets, test images and CAVs.
 
     `layer` is `output` or one that the network names. `test` and `negatives` are worlds; `tests` and `randoms` say how many
     of their images (None: all). `encoding` is that of the answers at `output`.
