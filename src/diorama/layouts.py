@@ -18,12 +18,7 @@ from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
 from diorama.core.names import case_path
 from diorama.core.pictures import coloured_parts
-<<<<<<< HEAD
-from diorama.core.scene import rng
-from diorama.core.store import write_json
-=======
 from diorama.core.scene import encoded, rng
->>>>>>> main
 from diorama.metrics.funnybirds import target_pair
 
 Progress = Callable[[int, int], None]
