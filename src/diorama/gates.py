@@ -26,15 +26,10 @@ class Gate:
         """Raise InputError if no cell of the run has the method or the metric."""
         cells = [cell for cell in run.cells if not cell.control]
         metrics = sorted({m for cell in cells for m in _metrics(cell)})
-        if self.metric not in metrics:
-            raise InputError(
-                f"--require {self.text!r}: no metric {self.metric!r}; {did_you_mean(self.metric, metrics)}"
-            )
         methods = sorted({str(cell.labels["method"]) for cell in cells})
-        if self.method and self.method not in methods:
-            raise InputError(
-                f"--require {self.text!r}: no method {self.method!r}; {did_you_mean(self.method, methods)}"
-            )
+        for kind, name, known in (("metric", self.metric, metrics), ("method", self.method, methods)):
+            if name and name not in known:
+                raise InputError(f"--require {self.text!r}: no {kind} {name!r}; {did_you_mean(name, known)}")
 
 
 def _metrics(cell: Any) -> tuple[str, ...]:

@@ -186,6 +186,7 @@ class Cell:
             "unlisted": list(getattr(protocol, "unlisted", ())),
             "direction": protocol.direction,
             "range": list(protocol.range),
+            "ranges": {metric: list(ends) for metric, ends in getattr(protocol, "ranges", {}).items()},
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": published.get((self.world.name, self.method.name))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
@@ -105,6 +105,12 @@ class Csm:
         return (0.0, 1e6) if self._published else (-12.0, 12.0)
 
     @property
+    def ranges(self) -> dict[str, Bounds]:
+        """Of the sets' own numbers: shares, and the cosines of CAVs."""
+        cosines = ("stability_r", "stability_s", "cos_concepts", "cos_scenes")
+        return {m: (-1.0, 1.0) if m in cosines else (0.0, None if m == "tests" else 1.0) for m in self.metrics}
+
+    @property
     def derived(self) -> tuple[str, ...]:
         """Of all sets together; the sensitivities are means over the sets that have one."""
         return ("csm_r", "csm_s") if self._published else ("log_csm_r", "log_csm_s")
@@ -149,7 +155,7 @@ class Csm:
             "test images": f"{self.test}; those without residual are left out",
             "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
-            "interval": "bootstrap over sets, test images and CAVs",
+            "interval": "bootstrap-t over sets, test images and CAVs; none below 3 sets",
         }
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
