@@ -247,11 +247,13 @@ class _Writer:
         self.cases: dict[str, tuple[Cell, dict[int, list[Row]]]] = {}
 
     def add(self, cell: Cell, index: int, rows: list[Row]) -> None:
+        """Take the rows of a finished case."""
         self.cases.setdefault(cell.key, (cell, {}))[1][index] = rows
         if time.monotonic() - self.since > FLUSH:
             self.flush()
 
     def flush(self) -> None:
+        """Write all that was taken, one part per cell."""
         for key, (cell, cases) in list(self.cases.items()):
             folder = self.run.cell_folder(cell)
             if not (folder / "manifest.json").exists():
