@@ -365,7 +365,7 @@ def test_ls_and_show(diorama):
     assert "retinex_gray" in listed and "mondrian" in listed and "lmse" in listed
     shown = diorama("show", "lmse").stdout
     assert "@inproceedings{grosse2009" in shown and "preset" in shown
-    assert "mean 0.00%" in diorama("show", "mondrian(size=48)").stdout
+    assert "reflectance · shading + specular, exactly" in diorama("show", "mondrian(size=48)").stdout
 
 
 def test_render_applies_do_and_draws_a_contact_sheet(diorama, tmp_path):
