@@ -84,7 +84,7 @@ def _world(component: Component) -> Iterator[str]:
 
 def _promise(component: Component) -> str:
     """What holds of image and layers, and where the reader finds it measured."""
-    if hasattr(component.object, "scene"):
+    if not component.object.staged:
         return (
             "truth: image ≈ reflectance · shading + specular; a run with -p lmse gives the truth_residual of each case"
         )

@@ -128,6 +128,13 @@ class Component:
         """The digest of the key."""
         return digest(self.key)
 
+    @cached_property
+    def seen_size(self) -> tuple[int, int] | None:
+        """Height and width of the first image of a staged world; None of others, whose images may differ in size."""
+        if self.object.length is not None:
+            return None
+        return attempt(lambda: self.object.render([self.object.scene_at(0, 0)[1]])[0].image.shape[:2]).value
+
     @property
     def label(self) -> str:
         """How the component is shown in tables: its spec as given."""
@@ -276,6 +283,9 @@ def _check_type(component: Component, name: str, given: Any) -> None:
             choices = ", ".join(map(repr, typing.get_args(hint)))
             raise InputError(f"{component.name}: {name}={given!r} is not one of {choices}")
         return
+    lists = any(typing.get_origin(o) in (tuple, list) for o in options)
+    if lists and str not in options and isinstance(given, str | int | float):
+        raise InputError(f"{component.name}: {name}={given!r} should be a list: write {name}=[{given}]")
     if not all(o in (int, float, str, bool, type(None)) for o in options):
         return
     numeric = isinstance(given, int) and not isinstance(given, bool) and float in options

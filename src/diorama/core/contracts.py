@@ -108,6 +108,10 @@ class World(Contract):
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
         """The frames: a pure function of the scenes."""
 
+    def sized(self, side: int) -> str:
+        """Called by plan for a hint: what to write for images of another size."""
+        return f"size={side}"
+
     def scene_at(self, seed: int, index: int) -> tuple[str, Scene]:
         """Called by protocols: the index-th scene of a seed, with a readable name."""
         return f"{seed}-{index:05d}", self.sample(rng(seed, "scene", index))

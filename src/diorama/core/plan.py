@@ -13,7 +13,7 @@ from diorama.core import keys
 from diorama.core.bench import Asked
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
-from diorama.core.contracts import USUAL_CASES, Fitting, Labelled, described
+from diorama.core.contracts import USUAL_CASES, Explainer, Fitting, Labelled, described
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.names import check_distinct
@@ -303,7 +303,8 @@ def _lacking(world: Component, protocol: Component) -> str:
     needs = protocol.object.needs
     lacking = ", ".join(t for t in needs if isinstance(t, str) and t not in world.object.truth)
     if lacking:
-        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
+        remedy = "; compose one: -w 'mosaic(source=…)' takes a folder, a table or a world" if "cells" in lacking else ""
+        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have{remedy}"
     other = next((t for t in needs if isinstance(t, type) and not isinstance(world.object, t)), None)
     if other:
         return f"{protocol.name} needs {described(other)}, which {world.name} is not"
@@ -314,7 +315,7 @@ def _lacking(world: Component, protocol: Component) -> str:
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    if cell.model and (reason := _misfit(world, cell) or _learnt_from(cell.model, cell.world)):
+    if cell.model and (reason := _unfit(cell.world, cell.model)):
         return reason
     if cell.method is None:
         return ""
@@ -329,19 +330,9 @@ def refusal(cell: Cell) -> str:
     unknown = sorted(factors - set(world.factors))
     if unknown:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
+    if model and isinstance(cell.asked.object, Explainer) and (reason := cell.asked.object.refuses(model)):
+        return reason
     return protocol.refuses(world, model, cell.asked.object)
-
-
-def _misfit(world: Any, cell: Cell) -> str:
-    """Why a model does not fit a world: another size of images, another number of classes."""
-    assert cell.model is not None
-    model, name = cell.model.object, cell.model.name
-    if model.size and world.size and world.size != model.size:
-        return f"{name} takes {model.size}×{model.size} images: write {cell.world.name}(size={model.size})"
-    known = len(world.classes) if isinstance(world, Labelled) else 0
-    return (
-        f"{name} has {model.classes} classes, {cell.world.name} has {known}" if known not in (0, model.classes) else ""
-    )
 
 
 def _learnt_from(model: Component, world: Component) -> str:
@@ -355,3 +346,19 @@ def _learnt_from(model: Component, world: Component) -> str:
         f"{model.name} was fitted on {count} photos that {world.name} shows:"
         f" write {fix} to leave them out, or show other photos"
     )
+
+
+def _unfit(world: Component, model: Component) -> str:
+    """Why a model cannot be asked about a world's images, or an empty string: their size, or the number of classes."""
+    wanted, size = model.object.size, world.object.size
+    if wanted and size and size != wanted:
+        return f"{model.name} takes {wanted}×{wanted} images: write {world.name}({world.object.sized(wanted)})"
+    if wanted and not size and world.seen_size not in (None, (wanted, wanted)):
+        return "{} takes {}×{} images, those of {} are {}×{}".format(
+            model.name, wanted, wanted, world.name, *world.seen_size[::-1]
+        )
+    known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
+    if known not in (0, classes):
+        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
+    return _learnt_from(model, world)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Score
-from diorama.core.contracts import World
+from diorama.core.contracts import Bounds, World
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, residual
 from diorama.metrics.lmse import lmse, lmse_barron, lmse_fan
@@ -29,6 +29,7 @@ class Lmse(_layers.OnBothLayers):
     """
 
     cite = ("grosse2009", "barron2015", "narihira2015", "fan2018")
+    ranges: ClassVar[dict[str, Bounds]] = {"ln_lmse": (None, 0.0)}
     #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects), quoted by others and not verified by us; the
     #: 2009 paper prints no numbers. Its Tappen rows are the authors' own implementations, ours are re-implementations.
     gehler2011: ClassVar[dict[tuple[str, str], float]] = {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
-from diorama.core.contracts import World
+from diorama.core.contracts import Bounds, World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import si_mse
 from diorama.protocols import _layers
@@ -21,6 +21,7 @@ class SiMse(_layers.OnBothLayers):
     """
 
     cite = ("barron2015", "fan2018")
+    ranges: ClassVar[dict[str, Bounds]] = {"ln_si_mse": (None, 0.0)}
     metrics: ClassVar[tuple[str, ...]] = ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
 
     preset: Literal["barron", "barron2015", "fan", "fan2018"] = "barron"

@@ -11,7 +11,9 @@ from diorama.core.catalogue import build
 from diorama.core.contracts import Bounds
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.rows import Row, read_rows
+from diorama.core.layout import check_readable
+from diorama.core.parts import read_rows
+from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
 
 SCHEMA = 1
@@ -72,6 +74,7 @@ class Results:
 
 def read_results(folder: Path) -> Results:
     """The results of a run directory, as far as they have been computed."""
+    check_readable(folder)
     try:
         contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
