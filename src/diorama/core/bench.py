@@ -15,6 +15,7 @@ import numpy as np
 from diorama.core.answers import Answer, Layers, check_answer
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Case, World
+from diorama.core.controls import is_control
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.explaining import explain
 from diorama.core.frame import Frame
@@ -79,6 +80,10 @@ class Bench:
         world: World = self.world.object
         changes = getattr(self.asked.object, "views", ())
         return self.frames([scene, *(world.do(scene, **change) for change in changes)])
+
+    def shown(self, frames: Sequence[Frame]) -> list[Frame]:
+        """Frames as the method gets them: without their truth, unless it declares `given_truth`."""
+        return [*frames] if given_truth(self.asked.object) else [frame.blind() for frame in frames]
 
     def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
         """The model's logits (scenes, classes), float64."""
@@ -166,10 +171,10 @@ class Bench:
 
     def _one(self, scene: Scene, target: int | None) -> list[Answer]:
         method = self.asked.object
-        if hasattr(method, "answers"):  # a control
+        if is_control(method):
             return method.answers(self, scene, target)
         if hasattr(method, "load"):  # saved predictions
-            return [method.load(self.case.key, self.frame(scene), target)]
+            return [method.load(self.case.key, self.shown([self.frame(scene)])[0], target)]
         return _decompose(self, scene)
 
     def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
@@ -200,7 +205,12 @@ class Bench:
 
 
 def _answers_itself(method: Any) -> bool:
-    return hasattr(method, "answers") or hasattr(method, "load")
+    return is_control(method) or hasattr(method, "load")
+
+
+def given_truth(method: Any) -> bool:
+    """Whether a method says that it needs the truth it is asked for: one that plants a known error in it."""
+    return getattr(method, "given_truth", False) is True
 
 
 def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], np.ndarray]]:
@@ -211,7 +221,7 @@ def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], n
 
 
 def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
-    frames, asked = bench.views(scene), bench.asked
+    frames, asked = bench.shown(bench.views(scene)), bench.asked
     if asked.points == ({},):
         return [_call(asked.object, frames)]
     if hasattr(asked.object, "sweep"):

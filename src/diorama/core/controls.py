@@ -38,3 +38,8 @@ class Dosed:
     def answers(self, bench: "Bench", scene: Scene, target: int | None) -> list[Answer]:
         """The protocol's answer at every dose."""
         return [self.protocol.dosed(bench, scene, target, dose) for dose in self.protocol.doses]
+
+
+def is_control(method: Any) -> bool:
+    """Whether an answer comes from a control, which alone is shown the bench and with it the truth."""
+    return isinstance(method, Oracle | Dosed)
