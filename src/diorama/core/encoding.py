@@ -72,7 +72,8 @@ def _encoded(bench: Bench, draw: Draw) -> list[Any]:
         shown = bench.shown(frames)
         padded = [*shown, *[shown[-1]] * (CHUNK - len(shown))]
         for method, found in zip(methods, codes, strict=True):
-            found.append(encode(method, names, padded)[: len(part)])
+            with bench.undisturbed(part[0][1]):
+                found.append(encode(method, names, padded)[: len(part)])
     bench.memo.answers.setdefault(_key(bench, draw, "factors"), [Code(np.array(rows))])
     return [np.concatenate(found) for found in codes]
 
