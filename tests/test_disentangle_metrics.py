@@ -138,10 +138,12 @@ def test_all_images_of_a_factor_vae_point_share_one_value():
 
 def test_dci_is_its_formula_and_names_its_estimator():
     pytest.importorskip("sklearn")
-    z, g = mixed()
+    z, g = mixed(n=200)
     found = dci.dci(z, g, rng())
-    d, c = slow.dci(found.matrix)
-    assert (found.values["dci_d"], found.values["dci_c"]) == pytest.approx((d, c), abs=1e-12)
+    theirs = rng()
+    importance, accuracy = slow.extra_trees(z, g, *codes.halves(len(z), 2 / 3, theirs), theirs)
+    np.testing.assert_allclose(found.matrix, importance, atol=1e-12)
+    assert list(found.values.values()) == pytest.approx([*slow.dci(importance), accuracy], abs=1e-12)
     assert found.values["dci_d"] != dci.dci(z, g, rng(), estimator="random_forest").values["dci_d"]
     with pytest.raises(ValueError, match="is not one of extra_trees, random_forest"):
         dci.dci(z, g, rng(), estimator="lightgbm")

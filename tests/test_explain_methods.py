@@ -1,6 +1,8 @@
 """Every explanation method: in closed form on a linear net, against slow loops, captum, zennit and lime; and its manners."""
 
+import importlib
 import importlib.util
+import subprocess
 import sys
 
 import numpy as np
@@ -14,6 +16,7 @@ import torch
 
 from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
+from diorama.core.classifying import adapt
 from diorama.core.errors import InputError
 from diorama.core.explaining import explain
 from diorama.core.scene import rng
@@ -409,6 +412,73 @@ def test_relevance_is_nearly_conserved_on_the_bundled_network():
     assert np.allclose(found.sum(axis=(1, 2, 3)), model.logits(images)[[0, 1], targets], rtol=0.05)
 
 
+def _clone(module, x, target):
+    x = x.clone().requires_grad_()
+    module(x).gather(1, target[:, None]).sum().backward()
+    return x.grad * x
+
+
+def _own_flag(module, x, target):
+    x.requires_grad = True
+    module(x).gather(1, target[:, None]).sum().backward()
+    return x.grad * x
+
+
+def _at_x(module, x, target):
+    return x * torch.autograd.grad(module(x).gather(1, target[:, None]).sum(), x)[0]
+
+
+def _as_arrays(module, x, target):
+    seen, flat = x.numpy().copy(), x.view(len(x), -1).clone().requires_grad_()
+    (found,) = torch.autograd.grad(module(flat.view(x.shape)).gather(1, target[:, None]).sum(), flat)
+    return seen * found.view(x.shape).numpy()
+
+
+@pytest.mark.parametrize("function", [_clone, _own_flag, _at_x, _as_arrays])
+def test_a_users_function_may_treat_x_as_it_likes(function, images):
+    found = np.stack([a.values for a in explain(function, Tiny(), images, np.array(TARGETS))])
+    assert np.allclose(found, maps("input_x_gradient", Tiny(), images), atol=1e-6)
+
+
+def test_a_failure_within_a_users_function_stays_what_it_was(images):
+    def wrong(module, x, target):
+        raise RuntimeError("no such thing")
+
+    with pytest.raises(RuntimeError, match="no such thing"):
+        explain(wrong, Tiny(), images, np.array(TARGETS))
+
+
+class Viewing(torch.nn.Module):
+    """Views its weights as B-cos layers do, or its activations as many classifiers do."""
+
+    def __init__(self, what):
+        super().__init__()
+        torch.manual_seed(0)
+        self.what, self.conv, self.head = what, torch.nn.Conv2d(3, 4, 3, stride=2), torch.nn.Linear(4 * 15 * 15, 5)
+
+    def forward(self, x):
+        weight = self.conv.weight
+        if self.what == "weights":
+            weight = weight / weight.view(4, -1).norm(dim=1).view(4, 1, 1, 1)
+        if self.what == "memory":  # right only where a filter lies in one piece
+            weight = torch.as_strided(weight, weight.shape, (27, 9, 3, 1))
+        y = torch.relu(torch.nn.functional.conv2d(x, weight, self.conv.bias, 2))
+        return self.head(y.view(len(y), -1) if self.what == "activations" else y.flatten(1))
+
+
+@pytest.mark.parametrize("what", ["weights", "activations", "memory", "nothing"])
+def test_a_module_that_cannot_take_channels_last_is_kept_as_it_is(what):
+    net = Viewing(what).eval()
+    net.size = 32
+    images = np.random.default_rng(0).random((3, 32, 32, 3), np.float32)
+    with torch.no_grad():
+        expected = net(torch.from_numpy(images.transpose(0, 3, 1, 2).copy())).numpy()
+    model = adapt(net, "net")
+    assert np.allclose(model.logits(images), expected, atol=1e-5)
+    assert model.module.conv.weight.is_contiguous() is (what != "nothing")
+    assert np.isfinite(maps("integrated_gradients(steps=2)", model, images, [0, 1, 2])).all()
+
+
 @pytest.mark.parametrize("spec", ALL)
 def test_a_map_is_a_function_of_image_and_target(spec, images):
     """Whatever stands beside it, in whatever order, padded or alone; and a second time."""
@@ -543,7 +613,7 @@ def test_the_note_of_a_map_is_kept_beside_its_value(tmp_path):
     pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
     from diorama.api import run
     from tests.conftest import REPOSITORY
-    from tests.test_run import rows
+    from tests.part_files import rows
 
     model = f"{REPOSITORY}/tests/tiny_models.py:Tiny"
     run(["birds(size=64)"], ["rise(masks=50)"], ["single_deletion"], [model], cases=3, out=tmp_path)
@@ -560,9 +630,19 @@ def test_torchvision_is_made_importable_once_and_stays_so():
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed (pip install 'diorama[lrp]')")
     make_importable()
-    first = sys.modules["torchvision"]
+    first = importlib.import_module("torchvision")
     make_importable()
-    assert sys.modules["torchvision"] is first and hasattr(first.models, "resnet18")
+    assert importlib.import_module("torchvision") is first and hasattr(first.models, "resnet18")
+
+
+def test_a_users_file_may_import_torchvision(tmp_path):
+    """In a process where nobody has imported it yet."""
+    if importlib.util.find_spec("torchvision") is None:
+        pytest.skip("torchvision is not installed (pip install 'diorama[lrp]')")
+    (tmp_path / "mine.py").write_text("import torchvision\ndef build():\n    return torchvision.models.resnet18()\n")
+    ask = f"from diorama.core.catalogue import find; print(find('model', '{tmp_path}/mine.py:build').target)"
+    found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
+    assert "function build" in found.stdout, found.stderr
 
 
 def test_a_heat_map_knows_whether_it_is_signed(images):

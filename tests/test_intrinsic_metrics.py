@@ -174,6 +174,21 @@ def test_lpips_equals_plain_convolutions(alexnet):
     assert lpips(a, a, alexnet) == 0
 
 
+def test_lpips_of_a_narrow_network_equals_plain_convolutions():
+    """Random weights of AlexNet's layout: needs no download."""
+    pytest.importorskip("torch")
+    draw, widths, weights = np.random.default_rng(9), (3, 4, 5, 6, 4, 3), {}
+    for i, k in enumerate((11, 5, 3, 3, 3)):
+        shape = (widths[i + 1], widths[i], k, k)
+        weights[f"conv{i}.weight"] = draw.normal(0, (widths[i] * k * k) ** -0.5, shape).astype(np.float32)
+        weights[f"conv{i}.bias"] = draw.normal(0, 0.3, widths[i + 1]).astype(np.float32)
+        weights[f"lin{i}.weight"] = draw.random(widths[i + 1]).astype(np.float32)
+    a, b, _ = pair((40, 48), 8, 3)
+    b = np.clip(b, 0, 1)
+    assert lpips(a, b, weights) == pytest.approx(slow.lpips_loop(a, b, weights), rel=1e-4)
+    assert lpips(a, b, weights) > 0.01 and lpips(a, a, weights) == 0
+
+
 def test_lpips_of_the_example_pair(alexnet):
     """The official example: 0.722 and 0.138 for ex_p0.png and ex_p1.png against ex_ref.png."""
     from diorama.worlds._recorded import read_picture

@@ -200,3 +200,17 @@ def explicitness(codes, labels, train, test):
         p = LogisticRegression(max_iter=2000, tol=1e-8).fit(x[train], column[train]).predict_proba(x[test])
         areas.append(np.mean([roc_auc_score(column[test] == c, p[:, c]) for c in range(p.shape[1])]))
     return np.mean(areas)
+
+
+def extra_trees(codes, labels, train, test, rng):
+    """Importances (latents, factors) and the mean accuracy on held-out rows of one scikit-learn forest per factor."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    columns, right = [], []
+    for column in labels.T:
+        seed = int(rng.integers(2**31))
+        forest = ExtraTreesClassifier(100, max_features=None, min_samples_leaf=5, random_state=seed)
+        forest.fit(codes[train], column[train])
+        columns.append(forest.feature_importances_)
+        right.append(forest.score(codes[test], column[test]))
+    return np.array(columns).T, np.mean(right)

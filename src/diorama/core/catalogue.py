@@ -16,10 +16,12 @@ from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import adapt, is_module
+from diorama.core.contracts import scene_at
 from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
+from diorama.core.torchvision_ops import make_importable
 from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]
@@ -130,6 +132,13 @@ class Component:
         """The digest of the key."""
         return digest(self.key)
 
+    @cached_property
+    def seen_size(self) -> tuple[int, int] | None:
+        """Height and width of the first image of a staged world; None of others, whose images may differ in size."""
+        if hasattr(self.object, "__len__"):
+            return None
+        return attempt(lambda: self.object.render([scene_at(self.object, 0, 0)[1]])[0].image.shape[:2]).value
+
     @property
     def label(self) -> str:
         """How the component is shown in tables: its spec as given."""
@@ -183,6 +192,7 @@ def _inside(kind: Kind, parsed: spec.Spec) -> Component:
 
 def _outside(kind: Kind, parsed: spec.Spec) -> Component:
     where, _, attribute = parsed.name.rpartition(":")
+    make_importable()  # a user's file may import torchvision, or what imports it
     if where.endswith(".py"):
         path = Path(where).expanduser()
         if not path.is_file():
@@ -224,6 +234,8 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
     package = sys.modules[top]
     if hasattr(package, "__path__"):
         return module, keys.Root(top, Path(next(iter(package.__path__))))
+    if getattr(package, "__file__", None) is None:  # builtins, sys …
+        raise InputError(f"{kind} {name!r}: {top} is part of Python itself; name a class or function of a file")
     return module, keys.Root("", Path(package.__file__ or "").parent)
 
 
@@ -238,7 +250,10 @@ def is_maker(target: Any, kind: Kind) -> bool:
 
 def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspect.Parameter]:
     """The named parameters of a component; a function that is the component itself has none."""
-    listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    try:
+        listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    except ValueError:  # some classes written in C do not say
+        raise InputError(f"{target.__module__}:{target.__name__} does not say what it is made from: wrap it") from None
     return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
@@ -272,6 +287,9 @@ def _check_type(component: Component, name: str, given: Any) -> None:
             choices = ", ".join(map(repr, typing.get_args(hint)))
             raise InputError(f"{component.name}: {name}={given!r} is not one of {choices}")
         return
+    lists = any(typing.get_origin(o) in (tuple, list) for o in options)
+    if lists and str not in options and isinstance(given, str | int | float):
+        raise InputError(f"{component.name}: {name}={given!r} should be a list: write {name}=[{given}]")
     if not all(o in (int, float, str, bool, type(None)) for o in options):
         return
     numeric = isinstance(given, int) and not isinstance(given, bool) and float in options

@@ -21,6 +21,8 @@ from diorama.core.scene import digest
 
 #: Cases of a staged world where the plan does not say how many.
 DEFAULT_CASES = 32
+#: The most cases of a cell: every one has a scene in memory and a row on disk.
+MOST_CASES = 100_000
 #: Cases where each is a draw of many frames and the plan does not say how many.
 DEFAULT_DRAWS = 5
 _VERBS = {
@@ -50,6 +52,13 @@ class Plan:
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
 
+    def covers(self, other: "Plan") -> bool:
+        """Whether everything that the other plan asks for is asked for here too."""
+        lists = ("worlds", "models", "methods", "protocols")
+        more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in lists)
+        enough = self.cases == other.cases or (other.cases and (self.cases or DEFAULT_CASES) >= other.cases)
+        return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
+
     def to_toml(self) -> str:
         """The plan as TOML."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
@@ -62,6 +71,8 @@ class Plan:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
+        except RecursionError as error:
+            raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))
@@ -184,6 +195,7 @@ class Cell:
             "unlisted": list(getattr(protocol, "unlisted", ())),
             "direction": protocol.direction,
             "range": list(protocol.range),
+            "ranges": {metric: list(ends) for metric, ends in getattr(protocol, "ranges", {}).items()},
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": published.get((self.world.name, self.method.name))
@@ -220,7 +232,7 @@ def expand(plan: Plan) -> Expansion:
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         for protocol in parts["protocol"]:
-            count = _count(plan, world, protocol)
+            count = _checked(_count(plan, world, protocol), protocol)
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
@@ -274,6 +286,12 @@ def _count(plan: Plan, world: Component, protocol: Component) -> int:
     return min(plan.cases or recorded, recorded)
 
 
+def _checked(count: int, protocol: Component) -> int:
+    if count > MOST_CASES:
+        raise InputError(f"{protocol.name}: {count} cases are too many, give at most {MOST_CASES} (cases = … or -n)")
+    return count
+
+
 def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
@@ -306,7 +324,8 @@ def _lacking(world: Component, protocol: Component) -> str:
     """Why a protocol cannot be used on a world at all, or an empty string."""
     lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
     if lacking:
-        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
+        remedy = "; compose one: -w 'mosaic(source=…)' takes a folder, a table or a world" if "cells" in lacking else ""
+        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have{remedy}"
     if protocol.object.track == "represent" and not hasattr(world.object, "levels"):
         return f"{protocol.name} needs a world with levels of factors, like sprites; {world.name} has none"
     fixed = ", ".join(f for f in getattr(protocol.object, "changes", ()) if f not in world.object.factors)
@@ -316,13 +335,8 @@ def _lacking(world: Component, protocol: Component) -> str:
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    size, wanted = getattr(world, "size", None), getattr(cell.model.object, "size", None) if cell.model else None
-    if cell.model and wanted and size and size != wanted:
-        return f"{cell.model.name} takes {wanted}×{wanted} images: write {cell.world.name}(size={wanted})"
-    known = len(getattr(world, "classes", ()))
-    classes = getattr(cell.model.object, "classes", known) if cell.model else known
-    if known and isinstance(classes, int) and classes != known:
-        return f"{cell.model.name} has {classes} classes, {cell.world.name} has {known}"  # type: ignore[union-attr]
+    if cell.model and (reason := _unfit(cell.world, cell.model)):
+        return reason
     if cell.method is None:
         return ""
     track = _track(cell.method)
@@ -334,8 +348,42 @@ def refusal(cell: Cell) -> str:
     unknown = sorted(factors - set(world.factors))
     if unknown:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
+    model_refused = getattr(cell.method.object, "refuses", None) if cell.model else None
+    if model_refused and (reason := model_refused(cell.model.object)):  # type: ignore[union-attr]
+        return reason
     refuses = getattr(protocol, "refuses", None)
     return refuses(world, cell.model.object if cell.model else None, cell.method.object) if refuses else ""
+
+
+def _learnt_from(model: Component | None, world: Component) -> str:
+    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
+    learnt: frozenset[str] = getattr(model.object, "learnt", frozenset()) if model else frozenset()
+    shown: frozenset[str] = getattr(world.object, "contents", frozenset()) if learnt else frozenset()
+    if model is None or not learnt & shown:
+        return ""
+    count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
+    return (
+        f"{model.name} was fitted on {count} photos that {world.name} shows:"
+        f" write {fix} to leave them out, or show other photos"
+    )
+
+
+def _unfit(world: Component, model: Component) -> str:
+    """Why a model cannot be asked about a world's images, or an empty string: their size, or the number of classes."""
+    wanted, size = getattr(model.object, "size", None), getattr(world.object, "size", None)
+    if wanted and size and size != wanted:
+        sized = getattr(world.object, "sized", "size={}".format)  # how the world is told
+        return f"{model.name} takes {wanted}×{wanted} images: write {world.name}({sized(wanted)})"
+    if wanted and not size and world.seen_size not in (None, (wanted, wanted)):
+        return "{} takes {}×{} images, those of {} are {}×{}".format(
+            model.name, wanted, wanted, world.name, *world.seen_size[::-1]
+        )
+    known = len(getattr(world.object, "classes", ()))
+    classes = getattr(model.object, "classes", known)
+    if known and isinstance(classes, int) and classes != known:
+        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
+    return ""
 
 
 def _track(method: Component) -> str:

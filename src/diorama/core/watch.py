@@ -63,23 +63,16 @@ class _Layer:
     def __init__(self, name: str, module: nn.Module) -> None:
         self.name, self.fields = name or "the module", module.__dict__
         self.training, self.forward = module.training, self.fields.get("forward")
+        self.hung = [self.fields[kind] for kind in _HELD]
         self.held = {kind: dict(self.fields[kind]) for kind in _HELD}
         own = type(module).__module__.startswith("torch.nn.")  # others may count their calls or keep what they saw
         settings = {k: v for k, v in self.fields.items() if own and k[0] != "_" and isinstance(v, _PLAIN)}
         self.settings = {k: v for k, v in settings.items() if k != "training"}
 
     def sign(self) -> list[Any]:
-        """What is cheap to compare."""
-        d = self.fields
-        found = [d["training"], id(d.get("forward")), *map(id, d["_modules"].values())]
-        found += [*map(id, d["_parameters"].values()), *map(id, d["_buffers"].values())]
-        return [
-            *found,
-            *d["_forward_hooks"],
-            *d["_forward_pre_hooks"],
-            *d["_backward_hooks"],
-            *d["_backward_pre_hooks"],
-        ]
+        """What is cheap to compare: mode, and the identity of all that hangs on it."""
+        fields = self.fields
+        return [fields["training"], id(fields.get("forward")), *(tuple(map(id, h.values())) for h in self.hung if h)]
 
     def put_back(self) -> Iterator[str]:
         """Undo changes and name them."""
