@@ -285,3 +285,33 @@ def test_lists_of_bare_words():
     for text in ("w(a=[x)", "w(a=[x,,y])"):
         with pytest.raises(InputError):
             parse(text)
+
+
+BASE = """
+import sys
+from diorama import cli
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "embreex", "torch", "captum"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (["render", "candle", "-n", "1", "-o", "out"], "render"),
+        (["render", "birds", "-n", "1", "-o", "out"], "render"),
+        (["run", *BIRDS, "-m", "grad_cam"], "torch"),
+        (["train", "birds_cnn"], "torch"),
+    ],
+)
+def test_the_base_install_names_the_extra_it_lacks(tmp_path, words, extra):
+    done = subprocess.run(
+        [sys.executable, "-c", BASE, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    says(done, 2, f"pip install 'diorama[{extra}]'")

@@ -9,6 +9,7 @@ import numpy as np
 from diorama.adapt.wrapping import has, require, wrapped
 from diorama.core.answers import Answer, Layers
 from diorama.core.contracts import (
+    Control,
     Decoding,
     Decomposer,
     Encoder,
@@ -43,6 +44,8 @@ _SIGNS: dict[Any, tuple[str, ...]] = {
 
 def method(given: Any, name: str) -> Method:
     """A method from an object with a verb of one of the tracks, an object with `attribute`, or a function."""
+    if isinstance(given, Control):
+        raise InputError(f"{name} is a control, which sees the truth: controls are the protocol's own (--controls)")
     if isinstance(given, Method):
         return given
     bases = [kind for kind, signs in _SIGNS.items() if has(given, *signs)]

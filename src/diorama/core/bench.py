@@ -20,7 +20,9 @@ from diorama.core.errors import AnswerError, InputError
 from diorama.core.frame import Frame
 from diorama.core.guard import Note, noting
 from diorama.core.scene import Scene
+from diorama.core.watch import blame, undisturbed
 
+_METHOD = "the method"
 #: Images per pass through a model.
 CHUNK = 8
 
@@ -79,6 +81,10 @@ class Bench:
         world: World = self.world.object
         return self.frames([scene, *(world.do(scene, **change) for change in self.asked.object.views)])
 
+    def shown(self, frames: Sequence[Frame]) -> list[Frame]:
+        """Frames as the method gets them: without their truth, unless it declares `given_truth`."""
+        return [*frames] if self.asked.object.given_truth else [frame.blind() for frame in frames]
+
     def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
         """The model's logits (scenes, classes), float64."""
         if self.model is None:
@@ -88,7 +94,8 @@ class Bench:
         missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in made}
         with self._noting(missing):
             for chunk, images in _chunks(list(missing), self.frames(list(missing.values()))):
-                found = np.asarray(model.object.logits(images), np.float64)
+                with undisturbed(model.name, model.watch, "logits"):
+                    found = np.asarray(model.object.logits(images), np.float64)
                 if not np.isfinite(found).all():
                     raise AnswerError(f"{model.name} gave logits that are NaN or infinite")
                 made.update(zip(chunk, found, strict=False))
@@ -138,10 +145,24 @@ class Bench:
     def _answer(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         if missing and self.protocol.track == "explain" and not _answers_itself(self.asked.object):
             self._explain(missing)
+            self._check_model(missing)
             return
         for key, (scene, target) in missing.items():
             with self._noting([key]):
                 self._keep(key, scene, self._one(scene, target))
+
+    def _check_model(self, answered: Iterable[tuple[str, ...]]) -> None:
+        """Compare every weight with what it was; if the method changed one, nothing it said stands."""
+        changed = self.model.watch.put_back(thorough=True) if self.model and self.model.watch else []
+        for key in answered if changed else ():
+            del self.memo.answers[key]
+        blame(_METHOD, changed)
+
+    @contextmanager
+    def undisturbed(self, scene: Scene) -> Iterator[None]:
+        """Let the method answer about a scene: what others use is put back if it changes, and that is an error."""
+        with undisturbed(_METHOD, self.model.watch if self.model else None, scene.key):
+            yield
 
     def layers(self, scene: Scene) -> Layers:
         """The method's decomposition of a scene."""
@@ -168,7 +189,9 @@ class Bench:
         if isinstance(method, Control):
             return method.answers(self, scene, target)
         if isinstance(method, Saved):
-            return [method.load(self.case.key, self.frame(scene), target)]
+            frame = self.shown([self.frame(scene)])[0]
+            with self.undisturbed(scene):
+                return [method.load(self.case.key, frame, target)]
         return _decompose(self, scene)
 
     def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
@@ -180,8 +203,8 @@ class Bench:
         frames = self.frames([scene for scene, _ in missing.values()])
         for chunk, images in _chunks(list(missing), frames):
             targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
-            with self._noting(chunk):
-                found = [list(method.explain(self.model.object, images, targets)) for method in methods]
+            with self._noting(chunk), self.undisturbed(missing[chunk[0]][0]):
+                found = [list(m.explain(self.model.object, np.array(images), targets.copy())) for m in methods]
             for i, key in enumerate(chunk):
                 self._keep(key, missing[key][0], [answers[i] for answers in found])
 
@@ -192,7 +215,7 @@ class Bench:
         for name, scene in scenes.items():
             keys = [key for key, question in missing.items() if question[0].key == name]
             image, targets = self.frame(scene).srgb(), [missing[key][1] for key in keys]
-            with self._noting(keys):
+            with self._noting(keys), self.undisturbed(scene):
                 found = [list(method.explain_targets(self.model.object, image, targets)) for method in methods]
             for i, key in enumerate(keys):
                 self._keep(key, scene, [answers[i] for answers in found])
@@ -210,9 +233,10 @@ def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], n
 
 
 def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
-    frames, asked = bench.views(scene), bench.asked
-    if asked.points == ({},):
-        return [asked.object.decompose(frames)]
-    if isinstance(asked.object, Sweeping):
-        return list(asked.object.sweep(frames))
-    return [asked.at_point(point).decompose(frames) for point in asked.points]
+    frames, asked = bench.shown(bench.views(scene)), bench.asked
+    with bench.undisturbed(scene):
+        if asked.points == ({},):
+            return [asked.object.decompose(frames)]
+        if isinstance(asked.object, Sweeping):
+            return list(asked.object.sweep(frames))
+        return [asked.at_point(point).decompose(frames) for point in asked.points]

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diorama.core import keys, spec
+from diorama.core.classifying import is_module
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
 from diorama.core.torchvision_ops import make_importable
+from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]
 KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
@@ -99,6 +101,11 @@ class Component:
         from diorama.adapt import adapt
 
         return adapt(self.kind, self.target(**{**self.spec.params, **point}), self.name)
+
+    @cached_property
+    def watch(self) -> Watch | None:
+        """The torch module behind a model, as it is now; None where there is none."""
+        return Watch(self.object.module) if is_module(self.object.module) else None
 
     def _made(self) -> Any:
         if is_maker(self.target, self.kind):

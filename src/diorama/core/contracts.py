@@ -281,6 +281,8 @@ class Method(Contract):
     gradients: bool = False
     #: Whether its answer depends on the class it is asked about.
     targeted: bool = True
+    #: Whether it is shown the truth, because it plants a known error in it; its rows say so.
+    given_truth: bool = False
 
     @property
     def grid(self) -> Sequence[dict[str, Any]]:

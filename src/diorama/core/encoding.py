@@ -69,9 +69,11 @@ def _encoded(bench: Bench, draw: Draw) -> list[Any]:
         frames = bench.world.object.render([scene for _, scene in part])
         rows += [_row(bench.world.object, frame) for frame in frames]
         names = [name for name, _ in part] + [part[-1][0]] * (CHUNK - len(part))
-        padded = [*frames, *[frames[-1]] * (CHUNK - len(frames))]
+        shown = bench.shown(frames)
+        padded = [*shown, *[shown[-1]] * (CHUNK - len(shown))]
         for method, found in zip(methods, codes, strict=True):
-            found.append(encode(method, names, padded)[: len(part)])
+            with bench.undisturbed(part[0][1]):
+                found.append(encode(method, names, padded)[: len(part)])
     bench.memo.answers.setdefault(_key(bench, draw, "factors"), [Code(np.array(rows))])
     return [np.concatenate(found) for found in codes]
 

@@ -223,7 +223,7 @@ def expand(plan: Plan) -> Expansion:
     for world in parts["world"]:
         for protocol in parts["protocol"]:
             count = _checked(protocol.object.count(world.object, plan.cases), protocol)
-            if reason := _lacking(world, protocol):  # said once, not for every method
+            if reason := lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
             models = parts["model"] if needs_model(protocol) else [None]
@@ -298,7 +298,7 @@ def _in_track(text: str, protocols: list[Component]) -> str:
     return text
 
 
-def _lacking(world: Component, protocol: Component) -> str:
+def lacking(world: Component, protocol: Component) -> str:
     """Why a protocol cannot be used on a world at all, or an empty string."""
     needs = protocol.object.needs
     lacking = ", ".join(t for t in needs if isinstance(t, str) and t not in world.object.truth)

@@ -344,7 +344,8 @@ def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
 def _standing_notes(cell: Cell) -> list[str]:
     """What components want said beside every value: the `note` of a world, model or method."""
     parts = (cell.world, cell.model, cell.method)
-    return [one_line(part.object.note) for part in parts if part and part.object.note]
+    told = ["the method was shown the truth"] if cell.asked.object and cell.asked.object.given_truth else []
+    return told + [one_line(part.object.note) for part in parts if part and part.object.note]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
+from diorama.core.contracts import Saved
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
@@ -49,24 +50,18 @@ def check_component(component: Component, say: Say = print) -> bool:
 def _checks(component: Component) -> list[partial[str]]:
     if component.kind == "world":
         return [partial(check, component.object) for check in worlds.CHECKS]
-    if component.kind == "method" and hasattr(component.object, "load") and _track(component) != "represent":
+    track = _track(component) if component.kind == "method" else ""
+    if isinstance(component.object, Saved) and track != "represent":
         return [partial(decomposers.missing_files_are_named, component)]
-    return [partial(check, component) for check in _CHECKS[component.kind, _track(component)]]
+    return [partial(check, component) for check in _CHECKS[component.kind, track]]
 
 
 def _track(component: Component) -> str:
-    if component.kind != "method":
-        return ""
-    explains = component.name.startswith("explain/") or any(
-        hasattr(component.object, v) for v in ("explain", "attribute")
-    )
-    if component.name.startswith("concept/") or hasattr(component.object, "solve"):
-        return "concept"
-    if component.name.startswith("represent/") or hasattr(component.object, "encode"):
-        return "represent"
-    if inspect.isfunction(component.object):
-        explains = next(iter(inspect.signature(component.object).parameters), "") in ("module", "model")
-    return "explain" if explains else "decompose"
+    """The track of a method; of a plain function by the name of its first argument."""
+    if component.object.track:
+        return component.object.track
+    first = next(iter(inspect.signature(component.target).parameters), "")
+    return "explain" if first in ("module", "model") else "decompose"
 
 
 _CHECKS: dict[tuple[Kind, str], tuple[Callable[[Component], str], ...]] = {

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt import adapt
 from diorama.core.answers import Layers, check_answer
 from diorama.core.catalogue import Component, build
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Fitting, Sweeping, scene_at
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
@@ -23,20 +24,25 @@ def _scenes(count: int) -> list[tuple[Any, Any]]:
 
 def _frames(method: Any, index: int = 0) -> list[Frame]:
     world, scene = _scenes(4)[index]
-    return world.render([scene, *(world.do(scene, **view) for view in getattr(method, "views", ()))])
+    return world.render([scene, *(world.do(scene, **view) for view in method.views)])
 
 
 def _prepared(component: Component) -> Any:
     """The method, fitted and at the first point of its grid where it has one."""
-    method = component.object
-    if hasattr(method, "fit"):
-        return method.fitted(method.fit(iter([_frames(method, i) for i in two_fold(0, 4)]), None))
-    grid = getattr(method, "grid", ())
-    return component.target(**{**component.spec.params, **grid[0]}) if grid else method
+    method = component.object.for_track("decompose")
+    if isinstance(method, Fitting):
+        learned = method.fitted(method.fit(iter([_frames(method, i) for i in two_fold(0, 4)]), None))
+        return adapt("method", learned, component.name)
+    return component.at(method.grid[0]) if method.grid else method
 
 
 def _decompose(method: Any, frames: list[Frame]) -> Layers:
-    return method.decompose(frames) if hasattr(method, "decompose") else method(frames)
+    return method.decompose(_shown(method, frames))
+
+
+def _shown(method: Any, frames: list[Frame]) -> list[Frame]:
+    """The frames as a run shows them to the method."""
+    return frames if method.given_truth else [frame.blind() for frame in frames]
 
 
 def answers_properly(component: Component) -> str:
@@ -73,15 +79,15 @@ def leaves_frames_alone(component: Component) -> str:
 def grid_is_consistent(component: Component) -> str:
     """Every grid point is a set of parameters; `sweep` gives what the method gives at each of them."""
     method = component.object
-    grid = getattr(method, "grid", ())
+    grid = method.grid
     if not grid:
         return ""
-    made = attempt(lambda: [component.target(**{**component.spec.params, **point}) for point in grid])
+    made = attempt(lambda: [component.at(point) for point in grid])
     if made.error:
         return f"a point of the grid cannot be made: {made.reason}"
-    if hasattr(method, "sweep"):
+    if isinstance(method, Sweeping):
         frames = _frames(method)
-        swept = list(method.sweep(frames))
+        swept = list(method.sweep(_shown(method, frames)))
         if len(swept) != len(grid):
             return f"sweep gave {len(swept)} answers for {len(grid)} grid points"
         for i in (0, len(grid) // 2, len(grid) - 1):
@@ -93,7 +99,7 @@ def grid_is_consistent(component: Component) -> str:
 
 def missing_files_are_named(component: Component) -> str:
     """Saved predictions name the case and the folder when a file is missing."""
-    error = attempt(lambda: component.object.load("no-such-case", _frames(None)[0], None)).error
+    error = attempt(lambda: component.object.load("no-such-case", _frames(component.object)[0], None)).error
     return (
         ""
         if isinstance(error, InputError) and "no-such-case" in str(error)

@@ -5,24 +5,33 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt import adapt
 from diorama.core.catalogue import Component, build
+from diorama.core.contracts import Decoding, Fitting
 from diorama.core.encoding import encode
 from diorama.core.frame import Frame
 
 _COUNT = 24
 
 
-def _frames(first: int = 0) -> tuple[list[str], list[Frame]]:
+def _staged(first: int) -> tuple[list[str], list[Frame]]:
     world = build("world", "sprites").object
     named = [world.scene(i) for i in range(first, first + _COUNT)]
     return [name for name, _ in named], world.render([scene for _, scene in named])
 
 
+def _frames(first: int = 0) -> tuple[list[str], list[Frame]]:
+    """Names and frames as a run shows them to an encoder."""
+    names, frames = _staged(first)
+    return names, [frame.blind() for frame in frames]
+
+
 def _prepared(component: Component) -> Any:
     """The method, fitted where it is fitted at all."""
-    method = component.object
-    if hasattr(method, "fit"):
-        return method.fitted(method.fit(iter([[frame] for frame in _frames(100)[1]]), None))
+    method = component.object.for_track("represent")
+    if isinstance(method, Fitting):
+        learned = method.fitted(method.fit(iter([[frame] for frame in _staged(100)[1]]), None))
+        return adapt("method", learned, component.name)
     return method
 
 
@@ -60,7 +69,7 @@ def frames_are_left_alone(component: Component) -> str:
 def decoding_gives_images(component: Component) -> str:
     """Where there is a decoder, it gives one (h, w, 3) image in [0, 1] per code."""
     method, (names, frames) = _prepared(component), _frames()
-    if not hasattr(method, "decode") or getattr(method, "decoder", "") is None:
+    if not isinstance(method, Decoding) or getattr(method, "decoder", "") is None:
         return ""
     images = np.asarray(method.decode(encode(method, names, frames)))
     if images.shape != (len(frames), *frames[0].image.shape):

@@ -8,7 +8,7 @@ from diorama.core.catalogue import Component
 
 
 def _images(component: Component, count: int) -> np.ndarray:
-    size = getattr(component.object, "size", None) or 128
+    size = component.object.size or 128
     return np.random.default_rng(0).random((count, size, size, 3), np.float32)
 
 
@@ -37,7 +37,7 @@ def logits_are_repeatable(component: Component) -> str:
 
 def features_have_their_layers(component: Component) -> str:
     """`features(x, layer)` is finite for every declared layer."""
-    for layer in getattr(component.object, "layers", ()):
+    for layer in component.object.layers:
         if not np.isfinite(component.object.features(_images(component, 4), layer)).all():
             return f"features of layer {layer!r} are NaN or infinite"
     return ""

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from diorama.core.bench import Memo
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.plan import Cell, Plan, needs_model
+from diorama.core.plan import Cell, Plan, lacking, needs_model
 from diorama.core.rows import Row
 from diorama.core.run import Run, score_case
 
@@ -27,27 +28,30 @@ _WORLDS = (
 _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
 
 
-def _world(protocol: Any) -> Component:
-    for text in (*getattr(protocol, "tried_on", ()), *_WORLDS):
+def _world(component: Component) -> Component:
+    for text in (*component.object.tried_on, *_WORLDS):
         world = build("world", text)
-        if set(protocol.needs) <= set(world.object.truth) and _takes(protocol, world):
+        if not lacking(world, component) and _takes(component.object, world):
             return world
-    raise InputError(
-        f"no bundled staged world has the truth {', '.join(protocol.needs)}, so the protocol cannot be tried"
-    )
+    raise InputError(f"no bundled staged world has what {component.name} needs, so that it cannot be tried")
 
 
 def _takes(protocol: Any, world: Component) -> bool:
-    """Whether a protocol makes cases of a world: some are for worlds of sets, or of lights that can be changed."""
+    """Whether a protocol makes cases of a world: some are for worlds whose light can be changed."""
     return not isinstance(attempt(lambda: protocol.case(world.object, 0, 0)).error, InputError)
 
 
+@lru_cache(maxsize=8)
 def _rows(component: Component, control: str) -> list[Row]:
-    """The rows of a control over a few cases of a staged world."""
-    world = _world(component.object)
+    """The rows of a control over a few cases of a staged world, computed once for all checks."""
+    return _computed(component, control)
+
+
+def _computed(component: Component, control: str) -> list[Row]:
+    world = _world(component)
     method = build("method", f"{component.object.track}/random") if control == "random" else None
     model = build("model", _MODELS.get(world.name, "birds_cnn")) if needs_model(component) else None
-    count = 1 if hasattr(component.object, "frames_of") else _CASES  # a draw has all frames of the small world
+    count = component.object.count(world.object, _CASES)
     cell = Cell(world, model, method, component, 0, count, control)
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), Plan([world.label], [], [component.label], controls=True))
@@ -56,7 +60,7 @@ def _rows(component: Component, control: str) -> list[Row]:
 
 def _leading(protocol: Any) -> str:
     """The metric of a case that leads: the first of the whole cell that is also one of a case, or else the first."""
-    return next((m for m in getattr(protocol, "derived", ()) if m in protocol.metrics), protocol.metrics[0])
+    return next((m for m in protocol.derived if m in protocol.metrics), protocol.metrics[0])
 
 
 def _mean(rows: list[Row], metric: str) -> np.ndarray:
@@ -84,12 +88,12 @@ def declares_itself(component: Component) -> str:
 
 def cases_do_not_depend_on_their_number(component: Component) -> str:
     """The i-th case is a function of (protocol, world, seed, i), and its payload is JSON."""
-    world = _world(component.object).object
-    first = [component.object.case(world, 0, i) for i in range(4)]
-    again = [component.object.case(world, 0, i) for i in (3, 1)]
-    if again != [first[3], first[1]]:
+    world = _world(component).object
+    count = component.object.count(world, 4)
+    first = [component.object.case(world, 0, i) for i in range(count)]
+    if [component.object.case(world, 0, i) for i in reversed(range(count))] != first[::-1]:
         return "a case changes with the order in which cases are asked for"
-    if len({case.key for case in first}) != 4:
+    if len({case.key for case in first}) != count:
         return "two cases have the same key"
     return "" if json.loads(json.dumps(first[0].payload)) == first[0].payload else "a payload is not JSON"
 
@@ -104,7 +108,7 @@ def every_metric_is_scored(component: Component) -> str:
 def oracle_reaches_the_top(component: Component) -> str:
     """The true answer scores at the good end of the range, unless `ceiling` or `no_oracle` says why it cannot."""
     protocol = component.object
-    if not protocol.track or hasattr(protocol, "ceiling") or getattr(protocol, "no_oracle", False):
+    if not protocol.track or protocol.ceiling or protocol.no_oracle:
         return ""
     best = protocol.range[0] if protocol.direction == "lower" else protocol.range[1]
     mean = float(_mean(_rows(component, "oracle"), _leading(protocol)))
@@ -114,7 +118,7 @@ def oracle_reaches_the_top(component: Component) -> str:
 def random_is_worse_than_the_oracle(component: Component) -> str:
     """Chance does not reach what the truth reaches, where the truth has a score."""
     metric = _leading(component.object)
-    if not component.object.track or getattr(component.object, "no_oracle", False):
+    if not component.object.track or component.object.no_oracle:
         return ""
     oracle, random = (float(_mean(_rows(component, c), metric)) for c in ("oracle", "random"))
     worse = random > oracle if component.object.direction == "lower" else random < oracle
@@ -123,7 +127,7 @@ def random_is_worse_than_the_oracle(component: Component) -> str:
 
 def doses_are_followed(component: Component) -> str:
     """A larger dose of error never scores better than a smaller one; a protocol without a score of the truth is let off."""
-    if not getattr(component.object, "doses", ()) or getattr(component.object, "no_oracle", False):
+    if not component.object.doses or component.object.no_oracle:
         return ""
     means = _mean(_rows(component, "dose"), component.object.metrics[0])
     steps = np.diff(means) * (1 if component.object.direction == "lower" else -1)
@@ -136,7 +140,7 @@ def doses_are_followed(component: Component) -> str:
 def scoring_is_repeatable(component: Component) -> str:
     """The same case gives the same values twice."""
     control = "random" if component.object.track else ""
-    once, twice = ([(row.metric, row.value) for row in _rows(component, control)] for _ in range(2))
+    once, twice = ([(row.metric, row.value) for row in _computed(component, control)] for _ in range(2))
     return "" if once == twice else "the same case scored twice gives two values"
 
 

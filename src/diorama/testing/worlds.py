@@ -38,14 +38,14 @@ def sampling_follows_the_generator(world: Any) -> str:
     scenes = [world.sample(rng(0, "check", i)) for i in (0, 0, *range(1, 8))]
     if scenes[0] != scenes[1]:
         return "sample(rng) gave two scenes for one state of the generator: it draws from another source of chance"
-    if len({scene.key for scene in scenes}) == 1 and not (hasattr(world, "__len__") and len(world) == 1):
+    if len({scene.key for scene in scenes}) == 1 and world.length != 1:
         return "sample(rng) ignores the generator: eight draws gave one scene"
     return ""
 
 
 def rendering_is_pure(world: Any) -> str:
     """The same scenes give the same bytes, alone or together, and rendering leaves the scenes alone."""
-    scenes = [scene_at(world, 0, i)[1] for i in range(min(2, len(world)) if hasattr(world, "__len__") else 2)]
+    scenes = [scene_at(world, 0, i)[1] for i in range(min(2, world.length or 2))]
     before = [canonical(scene.to_json()) for scene in scenes]
     together, alone = world.render(scenes), [world.render([scene])[0] for scene in scenes]
     if len(together) != len(scenes):
@@ -75,7 +75,7 @@ def frames_carry_their_truth(world: Any) -> str:
 
 def image_is_reflectance_times_shading(world: Any) -> str:
     """Staged worlds satisfy image = reflectance · shading + specular on the mask exactly."""
-    if hasattr(world, "scene") or not {"reflectance", "shading"} <= set(world.truth):
+    if not world.staged or not {"reflectance", "shading"} <= set(world.truth):
         return ""
     off = residual(world.render([scene_at(world, 0, 0)[1]])[0])
     return f"image and R·S + C differ by {off:.2%} of the image" if off > 1e-5 else ""

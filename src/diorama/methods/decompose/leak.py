@@ -21,6 +21,7 @@ class Leak(Decomposer):
     """
 
     cite = ("gupta2022",)
+    given_truth = True
 
     alpha: float = 0.0
     into: Literal["reflectance", "shading"] = "reflectance"
