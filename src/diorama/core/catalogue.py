@@ -219,6 +219,8 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
     package = sys.modules[top]
     if hasattr(package, "__path__"):
         return module, keys.Root(top, Path(next(iter(package.__path__))))
+    if getattr(package, "__file__", None) is None:  # builtins, sys …
+        raise InputError(f"{kind} {name!r}: {top} is part of Python itself; name a class or function of a file")
     return module, keys.Root("", Path(package.__file__ or "").parent)
 
 
@@ -233,7 +235,10 @@ def is_maker(target: Any, kind: Kind) -> bool:
 
 def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspect.Parameter]:
     """The named parameters of a component; a function that is the component itself has none."""
-    listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    try:
+        listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    except ValueError:  # some classes written in C do not say
+        raise InputError(f"{target.__module__}:{target.__name__} does not say what it is made from: wrap it") from None
     return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 

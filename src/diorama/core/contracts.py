@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from diorama.core.bench import Bench
 
 
+#: The ends of a metric's range; None where it has none.
+Bounds = tuple[float | None, float | None]
+
+
 @runtime_checkable
 class World(Protocol):
     """Stages or recalls scenes. A recorded world also has `__len__` and `scene(i) -> (name, Scene)`."""
@@ -128,7 +132,8 @@ class ScoringProtocol(Protocol):
     `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), `ceiling` (why the truth
     stays below the top), `no_oracle` (why the truth has no score), `tried_on`
     (worlds for `diorama check`), and `summarise(rows) -> Condensed` with `derived`, the
-    names of metrics of a whole cell, the first of which leads; `unlisted` are metrics that tables leave out;
+    names of metrics of a whole cell, the first of which leads; `unlisted` are metrics that tables leave out; `ranges` has
+    the `Bounds` of metrics for which `range` is not true;
     `refuses(world, model, method)` says why a cell cannot be, or an empty string.
     """
 

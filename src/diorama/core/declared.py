@@ -53,8 +53,18 @@ _DECLARED: dict[str, dict[str, _Check]] = {
 }
 
 
+#: What a world or protocol must have for a plan to be made with it.
+_REQUIRED = {
+    "world": ("factors", "truth", "do", "render"),
+    "protocol": ("track", "needs", "metrics", "direction", "range", "version", "case", "score"),
+}
+
+
 def check_declared(kind: str, component: Any, name: str) -> None:
-    """Raise InputError where something declared is not what it has to be, or cannot be read."""
+    """Raise InputError where something declared is missing, is not what it has to be, or cannot be read."""
+    lacking = [member for member in _REQUIRED.get(kind, ()) if not hasattr(component, member)]
+    if lacking:
+        raise InputError(f"{name} is no {kind}: it has no {', '.join(lacking)} (diorama.core.contracts)")
     for attribute, (fits, wanted) in _DECLARED[kind].items():
         found = attempt(lambda attribute=attribute: getattr(component, attribute))  # type: ignore[misc]
         if isinstance(found.error, AttributeError):

@@ -41,8 +41,9 @@ _BATCH = 8
 class Head(Classifier):
     """Multinomial logistic regression on the backbone's pooled features of `train` photos of every class in folder `on`.
 
-    Classes are the class folders in alphabetical order. The photos are drawn by `seed`; `photos` and `mosaic` with the
-    same train= and split_seed= show the others only. Photos are cut to `size` as there. `l2` is the penalty.
+    Classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and `mosaic` with
+    the same train= and split_seed= show the others only, and a world that shows any of them (by content, whatever its
+    name) is refused. Photos are cut to `size` as there. `l2` is the penalty.
 
     The fitted bias is large, as features have large means. Where a method gives biases no relevance (`lrp`), what the
     features contribute may then have the other sign than the logit, and the map is turned over: use `bias=False`.
@@ -55,7 +56,7 @@ class Head(Classifier):
         backbone: str,
         on: str,
         train: int = 100,
-        seed: int = 0,
+        split_seed: int = 0,
         l2: float = 0.01,
         size: int = 224,
         bias: bool = True,
@@ -63,13 +64,15 @@ class Head(Classifier):
         require_torch("head")
         if train < 1 or l2 <= 0:
             raise InputError(f"head: train={train}, l2={l2}: give at least one photo of every class, and a penalty")
-        learnt, held_out = split(Path(on).expanduser(), train, seed)
+        learnt, held_out = split(Path(on).expanduser(), train, split_seed)
         if len(learnt) < 2:
             raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: there is nothing to tell apart")
         self.held_out = held_out
         module, cam_layer, last = _beheaded(backbone)
         files = [path for paths in learnt.values() for path in paths]
         labels = np.repeat(np.arange(len(learnt)), train)
+        self.learnt = frozenset(map(file_digest, files))
+        self.leave_out = f"train={train}, split_seed={split_seed}"
         found = fit_logistic(_features(module, files, size), labels, len(learnt), l2, bias)
         _put(module, last, _linear(*found))
         super().__init__(module, f"head({backbone})", None, cam_layer)

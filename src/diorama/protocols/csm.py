@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
@@ -52,11 +52,12 @@ class Csm:
     `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
     `p` averaged, then divided. `significance=each` follows the paper's text: every CAV iteration is tested and those that
     pass are averaged (`passed_r` and `passed_s` are their shares); how one iteration is tested is our reading: its signs
-    on the test images against those of random CAVs, all images and CAVs pooled. `significance=set` tests the scores of all
-    iterations once, as the author's later code does, and takes all or none. Sets of which nothing passes are left out, or
-    counted as `floor` (the author's code used 0.01). Choosing what is significant favours extreme scores. `corrected`:
-    answers brought to the truth's scale, CAVs of a set against the other set of the same scene, every set counted, and the
-    mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test images and CAVs.
+    on the test images against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too).
+    `significance=set` tests the scores of all iterations once, as the author's later code does, and takes all or none. Sets
+    of which nothing passes are left out, or counted as `floor` (the author's code used 0.01). Choosing what is significant
+    favours extreme scores. `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the
+    same scene, every set counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are
+    over sets, test images and CAVs.
 
     `layer` is `output` or one that the network names. `test` and `negatives` are worlds; `tests` and `randoms` say how many
     of their images (None: all). `encoding` is that of the answers at `output`.
@@ -104,6 +105,12 @@ class Csm:
         return (0.0, 1e6) if self._published else (-12.0, 12.0)
 
     @property
+    def ranges(self) -> dict[str, Bounds]:
+        """Of the sets' own numbers: shares, and the cosines of CAVs."""
+        cosines = ("stability_r", "stability_s", "cos_concepts", "cos_scenes")
+        return {m: (-1.0, 1.0) if m in cosines else (0.0, None if m == "tests" else 1.0) for m in self.metrics}
+
+    @property
     def derived(self) -> tuple[str, ...]:
         """Of all sets together; the sensitivities are means over the sets that have one."""
         return ("csm_r", "csm_s") if self._published else ("log_csm_r", "log_csm_s")
@@ -148,7 +155,7 @@ class Csm:
             "test images": f"{self.test}; those without residual are left out",
             "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
-            "interval": "bootstrap over sets, test images and CAVs",
+            "interval": "bootstrap-t over sets, test images and CAVs; none below 3 sets",
         }
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.digests import files_digest
+from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.images import read_png, read_rgb
@@ -108,6 +108,12 @@ class Folder:
             if value is not None:
                 raise InputError(f"folder: {name}={value!r}; a part of a photo can only be removed, with {name}=None")
         return scene.changed({"without": sorted({*scene.params["without"], *changes})})
+
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """The digests of all images: what a model must not have been fitted on."""
+        found = Path(self.images).expanduser().rglob("*")
+        return frozenset(file_digest(path) for path in found if path.suffix.lower() in _ENDINGS)
 
     def fingerprint(self) -> str:
         """The digest of every image and mask."""

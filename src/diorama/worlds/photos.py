@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.digests import files_digest
+from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import Excluded, InputError
 from diorama.core.files import read_text
 from diorama.core.frame import Frame
@@ -34,7 +34,7 @@ _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
 
 @dataclass(frozen=True)
 class Photos:
-    """Photos of `size` pixels. `train` photos of every class are left out, those a head is fitted on with the same seed.
+    """Photos of `size` pixels, without the `train` of every class that a head with the same split_seed is fitted on.
 
     `images` is the folder of the files where a list or table does not stand beside them, `subset` the part of a table
     that is used. `crop=False` squeezes the whole photo into the square. `labels` is a comma-separated list of class names
@@ -91,7 +91,10 @@ class Photos:
                     f"photos: {source} lists no photo" + (f" of subset {self.subset!r}" * bool(self.subset))
                 )
             return {label: sorted(found[label]) for label in sorted(found)}
-        _, held_out = split(source, self.train, self.split_seed)
+        learnt, held_out = split(source, self.train, self.split_seed)
+        known = {file_digest(p) for files in learnt.values() for p in files}
+        if known:  # also left out are copies of these photos under other names
+            held_out = {label: [p for p in ps if file_digest(p) not in known] for label, ps in held_out.items()}
         return {label: [str(p.relative_to(source).as_posix()) for p in files] for label, files in held_out.items()}
 
     @cached_property
@@ -128,6 +131,11 @@ class Photos:
         if name not in self._class_of:
             raise InputError(f"photos: {self.source} has no photo {name!r}")
         return self.classes.index(self._class_of[name])
+
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """The digests of all photos: what a model must not have been fitted on."""
+        return frozenset(map(file_digest, self._files.values()))
 
     def fingerprint(self) -> str:
         """The digest of all photos by name and content."""
