@@ -185,7 +185,9 @@ def _arrays(root: Path) -> None:
     read_arrays(root / "w.bin")
 
 
-_PREDICTIONS = tuple(["run", "-w", "mondrian(size=20)", "-m", "decompose/predictions(folder=d)", "-p", "lmse", "-n", "3", "-o", "out"])
+_PREDICTIONS = (
+    *("run", "-w", "mondrian(size=20)", "-m", "decompose/predictions(folder=d)", "-p", "lmse", "-n", "3", "-o", "out"),
+)
 
 READERS: dict[str, Reader] = {
     "mit_intrinsic": Reader(

@@ -26,9 +26,9 @@ def specs(data: Any, folder: Path) -> str:
     try:
         found = parse(text)
     except InputError as error:
-        return f"{text!r}: a message of {len(str(error))} characters" if len(str(error)) > LONGEST else ""
+        return f"a message of over {LONGEST} characters for {text!r}" if len(str(error)) > LONGEST else ""
     except (ValueError, TypeError, RecursionError, MemoryError, LookupError) as error:
-        return f"{text!r}: {type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error} for {text!r}"
     return "" if parse(str(found)) == found else f"{text!r} reads back as {parse(str(found))}"
 
 

@@ -11,7 +11,7 @@ from tests.fuzz.folders import READERS
 from tests.fuzz.harness import SECONDS, diorama, forked
 from tests.fuzz.targets import all_targets
 
-COUNTS = {"specs": 300, "parameters": 25, "plans": 25, "options": 25, "runs": 12}
+COUNTS = {"specs": 200, "parameters": 12, "plans": 12, "options": 12, "runs": 8}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def targets(tmp_path_factory):
 @pytest.mark.parametrize("name", ["specs", "parameters", "plans", "options", "runs", *(f"reader {r}" for r in READERS)])
 def test_nothing_breaks_the_rule(targets, name):
     @settings(
-        max_examples=COUNTS.get(name, 10),
+        max_examples=COUNTS.get(name, 4),
         deadline=None,
         derandomize=True,
         database=None,
