@@ -55,8 +55,13 @@ class Ended:
         return ""
 
 
+def patience(seconds: float = SECONDS) -> float:
+    """How long a child may take: longer on a machine whose processors are shared by many."""
+    return seconds * max(1.0, 1.5 * os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def forked(call: Callable[[], int], folder: Path, seconds: float = SECONDS) -> Ended:
-    """Call something in a child whose working folder is `folder`."""
+    """Call something in a child whose working folder is `folder`; it is killed when it takes too long."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -64,7 +69,7 @@ def forked(call: Callable[[], int], folder: Path, seconds: float = SECONDS) -> E
         child = os.fork()
         if child == 0:
             _become(call, folder, out.fileno(), err.fileno())
-        status = _wait(child, start + seconds)
+        status = _wait(child, start + patience(seconds))
         took = time.monotonic() - start
         out.seek(0), err.seek(0)
         texts = [stream.read(2**20).decode("utf-8", "replace") for stream in (out, err)]

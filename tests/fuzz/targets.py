@@ -115,7 +115,7 @@ def finished_run(folder: Path) -> Path:
     """A small finished run in `folder/run`, and its table in `folder/table.json`."""
     args = ["run", "-w", "mondrian(size=20)", "-m", "baseline", "-m", "retinex_gray", "-p", "lmse", "-n", "3"]
     ended = diorama([*args, "-o", "run"], folder)
-    assert ended.code == 0, ended.err
+    assert ended.code == 0, ended
     (folder / "table.json").write_text(_table(folder))
     return folder
 
