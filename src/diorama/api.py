@@ -40,6 +40,7 @@ def execute(made: Run, processes: int, progress: Progress) -> dict[str, Any]:
     """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known."""
     from diorama.core.gallery import illustrate
     from diorama.core.locks import locked
+    from diorama.core.record import record
     from diorama.core.rows import write_json
 
     with locked(made.folder / "lock"):
@@ -47,6 +48,7 @@ def execute(made: Run, processes: int, progress: Progress) -> dict[str, Any]:
         missing = sum(len(made.missing(cell)) for cell in made.cells)
         launch(made, processes, progress)
         illustrate(made)
+        record(made)
         results = document(read_results(made.folder)) | {"computed": missing, "known": total - missing}
         write_json(made.folder / "summary.json", results)
     return results

@@ -266,6 +266,7 @@ def train(recipe: str, out: Path | None) -> None:
 )
 def work(run_folder: Path, shard: str) -> None:
     """Compute one shard of a RUN's missing rows; what launchers and job arrays call."""
+    from diorama.core.record import record
     from diorama.core.run import open_run
     from diorama.core.run import work as do_work
 
@@ -274,7 +275,9 @@ def work(run_folder: Path, shard: str) -> None:
         raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
     with apart() as out:
         told = partial(print, file=out, flush=True)
-        do_work(open_run(run_folder), int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        made = open_run(run_folder)
+        do_work(made, int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        record(made)
 
 
 @cli.command()
