@@ -27,8 +27,8 @@ from diorama.core.catalogue import build
 from diorama.core.contracts import Panel
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
-from diorama.core.rows import write_json
 from diorama.core.run import asked_for, open_run
+from diorama.core.store import write_json
 from diorama.core.summary import settle
 from diorama.methods.decompose import _tappen_study
 from diorama.protocols._layers import comparison

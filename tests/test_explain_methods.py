@@ -613,7 +613,7 @@ def test_the_note_of_a_map_is_kept_beside_its_value(tmp_path):
     pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
     from diorama.api import run
     from tests.conftest import REPOSITORY
-    from tests.test_run import rows
+    from tests.part_files import rows
 
     model = f"{REPOSITORY}/tests/tiny_models.py:Tiny"
     run(["birds(size=64)"], ["rise(masks=50)"], ["single_deletion"], [model], cases=3, out=tmp_path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from diorama.api import run
+from diorama.core.plan import Plan
 from diorama.core.record import NAME
 from diorama.report import write_report
 from diorama.report.compare import compare
@@ -140,3 +141,23 @@ def test_texts_of_the_table_are_no_formulas(folder: Path) -> None:
     (first, *_) = csv.DictReader(io.StringIO(str(write_report([folder], None, "csv"))))
     assert (first["method"], first["world"]) == ("'=HYPERLINK(1)", "'-1+2")
     assert float(first["value"]) == 0.0
+
+
+def test_a_run_says_first_which_files_it_imports(folder: Path, tmp_path: Path) -> None:
+    plan = folder / "plan.toml"
+    command = [sys.executable, "-m", "diorama", "run", str(plan), "-o", str(tmp_path / "again")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[0] == f"imports {tmp_path / 'mine.py'}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ("subprocess:Popen(args=['touch', 'x'])", ["subprocess"]),
+        ("mosaic(source='./a b/mine.py:World(k=2)')", ["b/mine.py"]),
+        ("birds(root=/data/x)", []),
+    ],
+)
+def test_code_is_found_anywhere_in_a_plan(spec: str, named: list[str]) -> None:
+    found = Plan(["mondrian", spec], ["baseline"], ["lmse"]).imports()
+    assert [name.removeprefix(f"{Path.cwd()}/") for name in found] == named

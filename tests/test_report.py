@@ -15,7 +15,8 @@ import pytest
 
 from diorama.core.errors import InputError
 from diorama.core.images import encode_webp
-from diorama.core.rows import Row, append_rows
+from diorama.core.parts import write_part
+from diorama.core.rows import Row
 from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text
@@ -82,9 +83,9 @@ def make_run(folder: Path, given: list[Given], skipped: list[dict[str, Any]] | N
         place.mkdir(parents=True)
         (place / "manifest.json").write_text(json.dumps(manifest(cell, key)))
         rows = [r for c, v in zip(CASES, cell.values, strict=False) if v is not None for r in rows_of(cell, key, c, v)]
-        append_rows(place / "rows" / "0.jsonl", rows)
+        write_part(place, key, dict(enumerate([rows])), pytest.fail)
     (folder / "cells.json").write_text(json.dumps({"cells": listed, "skipped": skipped or []}))
-    (folder / "run.json").write_text(json.dumps({"schema": 1, "diorama": "0.1.0", "python": "3.11", "system": "Linux"}))
+    (folder / "run.json").write_text(json.dumps({"schema": 2, "diorama": "0.1.0", "python": "3.11", "system": "Linux"}))
     (folder / "plan.toml").write_text('worlds = ["toy"]\nmethods = ["good"]\n')
     return folder
 

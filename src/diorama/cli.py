@@ -165,7 +165,7 @@ def run(
 ) -> int:
     """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
     from diorama.core import device as devices
-    from diorama.core.run import create
+    from diorama.core.run import taken
     from diorama.gates import parse_gate
     from diorama.launch.local import processes
 
@@ -173,8 +173,15 @@ def run(
     count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
-    with apart() as results:
-        return _run(create(out, asked_for), count, gates, as_json, results)
+    _name_imports(asked_for)
+    with apart() as results, taken(out, asked_for) as made:
+        return _run(made, count, gates, as_json, results)
+
+
+def _name_imports(plan: Any) -> None:
+    """A plan names code: say which, before it is imported."""
+    for name in plan.imports():
+        _tell(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
@@ -276,6 +283,7 @@ def work(run_folder: Path, shard: str) -> None:
     with apart() as out:
         told = partial(print, file=out, flush=True)
         made = open_run(run_folder)
+        _name_imports(made.plan)
         do_work(made, int(index), int(count), lambda done, total: told(f"{done}/{total}"))
         record(made)
 
@@ -322,7 +330,7 @@ def check(components: tuple[str, ...]) -> int:
 def demo(out: Path) -> int:
     """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
     from diorama.core.plan import Plan
-    from diorama.core.run import create
+    from diorama.core.run import taken
 
     explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
     decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
@@ -330,5 +338,5 @@ def demo(out: Path) -> int:
     worlds = ["birds", "mondrian", "sprites(counts=(3, 3, 8, 8, 8))"]
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
-    with apart() as results:
-        return _run(create(out, plan), min(2, os.cpu_count() or 1), [], False, results)
+    with apart() as results, taken(out, plan) as made:
+        return _run(made, min(2, os.cpu_count() or 1), [], False, results)

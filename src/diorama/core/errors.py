@@ -1,5 +1,7 @@
 """Errors that a user is meant to read: one line that names the bad value and the fix."""
 
+import sys
+
 
 class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line: what is wrong, and what would be right."""
@@ -30,6 +32,11 @@ def shortened(message: str, longest: int = 500) -> str:
     text = " ".join(message.split())
     tail = longest // 2 - 3
     return text if len(text) <= longest else f"{text[: longest - tail - 3]} … {text[-tail:]}"
+
+
+def tell(line: str) -> None:
+    """Say something that a user should know though the work goes on."""
+    print(f"diorama: {shortened(line)}", file=sys.stderr, flush=True)
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

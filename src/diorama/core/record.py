@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from diorama.core.contracts import Bounds
 from diorama.core.guard import attempt
-from diorama.core.rows import Row, write_json
+from diorama.core.rows import Row
+from diorama.core.store import write_json
 from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
 
 if TYPE_CHECKING:

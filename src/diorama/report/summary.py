@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
+from diorama.core.layout import check_readable
+from diorama.core.parts import read_rows
 from diorama.core.record import Record, read
-from diorama.core.rows import Row, read_rows
+from diorama.core.rows import Row
 from diorama.core.summary import Settled, mean_ranks
 
 SCHEMA = 1
@@ -70,6 +72,7 @@ class Results:
 
 def read_results(folder: Path) -> Results:
     """The results of a run directory, as far as they have been computed."""
+    check_readable(folder)
     try:
         contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))

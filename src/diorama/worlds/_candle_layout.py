@@ -17,7 +17,7 @@ from diorama.core.errors import InputError, WorkerError
 from diorama.core.files import read_json
 from diorama.core.images import quantise, read_png, write_png
 from diorama.core.locks import locked
-from diorama.core.rows import write_json
+from diorama.core.store import write_json
 from diorama.worlds._candle_factors import WIDTH, levels, metadata
 from diorama.worlds._candle_stage import loose_box
 from diorama.worlds.candle import Candle

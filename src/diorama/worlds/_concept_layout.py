@@ -22,8 +22,8 @@ from diorama.core.frame import Frame
 from diorama.core.images import quantise, read_png, write_png
 from diorama.core.locks import locked
 from diorama.core.names import case_path
-from diorama.core.rows import write_json
 from diorama.core.scene import Scene
+from diorama.core.store import write_json
 
 Progress = Callable[[int, int], None]
 _AT_ONCE = 25  # frames of a set that are held at once
