@@ -57,8 +57,8 @@ class Plan:
 
     def imports(self) -> list[str]:
         """The files and modules outside this package whose code the plan names, in its order."""
-        texts = [text for name in ("worlds", "models", "methods", "protocols") for text in getattr(self, name)]
-        named = [match[1] for text in texts for match in _OUTSIDE.finditer(text)]
+        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
+        named = [match[1] for text in texts for match in _OUTSIDE.finditer(text) if match[1] not in entries("model")]
         files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in named]
         return list(dict.fromkeys(files))
 
