@@ -1,6 +1,7 @@
 """A plan: which worlds, models, methods and protocols, how many cases; and the cells it comes to."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -22,6 +23,8 @@ from diorama.core.scene import digest
 
 #: The most cases of a cell: every one has a scene in memory and a row on disk.
 MOST_CASES = 100_000
+#: A file or module with the name in it, anywhere in a spec: `./mine.py:Mine`, `package.module:Name`.
+_OUTSIDE = re.compile(r"([^\s(),=:'\"\[\]{}]+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,13 @@ class Plan:
         for name in ("worlds", "protocols"):
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
+
+    def imports(self) -> list[str]:
+        """The files and modules outside this package whose code the plan names, in its order."""
+        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
+        named = [match[1] for text in texts for match in _OUTSIDE.finditer(text) if match[1] not in entries("model")]
+        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in named]
+        return list(dict.fromkeys(files))
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""
