@@ -38,8 +38,6 @@ USUAL_CASES, USUAL_DRAWS = 32, 5
 class Contract(ABC):  # noqa: B024 - its kinds say what must be written
     """What every component may say of itself."""
 
-    __slots__ = ()
-
     #: Keys of `core/references.bib`: the papers behind it. Called by manifests and `show`.
     cite: ClassVar[tuple[str, ...]] = ()
     #: Parameters that are places of files: keys take what is there (`fingerprint`), not where it is.
@@ -61,10 +59,10 @@ class Contract(ABC):  # noqa: B024 - its kinds say what must be written
 class World(Contract):
     """Stages scenes. `factors`, `truth`, `sample`, `do` and `render` must be written."""
 
-    __slots__ = ()
-
     #: Whether the truth is exact: image = R·S + C is then checked.
     staged: bool = True
+    #: What a capability is called where it is lacking: "mig needs …, which birds is not". Called by plan.
+    in_words: ClassVar[str] = "a world"
 
     @property
     @abstractmethod
@@ -120,7 +118,7 @@ class World(Contract):
 class Listed(World):
     """A world that is a list of scenes: photographs, recorded objects, staged sets that are counted through."""
 
-    __slots__ = ()
+    in_words = "a world that is a list of scenes"
 
     staged = False
 
@@ -155,7 +153,7 @@ class Listed(World):
 class Labelled(World):
     """Every scene is of one of `classes`: their names, or what makes them; empty where the world does not know them."""
 
-    __slots__ = ()
+    in_words = "a world whose scenes have classes"
 
     @property
     def classes(self) -> Sequence[Any]:
@@ -175,7 +173,7 @@ class Labelled(World):
 class Parted(Labelled):
     """Objects have parts that `do(scene, NAME=None)` takes away; `classes` are combinations of part variants."""
 
-    __slots__ = ()
+    in_words = "a world whose objects have parts with names"
 
     #: The id of the first background object in the truth `parts`; the others follow.
     background_id: int = 0
@@ -198,7 +196,7 @@ class Parted(Labelled):
 class Levelled(World):
     """A world whose factors have levels, for protocols on codes."""
 
-    __slots__ = ()
+    in_words = "a world whose factors have levels"
 
     @property
     @abstractmethod
@@ -209,7 +207,7 @@ class Levelled(World):
 class Sets(Listed):
     """A world of concept sets: each scene stands for a set of images in which one thing changes (`params["change"]`)."""
 
-    __slots__ = ()
+    in_words = "a world of concept sets, like concepts or natural_concepts"
 
     @abstractmethod
     def members(self, scene: Scene) -> Sequence[Scene]:
@@ -223,7 +221,7 @@ class Sets(Listed):
 class Lit(World):
     """A recorded world in which `do(scene, light=…)` takes one of the lights that were recorded."""
 
-    __slots__ = ()
+    in_words = "a world with recorded lights"
 
     @abstractmethod
     def lights(self, scene: Scene) -> Sequence[Any]:
@@ -235,8 +233,6 @@ class Lit(World):
 
 class Model(Contract):
     """Images to logits, in evaluation mode, normalisation inside. Methods never change it."""
-
-    __slots__ = ()
 
     name: str = ""
     note: str = ""
@@ -271,8 +267,6 @@ class Model(Contract):
 class Method(Contract):
     """What all methods may say of themselves."""
 
-    __slots__ = ()
-
     #: The protocols that may judge it.
     track: str = ""
     #: Further frames it wants to see: `do(scene, **view)` for each, after the frame itself.
@@ -297,8 +291,6 @@ class Method(Contract):
 class Explainer(Method):
     """Says where a model's prediction of a class comes from."""
 
-    __slots__ = ()
-
     track = "explain"
 
     @abstractmethod
@@ -313,8 +305,6 @@ class Explainer(Method):
 class ImageByImage(Explainer):
     """An explainer whose passes serve every class: it is given one image and all targets."""
 
-    __slots__ = ()
-
     @abstractmethod
     def explain_targets(self, model: Model, image: np.ndarray, targets: Sequence[int]) -> Sequence[Answer]:
         """One answer for each target of one image (h, w, 3)."""
@@ -322,8 +312,6 @@ class ImageByImage(Explainer):
 
 class Decomposer(Method):
     """Splits an image into reflectance and shading."""
-
-    __slots__ = ()
 
     track = "decompose"
 
@@ -335,8 +323,6 @@ class Decomposer(Method):
 class Sweeping(Decomposer):
     """A decomposer that answers at all points of its grid more cheaply together."""
 
-    __slots__ = ()
-
     @abstractmethod
     def sweep(self, frames: Sequence[Frame]) -> Iterable[Layers]:
         """One answer for each point of `grid`."""
@@ -344,8 +330,6 @@ class Sweeping(Decomposer):
 
 class Layered(Decomposer):
     """A decomposition network whose inner layers can be read, for CSM."""
-
-    __slots__ = ()
 
     layers: tuple[str, ...]
 
@@ -361,8 +345,6 @@ class Layered(Decomposer):
 class Encoder(Method):
     """Gives images a code."""
 
-    __slots__ = ()
-
     track = "represent"
 
     @abstractmethod
@@ -373,8 +355,6 @@ class Encoder(Method):
 class Decoding(Encoder):
     """An encoder that can go back."""
 
-    __slots__ = ()
-
     @abstractmethod
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Images (n, h, w, 3) of codes."""
@@ -382,8 +362,6 @@ class Decoding(Encoder):
 
 class Trainer(Method):
     """Finds the direction that parts a concept from others, from products of activations."""
-
-    __slots__ = ()
 
     track = "concept"
     gradients = True
@@ -398,8 +376,6 @@ class Trainer(Method):
 class Fitting(Method):
     """A method that learns from other cases of its fold first."""
 
-    __slots__ = ()
-
     @abstractmethod
     def fit(self, examples: Iterator[list[Frame]], objective: Callable[[Any, Frame], float] | None) -> dict[str, Any]:
         """Called once a fold: named arrays learnt from frames with their truth; `objective` is the protocol's own."""
@@ -412,8 +388,6 @@ class Fitting(Method):
 class Saved(Method):
     """Answers that were computed elsewhere and are read by the name of their case."""
 
-    __slots__ = ()
-
     @abstractmethod
     def load(self, case: str, frame: Frame, target: int | None) -> Answer:
         """The saved answer of a case."""
@@ -421,8 +395,6 @@ class Saved(Method):
 
 class Control(Method):
     """Answers of known quality: it may ask the bench for the truth."""
-
-    __slots__ = ()
 
     @abstractmethod
     def answers(self, bench: Bench, scene: Any, target: int | None) -> list[Answer]:
@@ -434,8 +406,6 @@ class Control(Method):
 
 class Protocol(Contract):
     """Judges answers against truth. Its file holds the formula; batching, memory and files are the bench's and run's."""
-
-    __slots__ = ()
 
     #: Which methods it judges: explain, decompose, represent, concept; "" judges the model itself.
     track: str
@@ -564,25 +534,6 @@ class Protocol(Contract):
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Called by the gallery for the worst cases."""
         return []
-
-
-def described(capability: type[World]) -> str:
-    """What a capability is, for a refusal: the first sentence of its class.
-
-    >>> described(Levelled)
-    'a world whose factors have levels'
-    """
-    return _IN_WORDS.get(capability) or f"a world that is {capability.__name__}"
-
-
-_IN_WORDS: dict[Any, str] = {
-    Listed: "a world that is a list of scenes",
-    Labelled: "a world whose scenes have classes",
-    Parted: "a world whose objects have parts with names",
-    Levelled: "a world whose factors have levels",
-    Sets: "a world of concept sets, like concepts or natural_concepts",
-    Lit: "a world with recorded lights",
-}
 
 
 def scene_at(world: World, seed: int, index: int) -> tuple[str, Scene]:

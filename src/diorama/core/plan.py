@@ -14,7 +14,7 @@ from diorama.core import keys
 from diorama.core.bench import Asked
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
-from diorama.core.contracts import USUAL_CASES, Explainer, Fitting, Labelled, described
+from diorama.core.contracts import USUAL_CASES, Explainer, Fitting, Labelled
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.names import check_distinct
@@ -315,9 +315,9 @@ def lacking(world: Component, protocol: Component) -> str:
     if lacking:
         remedy = "; compose one: -w 'mosaic(source=…)' takes a folder, a table or a world" if "cells" in lacking else ""
         return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have{remedy}"
-    other = next((t for t in needs if isinstance(t, type) and not isinstance(world.object, t)), None)
+    other: Any = next((t for t in needs if isinstance(t, type) and not isinstance(world.object, t)), None)
     if other:
-        return f"{protocol.name} needs {described(other)}, which {world.name} is not"
+        return f"{protocol.name} needs {other.in_words}, which {world.name} is not"
     fixed = ", ".join(f for f in protocol.object.changes if f not in world.object.factors)
     return f"{protocol.name} changes {fixed}, which {world.name} cannot" if fixed else ""
 

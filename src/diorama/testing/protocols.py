@@ -3,7 +3,6 @@
 import json
 import tempfile
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +40,18 @@ def _takes(protocol: Any, world: Component) -> bool:
     return not isinstance(attempt(lambda: protocol.case(world.object, 0, 0)).error, InputError)
 
 
-@lru_cache(maxsize=8)
+#: The rows of the controls of the protocol that is being checked.
+_KNOWN: dict[tuple[str, str], list[Row]] = {}
+
+
 def _rows(component: Component, control: str) -> list[Row]:
     """The rows of a control over a few cases of a staged world, computed once for all checks."""
-    return _computed(component, control)
+    key = (component.digest, control)
+    if key not in _KNOWN:
+        if len(_KNOWN) > 8:
+            _KNOWN.clear()
+        _KNOWN[key] = _computed(component, control)
+    return _KNOWN[key]
 
 
 def _computed(component: Component, control: str) -> list[Row]:

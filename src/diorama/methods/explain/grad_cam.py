@@ -35,7 +35,7 @@ class GradCam(Explainer):
 
     def refuses(self, model: Any) -> str:
         """Why a model cannot be asked, said before the run: there is no layer, or not the one named."""
-        if self.layer is None and getattr(model, "cam_layer", None) is None:
+        if self.layer is None and model.cam_layer is None:
             return "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
         return missing_layer(module_of(model), self.layer, "grad_cam")
 
