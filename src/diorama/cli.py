@@ -83,7 +83,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"diorama: {shortened(message)}", file=sys.stderr)
+    print(shortened(f"diorama: {message}"), file=sys.stderr)
     return code
 
 
@@ -186,8 +186,15 @@ def run(
     count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
+    _name_imports(asked_for)
     with apart() as results, taken(out, asked_for) as made:
         return _run(made, count, gates, as_json, results)
+
+
+def _name_imports(plan: Any) -> None:
+    """A plan names code: say which, before it is imported."""
+    for name in plan.imports():
+        _tell(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
@@ -279,6 +286,7 @@ def train(recipe: str, out: Path | None) -> None:
 )
 def work(run_folder: Path, shard: str) -> None:
     """Compute one shard of a RUN's missing rows; what launchers and job arrays call."""
+    from diorama.core.record import record
     from diorama.core.run import open_run
     from diorama.core.run import work as do_work
 
@@ -287,7 +295,10 @@ def work(run_folder: Path, shard: str) -> None:
         raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
     with apart() as out:
         told = partial(print, file=out, flush=True)
-        do_work(open_run(run_folder), int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        made = open_run(run_folder)
+        _name_imports(made.plan)
+        do_work(made, int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        record(made)
 
 
 @cli.command()
