@@ -265,7 +265,7 @@ PLANS: dict[str, Net] = {
         cases=4,
     ),
     "decompose-worlds": Net(
-        ["candle(width=32, samples=1)", "tabletop(size=24, samples=2, objects=3, surface=textured, bounces=1)",
+        ["tabletop(size=24, samples=2, objects=3, surface=textured, bounces=1)",
          "random_scenes(size=24, samples=2)", "test_scenes(size=24, samples=2)", "sprites"],
         ["lmse", "saw_ap(preset=li)"],
         ["constant", "weiss"],
@@ -345,10 +345,9 @@ PLANS: dict[str, Net] = {
     ),
     "represent-learners": Net(
         [_SPLIT],
-        ["dci(frames=60)", "infomec(frames=60)", "beta_vae(frames=60)"],
-        ["pca(latents=4)", "represent/random(latents=3)"],
-        cases=2,
-        controls=True,
+        ["dci(frames=30)", "infomec(frames=30)", "beta_vae(frames=30)"],
+        ["pca(latents=2)", "represent/random(latents=2)"],
+        cases=1,
     ),
     "represent-networks": Net(
         ["sprites", "sprites(sigma=0.3)"],
@@ -357,16 +356,20 @@ PLANS: dict[str, Net] = {
         cases=2,
         torch=True,
     ),
-    "represent-one-draw": Net(
-        ["candle(width=24, samples=1)", "birds(size=32)"], ["mig(frames=10)"], ["pca(latents=2)"], cases=1, controls=True
+    "two-tracks": Net(
+        ["candle(width=24, samples=1)", "birds(size=32)"],
+        ["mig(frames=10)", "lmse"],
+        ["pca(latents=2)", "constant"],
+        cases=1,
+        controls=True,
     ),
     "represent-counterfactuals": Net(
         ["sprites"],
-        ["cg(frames=20)", "cg(frames=20, variant=published)"],
+        ["cg(frames=12)", "cg(frames=12, variant=published)"],
         ["pca(latents=5)", "pair(encoder=./coarse.py:encode, decoder=./coarse.py:decode)",
          "pair(encoder=./coarse.py:encode)"],
         ["sprites_moments"],
-        cases=2,
+        cases=1,
         controls=True,
         made=(coarse_encoder,),
     ),
