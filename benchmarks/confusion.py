@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks._print import main, seconds
 from diorama.core.catalogue import build
+from diorama.core.device import one_thread
 from diorama.metrics.confusion import all_rates
 
 #: Maps, their side, and how many of them Quantus is given at once (its default).
@@ -85,12 +86,11 @@ class Timed:
         return found
 
 
+@one_thread()
 def lime() -> dict[str, float]:
     """LIME in the paper's settings, 1,000 samples: everything over the time inside the network."""
-    from diorama.core.device import one_thread
     from diorama.methods.explain.lime_acm import LimeAcm
 
-    one_thread()
     figures: dict[str, float] = {}
     for name, cell in (("birds_cnn", 64), ("efficientnet_lite0", 112)):
         if name != "birds_cnn" and importlib.util.find_spec("efficientnet_lite_pytorch") is None:

@@ -119,9 +119,9 @@ def _anew(method: Any, model: Any, image: np.ndarray, target: int) -> np.ndarray
     return explain(method, model, image[None], np.array([target]))[0].values  # type: ignore[union-attr]
 
 
+@one_thread()
 def measure() -> dict[str, float]:
     """All figures; seconds are per bird. Ours is one run of all methods, which share one table."""
-    one_thread()
     model, figures = build("model", MODEL).object, {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "FunnyBirds"

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from diorama.core.intervals import interval
 from diorama.core.rows import Row
 from diorama.core.scene import rng
-from diorama.core.summary import interval
 
 #: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -115,17 +115,19 @@ class Followed:
     @property
     def text(self) -> str:
         """Mean and interval of ρ."""
-        if len(self.rho) < 2:
+        found = interval(self.rho)
+        if found.lo is None or found.hi is None:
             return "undefined"
-        lo, hi = interval(self.rho)
+        lo, hi = max(found.lo, -1.0), min(found.hi, 1.0)
         return f"{self.rho.mean():+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
 
     @property
     def verdict(self) -> str:
         """Whether a scene's score can be trusted to follow the dose."""
-        if len(self.rho) < 2:
+        found = interval(self.rho)
+        if found.lo is None or found.hi is None:
             return "undefined"
-        lo, hi = interval(self.rho)
+        lo, hi = max(found.lo, -1.0), min(found.hi, 1.0)
         if lo >= 0.9:
             return "follows"
         return "mostly" if lo > 0.5 else "against it" if hi < 0 else "weakly" if lo > 0 else "no"

@@ -41,8 +41,8 @@ HOME = Path(__file__).resolve().parents[1]
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
-UNSHIFTED = "grad_cam_acm(shift=False)"
-NAMES = {LIME: "LIME", LRP: "LRP", IG: "IG", CAM: "Grad-CAM", UNSHIFTED: "Grad-CAM, no shift"}
+UNSHIFTED, MERGED = "grad_cam_acm(shift=False)", "lrp(batch_norm=merged)"
+NAMES = {LIME: "LIME", LRP: "LRP", MERGED: "LRP, merged", IG: "IG", CAM: "Grad-CAM", UNSHIFTED: "Grad-CAM, no shift"}
 LITE, RESNET, VGG = "EfficientNet-Lite0", "ResNet-50", "VGG16 trunk"
 DOGS, DTD, BIRDS = "Dogs vs. Cats", "DTD, ten classes", "Birds"
 METRICS = ("precision", "accuracy", "recall", "f1")
@@ -149,7 +149,7 @@ def jobs(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Se
     yield from by_lime[1:3]
     yield from ((setup, method, count) for setup in changed for method, count in CHANGED)
     yield from _first([setup for setup in heavy if setup.data != DOGS])
-    yield from ((setup, method, 200) for setup in [*light, *heavy] for method in (CAM, UNSHIFTED, LRP))
+    yield from ((setup, method, 200) for setup in [*light, *heavy] for method in (CAM, UNSHIFTED, LRP, MERGED))
     yield from by_lime[3:]
     yield from ((setup, IG, count) for count in (24, 200) for setup in [*light, *heavy])
 
@@ -158,7 +158,7 @@ def _first(some: list[Setup]) -> Iterator[Job]:
     """A first look at some setups: a block or two of everything but LIME."""
     for setup in some:
         yield setup, "accuracy", setup.count or 0
-        yield from ((setup, method, 16) for method in (CAM, UNSHIFTED, LRP))
+        yield from ((setup, method, 16) for method in (CAM, UNSHIFTED, LRP, MERGED))
         yield setup, IG, 8
 
 

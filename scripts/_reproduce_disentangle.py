@@ -19,6 +19,7 @@ from _reproduce_figures import sheet
 from diorama import api
 from diorama.core.catalogue import build
 from diorama.core.contracts import Panel
+from diorama.core.keys import source_key
 from diorama.core.scene import rng
 from diorama.core.summary import summarise
 from diorama.metrics.beta_vae import beta_vae_score
@@ -119,8 +120,8 @@ def scores(z: np.ndarray, g: np.ndarray) -> dict[str, float]:
 
 
 def curves() -> dict[str, dict[str, list[float]]]:
-    """By defect and score, one value per dose; kept in a file."""
-    path = BUILD / "planted.json"
+    """By defect and score, one value per dose; kept in a file until this script or a metric changes."""
+    path = BUILD / f"planted-{source_key(Path(__file__))['source']}.json"
     if not path.exists():
         random = rng(0, "planted factors")
         g = np.stack([random.integers(0, v, PLANTED) for v in LEVELS], axis=1)
@@ -138,13 +139,17 @@ def assignments(g: np.ndarray) -> dict[str, list[float]]:
     """CG of codes = factors with an ideal decoder and classifier while factors are given another factor's latent."""
     z = unit(g)[:500]
     chosen = top(irs(z, g[:500], bins=None).matrix, 1)
-    found: dict[str, list[float]] = {"CG absolute (published)": [], "CG signed (corrected)": []}
+    found: dict[str, list[float]] = {}
     for dose in DOSES:
         wrong = round(dose * len(LEVELS))
         order = [(i + 1) % len(LEVELS) if i < wrong else i for i in range(len(LEVELS))]
         values = cg(ideal, z, g[:500], chosen[:, order]).values
-        found["CG absolute (published)"].append(values["cg_absolute"])
-        found["CG signed (corrected)"].append(values["cg"])
+        for name, metric in (
+            ("CG Eq. 3", "cg_eq3"),
+            ("CG Eq. 4 (published)", "cg_eq4"),
+            ("CG signed (corrected)", "cg"),
+        ):
+            found.setdefault(name, []).append(values[metric])
     return found
 
 
@@ -276,7 +281,7 @@ def main() -> None:
         for name in names
     ]  # fmt: skip
     fourth = [
-        [name, *(shown(decoded[name, "cg", m]) for m in ("cg", "cg_own", "cg_other", "cg_absolute", "cg_null")),
+        [name, *(shown(decoded[name, "cg", m]) for m in ("cg", "cg_own", "cg_other", "cg_eq3", "cg_eq4", "cg_null")),
          shown(decoded[name, "cg(rho=2)", "cg"]), shown(decoded[name, "cg(variant=published)", "cg"]),
          shown(decoded[name, "cg", "accuracy_decoded"])]
         for name in names
@@ -288,7 +293,7 @@ def main() -> None:
         "TABLE1": table(["network", "IRS", "null", "IRS, dead pruned", "MIG", "modularity", "null"], first),
         "TABLE2": table(["network", "published ρ=1", "published ρ=2", "corrected ρ=1", "corrected ρ=2"], second),
         "TABLE3": table(["network", "DCI-D", "DCI-C", "DCI-I", "InfoM", "InfoE", "InfoC", "FactorVAE", "SAP"], third),
-        "TABLE4": table(["network", "CG signed", "own", "other", "absolute", "random sets", "CG signed ρ=2",
+        "TABLE4": table(["network", "CG signed", "own", "other", "Eq. 3", "Eq. 4", "random sets", "CG signed ρ=2",
                          "as released", "told on reconstructions"], fourth),
     }  # fmt: skip
     for name, value in filled.items():

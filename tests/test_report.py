@@ -15,7 +15,8 @@ import pytest
 
 from diorama.core.errors import InputError
 from diorama.core.images import encode_webp
-from diorama.core.rows import Row, append_rows
+from diorama.core.parts import write_part
+from diorama.core.rows import Row
 from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text
@@ -82,9 +83,9 @@ def make_run(folder: Path, given: list[Given], skipped: list[dict[str, Any]] | N
         place.mkdir(parents=True)
         (place / "manifest.json").write_text(json.dumps(manifest(cell, key)))
         rows = [r for c, v in zip(CASES, cell.values, strict=False) if v is not None for r in rows_of(cell, key, c, v)]
-        append_rows(place / "rows" / "0.jsonl", rows)
+        write_part(place, key, dict(enumerate([rows])), pytest.fail)
     (folder / "cells.json").write_text(json.dumps({"cells": listed, "skipped": skipped or []}))
-    (folder / "run.json").write_text(json.dumps({"schema": 1, "diorama": "0.1.0", "python": "3.11", "system": "Linux"}))
+    (folder / "run.json").write_text(json.dumps({"schema": 2, "diorama": "0.1.0", "python": "3.11", "system": "Linux"}))
     (folder / "plan.toml").write_text('worlds = ["toy"]\nmethods = ["good"]\n')
     return folder
 
@@ -471,7 +472,9 @@ def test_paired_by_hand() -> None:
     found = paired(a, b, "lower")
     assert found.mean == pytest.approx((-0.5 + 0.5 - 2.0) / 3)
     assert (found.better, found.worse, found.equal, found.only_a, found.only_b) == (2, 1, 0, 1, 0)
-    assert found.p == pytest.approx(6 / 8)  # of ±0.5 ±0.5 ±2, only |±1| is nearer to 0 than |−2|: two of eight
+    assert found.p_sign_flip == pytest.approx(
+        6 / 8
+    )  # of ±0.5 ±0.5 ±2, only |±1| is nearer to 0 than |−2|: two of eight
     assert paired(a, b, "higher").better == 1
 
 
@@ -513,7 +516,8 @@ def test_compare_two_methods_of_one_run(run: Path) -> None:
     assert found["method"] == "good → poor"
     assert found["mean"] == pytest.approx(0.225)
     assert found["worse"] == 4
-    assert found["p"] == pytest.approx(2 / 16)
+    assert found["p_sign_flip"] == pytest.approx(2 / 16)
+    assert found["p"] <= 0.05 and found["lo"] > 0
     with pytest.raises(InputError, match="did you mean 'good'"):
         compare(results, results, ("god", "poor"))
 

@@ -1,13 +1,19 @@
 """Rows survive torn writes and refuse NaN; 16-bit images survive reading, and damaged files are named."""
 
+import os
+import subprocess
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from diorama.core.errors import InputError
 from diorama.core.images import quantise, read_png, write_png
-from diorama.core.rows import Row, append_rows, read_rows
+from diorama.core.parts import heal, read_rows, write_part
+from diorama.core.rows import Row
+from diorama.core.store import checksum, create_whole, remove_leftovers
 
 
 @pytest.mark.parametrize(
@@ -18,24 +24,93 @@ def test_a_value_is_finite_if_and_only_if_ok(value, status):
         Row("c", "a", "m", value, status)
 
 
-@given(st.integers(0, 400))
-def test_whatever_a_crash_leaves_is_read_and_continued(tmp_path_factory, cut):
+FOUR = {i: [Row("c", f"case{i}", "m", float(i))] for i in range(4)}
+
+
+def said_nothing(line: str) -> None:
+    pytest.fail(line)
+
+
+@given(st.integers(0, 400), st.integers(0, 255))
+def test_a_part_that_was_cut_or_changed_is_set_aside_and_written_again(tmp_path_factory, place, byte):
     folder = tmp_path_factory.mktemp("cell")
-    path = folder / "rows" / "0-of-1.jsonl"
-    append_rows(path, [Row("c", f"case{i}", "m", float(i)) for i in range(4)])
+    write_part(folder, "c", FOUR, said_nothing)
+    (path,) = (folder / "rows").iterdir()
     whole = path.read_bytes()
-    path.write_bytes(whole[: min(cut, len(whole))])
-    survivors = read_rows(folder, "c")
-    complete = path.read_bytes().count(b"\n")
-    assert [row.value for row in survivors.values()] == [float(i) for i in range(complete)]
-    append_rows(path, [Row("c", f"case{i}", "m", float(i)) for i in range(complete, 4)])
-    assert [row.value for row in read_rows(folder, "c").values()] == [0.0, 1.0, 2.0, 3.0]
+    for damaged in (whole[: place % len(whole)], whole[: place % len(whole)] + bytes([byte])):
+        assume(damaged != whole)
+        path.write_bytes(damaged)
+        assert read_rows(folder, "c") == {}
+        said: list[str] = []
+        heal(folder, "c", said.append)
+        assert len(said) == 1 and "checksum" in said[0] and path.with_name(f"{path.name}.damaged").exists()
+        write_part(folder, "c", FOUR, said_nothing)
+        assert [row.value for row in read_rows(folder, "c").values()] == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_a_later_row_takes_the_place_of_an_error_and_of_nothing_else(tmp_path):
-    append_rows(tmp_path / "rows" / "a.jsonl", [Row("c", "x", "m", None, "error", "why"), Row("c", "y", "m", 1.0)])
-    append_rows(tmp_path / "rows" / "b.jsonl", [Row("c", "x", "m", 2.0), Row("c", "y", "m", 3.0)])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe", b"[]", b"{}", b"null", b"[" * 100_000,
+        b'{"case": 1, "metric": "m", "value": 1.0, "status": "ok", "reason": "", "at": "", "seconds": 0.0}',
+        b'{"case": "a", "metric": "m", "value": "1", "status": "ok", "reason": "", "at": "", "seconds": 0.0}',
+        b'{"case": "a", "metric": "m", "value": true, "status": "ok", "reason": "", "at": "", "seconds": 0.0}',
+        b'{"case": "a", "metric": "m", "value": NaN, "status": "ok", "reason": "", "at": "", "seconds": 0.0}',
+        b'{"case": "a", "metric": "m", "value": 1' + b"0" * 999 + b', "status": "ok", "reason": "", "at": "", "seconds": 0}',
+        b'{"case": "a", "metric": "m", "value": 1.0, "status": ["ok"], "reason": "", "at": "", "seconds": 0.0}',
+        b'{"case": "a", "metric": "m", "value": 1.0, "status": "ok", "reason": "", "at": "", "seconds": NaN}',
+        b'{"case": "a", "metric": "m", "value": 1.0, "status": "ok", "reason": "", "at": ""}',
+    ],
+)  # fmt: skip
+def test_lines_that_are_no_rows_make_a_part_damaged_even_with_the_right_checksum(tmp_path, line):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / f"000000-000000-0-{checksum(line)}.jsonl").write_bytes(line)
+    said: list[str] = []
+    heal(tmp_path, "c", said.append)
+    assert len(said) == 1 and len(said[0]) < 500 and read_rows(tmp_path, "c") == {}
+
+
+def test_a_later_part_takes_the_place_of_errors_and_of_nothing_else(tmp_path):
+    bad, again = Row("c", "x", "m", None, "error", "why"), Row("c", "x", "m", None, "error", "why else")
+    write_part(tmp_path, "c", {0: [bad], 1: [Row("c", "y", "m", 1.0)]}, said_nothing)
+    write_part(tmp_path, "c", {0: [again]}, said_nothing)
+    assert read_rows(tmp_path, "c")["x", "m"].reason == "why else"
+    said: list[str] = []
+    write_part(tmp_path, "c", {0: [Row("c", "x", "m", 2.0)], 1: [Row("c", "y", "m", 3.0)]}, said.append)
     assert {k: r.value for k, r in read_rows(tmp_path, "c").items()} == {("x", "m"): 2.0, ("y", "m"): 1.0}
+    assert len(said) == 1 and "y, m came out differently" in said[0]
+
+
+def test_a_second_part_that_differs_only_in_seconds_is_not_written(tmp_path):
+    write_part(tmp_path, "c", FOUR, said_nothing)
+    slower = {i: [replace(row, seconds=9.0) for row in rows] for i, rows in FOUR.items()}
+    write_part(tmp_path, "c", slower, said_nothing)
+    assert len(list((tmp_path / "rows").iterdir())) == 1
+
+
+def test_leftovers_of_dead_writers_are_removed_and_those_of_living_ones_are_not(tmp_path):
+    host = os.uname().nodename
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    gone, living, elsewhere, old, other = (
+        tmp_path / "deep" / name
+        for name in (
+            f".{dead.pid}-0@{host}.tmp", f".{os.getpid()}-0@{host}.tmp", ".1-0@elsewhere.tmp", ".2-0@elsewhere.tmp", ".x.tmp"
+        )
+    )  # fmt: skip
+    for path in (gone, living, elsewhere, old, other):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    assert remove_leftovers(tmp_path) == 2
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == sorted(
+        [living.name, elsewhere.name, other.name]
+    )
+
+
+def test_of_two_that_create_a_file_the_first_wins(tmp_path):
+    assert create_whole(tmp_path / "a" / "x", b"first") and not create_whole(tmp_path / "a" / "x", b"second")
+    assert [path.read_bytes() for path in (tmp_path / "a").iterdir()] == [b"first"]
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def test_a_file_without_an_array_is_refused(fixture_npz, tmp_path, lacking):
         world = Dsprites(str(tmp_path / "other.npz"))
         world.render([world.scene(0)[1]])
     (tmp_path / "text.npz").write_text("no")
-    with pytest.raises(InputError, match="cannot be read as an npz file"):
+    with pytest.raises(InputError, match="cannot be read as arrays"):
         Dsprites(str(tmp_path / "text.npz"))
 
 

@@ -23,6 +23,7 @@ from diorama.metrics.tcav import (
     permutation_test,
     scores_of,
     share,
+    sign_tests,
     stability,
     t_test,
     tcav_score,
@@ -338,6 +339,15 @@ def test_the_permutation_test_finds_a_real_concept():
     unit = exact.directions / np.linalg.norm(exact.directions, axis=1, keepdims=True)
     assert found.observed == pytest.approx((gradients @ unit.T).mean(), rel=1e-4)
     assert (share(exact.directions @ gradients.T, 1) > 0.95).all()
+
+
+def test_one_cav_is_tested_by_its_signs_as_scipy_does():
+    stats = pytest.importorskip("scipy.stats")
+    random, found = np.array([0.3, 0.6, 0.4]), sign_tests(np.array([0.9, 0.5, 0.0]), np.array([0.3, 0.6, 0.4]), 10)
+    pool = np.concatenate([np.arange(10) < round(10 * s) for s in random]).astype(float)
+    theirs = [stats.ttest_ind((np.arange(10) < n).astype(float), pool).pvalue for n in (9, 5, 0)]
+    np.testing.assert_allclose(found, theirs)
+    np.testing.assert_array_equal(sign_tests(np.array([1.0, 0.0]), np.ones(3), 10), [np.nan, 0.0])
 
 
 def test_tests_and_cosines_on_known_cases():

@@ -6,7 +6,7 @@ from typing import Any
 
 from diorama.core.errors import InputError
 from diorama.core.plan import Plan
-from diorama.core.run import Progress, Run, create
+from diorama.core.run import Progress, Run, taken
 from diorama.launch.local import launch
 from diorama.report.summary import document, read_results
 
@@ -33,20 +33,19 @@ def run(
                 f"{type(given).__name__} is no spec: write the name of the file that makes it, ./mine.py:build"
             )
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
-    return execute(create(Path(out), plan), processes, lambda done, total: None)
+    with taken(Path(out), plan) as made:
+        return execute(made, processes, lambda done, total: None)
 
 
 def execute(made: Run, processes: int, progress: Progress) -> dict[str, Any]:
     """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known."""
     from diorama.core.gallery import illustrate
-    from diorama.core.locks import locked
-    from diorama.core.rows import write_json
+    from diorama.core.store import write_json
 
-    with locked(made.folder / "lock"):
-        total = sum(len(cell.cases) for cell in made.cells)
-        missing = sum(len(made.missing(cell)) for cell in made.cells)
-        launch(made, processes, progress)
-        illustrate(made)
-        results = document(read_results(made.folder)) | {"computed": missing, "known": total - missing}
-        write_json(made.folder / "summary.json", results)
+    total = sum(len(cell.cases) for cell in made.cells)
+    missing = sum(len(made.missing(cell)) for cell in made.cells)
+    launch(made, processes, progress)
+    illustrate(made)
+    results = document(read_results(made.folder)) | {"computed": missing, "known": total - missing}
+    write_json(made.folder / "summary.json", results)
     return results

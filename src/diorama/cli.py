@@ -3,17 +3,18 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
+from click.core import ParameterSource
 
 from diorama import __version__
 from diorama.core import spec
-from diorama.core.errors import InputError, WorkerError, did_you_mean
+from diorama.core.errors import InputError, WorkerError, did_you_mean, shortened
+from diorama.progress import shown
+from diorama.streams import apart
 
 OK, FAILURE, USAGE, SOME_FAILED, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -40,6 +41,7 @@ def cli() -> None:
 def main() -> None:
     """The entry point: every expected failure ends in one line and its exit code."""
     try:
+        _check_words(sys.argv[1:])
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
         code = _say(error.format_message(), USAGE)
@@ -60,8 +62,15 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else OK)
 
 
+def _check_words(words: list[str]) -> None:
+    """Refuse bytes that are no text: names of folders and components are written into plans and pages."""
+    for word in words:
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise InputError(f"{word!r} is not UTF-8: choose another name")
+
+
 def _say(message: str, code: int) -> int:
-    print(f"diorama: {message}", file=sys.stderr)
+    print(f"diorama: {shortened(message)}", file=sys.stderr)
     return code
 
 
@@ -90,8 +99,9 @@ def show(component: str) -> None:
     """Show what a component is: purpose, parameters, reference, BibTeX; for a world, its truth's residual."""
     from diorama.describe import describe
 
-    for line in describe(component):
-        print(line)
+    with apart() as out:
+        for line in describe(component):
+            print(line, file=out)
 
 
 @cli.command()
@@ -118,8 +128,8 @@ def render(
         raise InputError(f"-n {count}: at least one scene is needed")
     parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
     try:
-        with _bar("rendering") as progress:
-            print(write(build("world", world), count, seed, parsed, out, progress))
+        with apart() as results, shown("rendering", "scenes") as progress:
+            print(write(build("world", world), count, seed, parsed, out, progress), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 
@@ -128,42 +138,20 @@ def _none(value: Any) -> Any:
     return None if value == "none" else value
 
 
-_run_options = [
-    click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian."),
-    click.option(
-        "-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one."
-    ),
-    click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method; may be repeated."),
-    click.option("-p", "--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="A protocol, e.g. lmse."),
-    click.option(
-        "-n", "--cases", type=int, help="Cases per cell (default: all of a recorded world, 32 of a staged one)."
-    ),
-    click.option("--seed", type=int, help="Seed of the cases (default 0)."),
-    click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps."),
-    click.option(
-        "--on", default="local", show_default=True, metavar="WHERE", help="local, or local:2 for two processes."
-    ),
-    click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error."),
-    click.option(
-        "--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document."),
-]
-
-
-def _with(options: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
 @cli.command()
 @click.argument("plan", required=False, type=click.Path(path_type=Path))
-@_with(_run_options)
+@click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian.")
+@click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one.")
+@click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method; may be repeated.")
+@click.option("-p", "--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="A protocol, e.g. lmse.")
+@click.option("-n", "--cases", type=int, help="Cases per cell (default: all of a recorded world, 32 of a staged one).")
+@click.option("--seed", type=int, help="Seed of the cases (default 0).")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--on", default="local", show_default=True, metavar="WHERE", help="local, or local:2 for two processes.")
+@click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error.")
+@click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -177,13 +165,31 @@ def run(
 ) -> int:
     """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
     from diorama.core import device as devices
-    from diorama.core.run import create
+    from diorama.core.run import taken
     from diorama.gates import parse_gate
     from diorama.launch.local import processes
 
     devices.choose(device)
-    count, gates = processes(on), [parse_gate(gate) for gate in require]
-    return _run(create(out, _plan(plan, asked)), count, gates, as_json)
+    count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
+    if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
+        _check_default(out, asked_for)
+    with apart() as results, taken(out, asked_for) as made:
+        return _run(made, count, gates, as_json, results)
+
+
+def _check_default(out: Path, plan: Any) -> None:
+    """Refuse the folder that no one named if the results of another command would vanish from its report."""
+    from diorama.core.plan import Plan
+
+    try:
+        earlier = Plan.read(out / "plan.toml")
+    except InputError:  # there is none, or it was damaged
+        return
+    if not plan.covers(earlier):
+        raise InputError(
+            f"{out} holds the results of another command ({out}/plan.toml):"
+            f" give this one a folder with -o NAME, or -o {out} to put it in the place of that one"
+        )
 
 
 def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
@@ -197,7 +203,7 @@ def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
     return Plan.from_table({**{k: v for k, v in vars(file).items() if v is not None}, **given}, str(path))
 
 
-def _run(made: Any, count: int, gates: list[Any], as_json: bool) -> int:
+def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO) -> int:
     from diorama.api import execute
     from diorama.gates import failed_gates
     from diorama.report import write_report
@@ -205,10 +211,11 @@ def _run(made: Any, count: int, gates: list[Any], as_json: bool) -> int:
     for gate in gates:
         gate.check(made)
     _announce(made)
-    with _bar("scoring") as progress:
+    with shown("scoring", "cases") as progress:
         results = execute(made, count, progress)
     report = write_report([made.folder], None, "html")
-    print(json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text"))
+    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text")
+    print(text, file=out, flush=True)
     _tell(f"report: {report}")
     unmet = failed_gates(gates, results)
     for line in unmet:
@@ -248,8 +255,8 @@ def train(recipe: str, out: Path | None) -> None:
     """Train a bundled model again by its RECIPE, e.g. birds_cnn; goes on where an earlier call was stopped."""
     from diorama.models._recipes import train as train_recipe
 
-    with _bar(f"training {recipe}") as progress:
-        print(train_recipe(recipe, out or Path(f"train-{recipe}"), lambda done, total, what: progress(done, total)))
+    with apart() as results, shown(f"training {recipe}", "steps") as progress:
+        print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress), file=results)
 
 
 @cli.command()
@@ -263,9 +270,11 @@ def work(run_folder: Path, shard: str) -> None:
     from diorama.core.run import work as do_work
 
     index, _, count = shard.partition("/")
-    if not (index.isdigit() and count.isdigit() and int(index) < int(count)):
+    if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
         raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
-    do_work(open_run(run_folder), int(index), int(count), lambda done, total: print(f"{done}/{total}", flush=True))
+    with apart() as out:
+        told = partial(print, file=out, flush=True)
+        do_work(open_run(run_folder), int(index), int(count), lambda done, total: told(f"{done}/{total}"))
 
 
 @cli.command()
@@ -301,7 +310,8 @@ def check(components: tuple[str, ...]) -> int:
     """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled when none is given."""
     from diorama.testing.check import check_all
 
-    return OK if check_all(list(components), print) else FAILURE
+    with apart() as out:
+        return OK if check_all(list(components), partial(print, file=out, flush=True)) else FAILURE
 
 
 @cli.command()
@@ -309,7 +319,7 @@ def check(components: tuple[str, ...]) -> int:
 def demo(out: Path) -> int:
     """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
     from diorama.core.plan import Plan
-    from diorama.core.run import create
+    from diorama.core.run import taken
 
     explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
     decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
@@ -317,20 +327,5 @@ def demo(out: Path) -> int:
     worlds = ["birds", "mondrian", "sprites(counts=(3, 3, 8, 8, 8))"]
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
-    return _run(create(out, plan), min(2, os.cpu_count() or 1), [], False)
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar with the time left on stderr, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich import progress as rich
-    from rich.console import Console
-
-    left = rich.TextColumn("left"), rich.TimeRemainingColumn()
-    columns = rich.TextColumn(what), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(), *left
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    with apart() as results, taken(out, plan) as made:
+        return _run(made, min(2, os.cpu_count() or 1), [], False, results)

@@ -4,17 +4,11 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
-from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.frame import residual
 from diorama.core.references import references
 from diorama.core.spec import Spec, parse
-
-#: Scenes rendered to measure the residual of a world's truth.
-_SCENES = 16
+from diorama.testing.kinds import kind_of
 
 
 def describe(text: str) -> Iterator[str]:
@@ -37,7 +31,7 @@ def _matches(kind: Kind, parsed: Spec) -> list[str]:
     if of_family(kind, parsed.name):
         return [parsed.name]
     if ":" in parsed.name:
-        return [parsed.name] if kind == "method" else []
+        return [parsed.name] if kind == kind_of(find("model", parsed).target, parsed.name) else []
     return [name for name in entries(kind) if parsed.name in (name, name.rpartition("/")[2])]
 
 
@@ -64,7 +58,8 @@ def _about(component: Component) -> Iterator[str]:
 
 
 def _parameter(p: inspect.Parameter) -> str:
-    kind = "" if p.annotation is p.empty else f": {inspect.formatannotation(p.annotation)}"
+    stated = p.annotation if isinstance(p.annotation, str) else inspect.formatannotation(p.annotation)
+    kind = "" if p.annotation is p.empty else f": {stated}"
     return f"{p.name}{kind}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
 
 
@@ -77,17 +72,20 @@ def _brief(value: Any) -> str:
 
 
 def _world(component: Component) -> Iterator[str]:
-    """How many scenes there are, what is to be noted, and how far the world's own truth is from explaining its images."""
+    """How many scenes there are, what is to be noted, and what is promised of the truth; nothing is rendered."""
     world = component.object
-    count = len(world) if hasattr(world, "__len__") else None
     yield ""
-    yield f"scenes: {count if count is not None else 'as many as you like'}"
+    yield f"scenes: {len(world) if hasattr(world, '__len__') else 'as many as you like'}"
     if note := getattr(world, "note", ""):
         yield f"note: {note}"
     if {"reflectance", "shading"} <= set(world.truth):
-        scenes = [scene_at(world, 0, i)[1] for i in range(min(count or _SCENES, _SCENES))]
-        values = np.array([residual(world.render([scene])[0]) for scene in scenes])
-        yield (
-            f"truth residual ‖I − C − k·R·S‖/‖I‖ over {len(values)} scenes:"
-            f" mean {values.mean():.2%}, from {values.min():.2%} to {values.max():.2%}"
+        yield _promise(component)
+
+
+def _promise(component: Component) -> str:
+    """What holds of image and layers, and where the reader finds it measured."""
+    if hasattr(component.object, "scene"):
+        return (
+            "truth: image ≈ reflectance · shading + specular; a run with -p lmse gives the truth_residual of each case"
         )
+    return f'truth: image = reflectance · shading + specular, exactly; diorama check "{component.spec}" verifies it'

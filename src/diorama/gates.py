@@ -9,7 +9,8 @@ from diorama.core.errors import InputError, did_you_mean
 from diorama.core.run import Run
 
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
-_GATE = re.compile(r"\s*(?:(.+?)\s*:)?\s*(\w+)\s*(<=|>=|<|>)\s*([-+.\deE]+)\s*")
+_GATE = re.compile(r"(.*?)(<=|>=|<|>)([^<>=]*)", re.DOTALL)
+_NUMBER = re.compile(r"[-+.\deE]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,10 @@ class Gate:
         """Raise InputError if no cell of the run has the method or the metric."""
         cells = [cell for cell in run.cells if not cell.control]
         metrics = sorted({m for cell in cells for m in _metrics(cell)})
-        if self.metric not in metrics:
-            raise InputError(
-                f"--require {self.text!r}: no metric {self.metric!r}; {did_you_mean(self.metric, metrics)}"
-            )
         methods = sorted({str(cell.labels["method"]) for cell in cells})
-        if self.method and self.method not in methods:
-            raise InputError(
-                f"--require {self.text!r}: no method {self.method!r}; {did_you_mean(self.method, methods)}"
-            )
+        for kind, name, known in (("metric", self.metric, metrics), ("method", self.method, methods)):
+            if name and name not in known:
+                raise InputError(f"--require {self.text!r}: no {kind} {name!r}; {did_you_mean(name, known)}")
 
 
 def _metrics(cell: Any) -> tuple[str, ...]:
@@ -49,13 +45,18 @@ def parse_gate(text: str) -> Gate:
     0.03
     """
     match = _GATE.fullmatch(text)
-    try:
-        bound = float(match[4]) if match else None
-    except ValueError:
-        bound = None
-    if match is None or bound is None:
+    method, _, metric = (part.strip() for part in (match[1] if match else "").rpartition(":"))
+    bound = _number(match[3].strip()) if match else None
+    if match is None or bound is None or not re.fullmatch(r"\w+", metric):
         raise InputError(f"--require {text!r}: write METRIC<=NUMBER or METHOD:METRIC>=NUMBER, e.g. 'lmse<=0.05'")
-    return Gate(text, match[1], match[2], match[3], bound)
+    return Gate(text, method or None, metric, match[2], bound)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if _NUMBER.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 def failed_gates(gates: list[Gate], results: dict[str, Any]) -> list[str]:

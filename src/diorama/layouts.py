@@ -1,6 +1,8 @@
 """Layouts: how rendered scenes are written to disk: `flat`, and as FunnyBirds, MIT Intrinsic Images, CANDLE … keep them."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,15 +13,17 @@ import numpy as np
 from diorama.core.bench import CHUNK
 from diorama.core.catalogue import Component
 from diorama.core.contracts import scene_at
-from diorama.core.errors import InputError
+from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png
+from diorama.core.names import case_path
 from diorama.core.pictures import coloured_parts
-from diorama.core.rows import write_json
-from diorama.core.scene import rng
+from diorama.core.scene import encoded, rng
 from diorama.metrics.funnybirds import target_pair
 
 Progress = Callable[[int, int], None]
+#: Pictures on a contact sheet, at most.
+SHOWN = 256
 _LAYERS = ("reflectance", "shading", "specular")
 
 
@@ -39,24 +43,55 @@ def write_flat(
     """
     if hasattr(world.object, "__len__"):
         count = min(count, len(world.object))
-    entries, frames = [], []
-    for i in range(count):
-        name, scene = scene_at(world.object, seed, i)
-        scene = world.object.do(scene, **changes) if changes else scene
-        frame = world.object.render([scene])[0]
-        _write_frame(out, name, frame)
-        image = {"image": f"images/{name}.png", "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
-        label = frame.truth.get("label")
-        said = {"target": label, "targets": _targets(world.object, frame, model)} if label is not None else {}
-        entries.append({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
-        frames.append(frame)
-        progress(i + 1, count)
-    write_json(out / "manifest.json", {"world": world.label, "seed": seed, "do": changes, "cases": entries})
-    if "parts" in frames[0].truth:
-        sheet = contact_sheet([coloured_parts(frame.truth["parts"]) for frame in frames])
-        write_png(out / "contact_parts.png", sheet)
-    write_png(out / "contact.png", contact_sheet([frame.srgb() for frame in frames]))
+    sheet, parts = Sheet(), Sheet()
+    with _manifest(out, world, seed, changes) as note:
+        for i in range(count):
+            name, scene = scene_at(world.object, seed, i)
+            scene = world.object.do(scene, **changes) if changes else scene
+            try:
+                frame = world.object.render([scene])[0]
+            except Excluded as error:  # a damaged photo: its case would not count either
+                note({"case": name, "excluded": str(error), "scene": scene.to_json()})
+                continue
+            file = case_path(Path("images"), name, ".png").as_posix()
+            image = {"image": file, "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
+            label = frame.truth.get("label")
+            said = {"targets": _targets(world.object, frame, model)} if label is not None else {}
+            note({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
+            _write_frame(out, name, frame)
+            sheet.add(frame.srgb())
+            if "parts" in frame.truth:
+                parts.add(coloured_parts(frame.truth["parts"]))
+            progress(i + 1, count)
+    if not sheet.pictures:
+        raise InputError(f"{world.label}: none of {count} scenes can be shown; {out}/manifest.json says why")
+    if parts.pictures:
+        write_png(out / "contact_parts.png", parts.drawn())
+    write_png(out / "contact.png", sheet.drawn())
     return out / "contact.png"
+
+
+@contextmanager
+def _manifest(
+    out: Path, world: Component, seed: int, changes: dict[str, Any]
+) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Write manifest.json case by case, as the frames are made; the file has its name once it is whole."""
+    out.mkdir(parents=True, exist_ok=True)
+    part, head = out / f".manifest.json.{os.getpid()}", {"world": world.label, "seed": seed, "do": changes}
+    try:
+        with open(part, "wb") as file:
+            between = encoded(head)[:-1] + b',"cases":[\n'
+
+            def note(entry: dict[str, Any]) -> None:
+                nonlocal between
+                file.write(between + encoded(entry))
+                between = b",\n"
+
+            yield note
+            file.write(b"\n]}\n")
+        os.replace(part, out / "manifest.json")
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
@@ -64,13 +99,14 @@ def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
     found = [int(frame.truth["label"])]
     if model:
         found.append(int(model.object.logits(np.stack([frame.srgb()] * CHUNK))[0].argmax()))
-    pair = target_pair(world.classes, found[0]) if hasattr(world, "classes") else None
+    classes = getattr(world, "classes", ())
+    pair = target_pair(classes, found[0]) if classes and isinstance(classes[0], Mapping) else None  # made of parts
     return list(dict.fromkeys([*found, *(pair[0] if pair else ())]))
 
 
 def _write_frame(out: Path, name: str, frame: Frame) -> None:
-    write_png(out / "images" / f"{name}.png", quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
-    truth = out / "truth" / name
+    write_png(case_path(out / "images", name, ".png"), quantise(frame.image, 8 if frame.encoding == "srgb" else 16))
+    truth = case_path(out / "truth", name)
     for layer in _LAYERS:
         if layer in frame.truth:
             values = frame.truth[layer]
@@ -104,6 +140,8 @@ def write_figures(
     from diorama.worlds._bird_figures import part_gallery, sample_sheet
 
     _birds_only(world, "figures", changes)
+    if count > SHOWN:
+        raise InputError(f"-n {count}: figure 8 is one picture of at most {SHOWN} birds")
     write_png(out / "figure6_parts.png", part_gallery(world.object))
     progress(1, 2)
     write_png(out / "figure8_samples.png", sample_sheet(world.object, -(-count // 8), min(count, 8), seed))
@@ -120,20 +158,20 @@ def write_mit(world: Component, count: int, seed: int, changes: dict[str, Any], 
     """
     if world.name != "tabletop" or {"light", "light_angle"} & changes.keys():
         raise InputError("layout 'mit' writes every light: write diorama render tabletop --layout mit, no --do light=…")
-    entries, pictures = [], []
-    for i in range(count):
-        name, scene = scene_at(world.object, seed, i)
-        scene = world.object.do(scene, **changes) if changes else scene
-        frame, *lights = world.object.render([scene, *(world.object.do(scene, light=k) for k in range(1, 11))])
-        gray = scene.params["temperature"] is None and not world.object.bounces
-        layers, exposure = mit_layers(frame, lights, gray)
-        for file, pixels in layers.items():
-            write_png(out / name / f"{file}.png", pixels)
-        entries.append({"case": name, "exposure": exposure, "scene": scene.to_json()})
-        pictures.append(frame.srgb())
-        progress(i + 1, count)
-    write_json(out / "manifest.json", {"world": world.label, "seed": seed, "do": changes, "cases": entries})
-    write_png(out / "contact.png", contact_sheet(pictures))
+    sheet = Sheet()
+    with _manifest(out, world, seed, changes) as note:
+        for i in range(count):
+            name, scene = scene_at(world.object, seed, i)
+            scene = world.object.do(scene, **changes) if changes else scene
+            frame, *lights = world.object.render([scene, *(world.object.do(scene, light=k) for k in range(1, 11))])
+            gray = scene.params["temperature"] is None and not world.object.bounces
+            layers, exposure = mit_layers(frame, lights, gray)
+            for file, pixels in layers.items():
+                write_png(out / name / f"{file}.png", pixels)
+            note({"case": name, "exposure": exposure, "scene": scene.to_json()})
+            sheet.add(frame.srgb())
+            progress(i + 1, count)
+    write_png(out / "contact.png", sheet.drawn())
     return out / "contact.png"
 
 
@@ -219,24 +257,45 @@ def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
         )
 
 
-def contact_sheet(images: list[np.ndarray], limit: int = 192, gap: int = 4) -> np.ndarray:
+class Sheet:
+    """A contact sheet in the making: the first pictures, no larger than they are shown, whatever the number of frames."""
+
+    def __init__(self, limit: int = 192) -> None:
+        self.limit, self.pictures = limit, list[np.ndarray]()
+
+    def add(self, image: np.ndarray) -> None:
+        """Note a picture (h, w, 3) in [0, 1]."""
+        if len(self.pictures) < SHOWN:
+            h, w = _size(image, min(self.limit, max(image.shape[:2])))
+            self.pictures.append(quantise(image if image.shape[:2] == (h, w) else resize(image, w, h), 8))
+
+    def drawn(self, gap: int = 4) -> np.ndarray:
+        """The pictures on a grid as uint8; small ones enlarged, so that pixels stay visible."""
+        largest = max(max(image.shape[:2]) for image in self.pictures)
+        side = largest * (self.limit // largest)
+        sizes = [_size(image, side) for image in self.pictures]
+        high, wide = np.max(sizes, axis=0) + gap
+        columns = int(np.ceil(np.sqrt(len(sizes))))
+        sheet = np.full((-(-len(sizes) // columns) * high + gap, columns * wide + gap, 3), 255, np.uint8)
+        for i, (image, (h, w)) in enumerate(zip(self.pictures, sizes, strict=True)):
+            y = gap + (i // columns) * high + (high - gap - h) // 2
+            x = gap + (i % columns) * wide + (wide - gap - w) // 2
+            sheet[y : y + h, x : x + w] = resize(image, w, h)
+        return sheet
+
+
+def _size(image: np.ndarray, side: int) -> tuple[int, int]:
+    """Height and width of a picture whose longer side has `side` pixels."""
+    h, w = np.maximum(np.rint(np.multiply(image.shape[:2], side / max(image.shape[:2]))), 1).astype(int)
+    return int(h), int(w)
+
+
+def contact_sheet(images: Iterable[np.ndarray], limit: int = 192) -> np.ndarray:
     """Pictures (h, w, 3) in [0, 1] on a grid as uint8; none larger than `limit`, small ones enlarged."""
-    largest = max(max(image.shape[:2]) for image in images)
-    side = limit if largest > limit else largest * (limit // largest)
-    scales = [side / max(image.shape[:2]) for image in images]
-    sizes = [
-        np.maximum(np.rint(np.multiply(image.shape[:2], k)), 1).astype(int)
-        for image, k in zip(images, scales, strict=True)
-    ]
-    high, wide = np.max(sizes, axis=0) + gap
-    columns = int(np.ceil(np.sqrt(len(images))))
-    rows = -(-len(images) // columns)
-    sheet = np.full((rows * high + gap, columns * wide + gap, 3), 255, np.uint8)
-    for i, (image, (h, w)) in enumerate(zip(images, sizes, strict=True)):
-        y = gap + (i // columns) * high + (high - gap - h) // 2
-        x = gap + (i % columns) * wide + (wide - gap - w) // 2
-        sheet[y : y + h, x : x + w] = quantise(resize(image, int(w), int(h)), 8)
-    return sheet
+    sheet = Sheet(limit)
+    for image in images:
+        sheet.add(image)
+    return sheet.drawn()
 
 
 LAYOUTS: dict[str, Callable[..., Path]] = {

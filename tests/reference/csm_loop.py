@@ -34,3 +34,22 @@ def sensitivity(gradients, direction):
         along = sum(float(g) * float(v) for g, v in zip(gradient, direction, strict=True))
         falls += along < 0
     return falls / len(gradients)
+
+
+def significant(scores, chance, images, level):
+    """The sensitivity of the paper's text: the mean score of the CAV iterations that pass a t-test, one after another.
+
+    A score is a share of test images; written out as ones and zeros it is held against those of all random CAVs.
+    """
+    from scipy.stats import ttest_ind
+
+    randoms = []
+    for share in chance:
+        falls = round(share * images)
+        randoms += [1] * falls + [0] * (images - falls)
+    passed = []
+    for share in scores:
+        falls = round(share * images)
+        if ttest_ind([1] * falls + [0] * (images - falls), randoms).pvalue < level:
+            passed.append(share)
+    return sum(passed) / len(passed), len(passed) / len(scores)

@@ -107,8 +107,8 @@ def farthest(codes):
 
 
 def cg(judge, codes, labels, sets):
-    """The released CG: three decodes per factor; mean of | |p0 − p1| − |p0 − p2| |."""
-    far, total = farthest(codes), 0.0
+    """Eqs. 3 and 4, three decodes per factor: | mean |p0 − p1| − mean |p0 − p2| |, and the released mean of the | |."""
+    far, eq3, eq4 = farthest(codes), 0.0, 0.0
     for i, own in enumerate(sets):
         moved, rest = codes.copy(), codes.copy()
         for m in range(codes.shape[1]):
@@ -116,8 +116,9 @@ def cg(judge, codes, labels, sets):
         p0, p1, p2 = (
             np.array([p[v] for p, v in zip(judge(z)[i], labels[:, i], strict=True)]) for z in (codes, moved, rest)
         )
-        total += np.mean(np.abs(np.abs(p0 - p1) - np.abs(p0 - p2)))
-    return total / len(sets)
+        eq3 += abs(np.mean(np.abs(p0 - p1)) - np.mean(np.abs(p0 - p2)))
+        eq4 += np.mean(np.abs(np.abs(p0 - p1) - np.abs(p0 - p2)))
+    return eq3 / len(sets), eq4 / len(sets)
 
 
 def dci(importance):
@@ -130,3 +131,86 @@ def dci(importance):
     d = sum(kept(row) * row.sum() for row in importance if row.sum()) / importance.sum()
     c = sum(kept(column) * column.sum() for column in importance.T if column.sum()) / importance.sum()
     return d, c
+
+
+def held_pairs(labels, k, pairs, rng):
+    """Pairs of rows as disentanglement_lib draws them: any row, and one with the same value of factor k."""
+    found = []
+    for _ in range(pairs):
+        first = int(rng.integers(len(labels)))
+        found.append((first, int(rng.choice(np.flatnonzero(labels[:, k] == labels[first, k])))))
+    return found
+
+
+def beta_vae(codes, labels, rng, points, pairs=64):
+    """Higgins et al. 2017 in disentanglement_lib's shape: a point is mean |z − z'| over pairs that share factor k."""
+    from sklearn.linear_model import LogisticRegression
+
+    def batch(count):
+        held = [int(rng.integers(labels.shape[1])) for _ in range(count)]
+        return [
+            np.mean([np.abs(codes[a] - codes[b]) for a, b in held_pairs(labels, k, pairs, rng)], axis=0) for k in held
+        ], held
+
+    (x, y), (x_test, y_test) = (batch(count) for count in points)
+    return LogisticRegression(max_iter=1000).fit(x, y).score(x_test, y_test)
+
+
+def factor_vae(codes, labels, rng, points, images=64):
+    """Kim & Mnih 2018: one value of factor k in a point; the least relative variance votes; the majority predicts."""
+    total = codes.var(axis=0, ddof=1)
+
+    def votes(count):
+        table = np.zeros((codes.shape[1], labels.shape[1]), int)
+        for _ in range(count):
+            k = int(rng.integers(labels.shape[1]))
+            value = labels[int(rng.integers(len(labels))), k]
+            rows = rng.choice(np.flatnonzero(labels[:, k] == value), images)
+            table[int(np.argmin(codes[rows].var(axis=0, ddof=1) / total)), k] += 1
+        return table
+
+    train, test = (votes(count) for count in points)
+    return sum(test[m, train[m].argmax()] for m in range(len(test))) / test.sum()
+
+
+def sap(codes, labels, train, test):
+    """Kumar et al. 2018, discrete: scikit-learn's machine on every latent alone, the gap of the best two accuracies."""
+    from sklearn.svm import LinearSVC
+
+    gaps = []
+    for column in labels.T:
+        right = []
+        for z in codes.T:
+            machine = LinearSVC(C=0.01, class_weight="balanced", tol=1e-8, max_iter=20_000)
+            machine.fit(z[train, None], column[train])
+            right.append(np.mean(machine.predict(z[test, None]) == column[test]))
+        first, second = sorted(right, reverse=True)[:2]
+        gaps.append(first - second)
+    return np.mean(gaps)
+
+
+def explicitness(codes, labels, train, test):
+    """Ridgeway & Mozer 2018: the mean one-vs-rest area under the curve of logistic regression on standardised codes."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    x = (codes - codes[train].mean(axis=0)) / codes[train].std(axis=0)
+    areas = []
+    for column in labels.T:
+        p = LogisticRegression(max_iter=2000, tol=1e-8).fit(x[train], column[train]).predict_proba(x[test])
+        areas.append(np.mean([roc_auc_score(column[test] == c, p[:, c]) for c in range(p.shape[1])]))
+    return np.mean(areas)
+
+
+def extra_trees(codes, labels, train, test, rng):
+    """Importances (latents, factors) and the mean accuracy on held-out rows of one scikit-learn forest per factor."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    columns, right = [], []
+    for column in labels.T:
+        seed = int(rng.integers(2**31))
+        forest = ExtraTreesClassifier(100, max_features=None, min_samples_leaf=5, random_state=seed)
+        forest.fit(codes[train], column[train])
+        columns.append(forest.feature_importances_)
+        right.append(forest.score(codes[test], column[test]))
+    return np.array(columns).T, np.mean(right)

@@ -22,7 +22,8 @@ def barron_loop(truth, estimate, mask, k=20):
 
 
 def fan_loop(truth, estimate):
-    h, w = truth.shape
+    """The released local error: gray (h, w) or colour (h, w, 3), one scale for all channels of a window."""
+    h, w = truth.shape[:2]
     k = math.floor(0.1 * max(h, w) + 0.5)
     step = math.floor(k / 2 + 0.5)
     found = []

@@ -12,13 +12,19 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.files import read_bytes
 
 _ALLOWED = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
 
 
 def read_arrays(path: Path) -> Any:
     """The nested dictionaries of arrays in a file."""
-    return _read_stack_program(path.read_bytes(), path)
+    try:
+        return _read_stack_program(read_bytes(path), path)
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, struct.error) as error:
+        raise InputError(f"{path} is damaged ({type(error).__name__}): fetch it again") from error
 
 
 class _Array(dict[str, Any]):

@@ -5,7 +5,8 @@ bits at other batch sizes, so a result must not depend on how many images happen
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from diorama.core.contracts import Case, World
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.explaining import explain
 from diorama.core.frame import Frame
-from diorama.core.guard import Note
+from diorama.core.guard import Note, noting
 from diorama.core.scene import Scene
 
 #: Images per pass through a model.
@@ -32,6 +33,7 @@ class Memo:
     logits: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
     answers: dict[tuple[str, ...], list[Answer]] = field(default_factory=dict)
     tables: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    notes: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)  # by any of the keys above
     prepared: dict[str, float] = field(default_factory=dict)  # by cell key: what preparing took, in seconds per case
 
 
@@ -66,8 +68,10 @@ class Bench:
         keys = [(self.world.digest, scene.key) for scene in scenes]
         missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in self.memo.frames}
         if missing:
-            rendered = self.world.object.render(list(missing.values()))
-            self.memo.frames.update(zip(missing, rendered, strict=True))
+            with self._noting(missing):
+                rendered = self.world.object.render(list(missing.values()))
+                self.memo.frames.update(zip(missing, rendered, strict=True))
+        self._repeat_notes(keys)
         return [self.memo.frames[key] for key in keys]
 
     def views(self, scene: Scene) -> list[Frame]:
@@ -83,18 +87,22 @@ class Bench:
         model, made = self.model, self.memo.logits
         keys = [(self.world.digest, model.digest, scene.key) for scene in scenes]
         missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in made}
-        for chunk, images in _chunks(list(missing), self.frames(list(missing.values()))):
-            found = np.asarray(model.object.logits(images), np.float64)
-            if not np.isfinite(found).all():
-                raise AnswerError(f"{model.name} gave logits that are NaN or infinite")
-            made.update(zip(chunk, found, strict=False))
+        with self._noting(missing):
+            for chunk, images in _chunks(list(missing), self.frames(list(missing.values()))):
+                found = np.asarray(model.object.logits(images), np.float64)
+                if not np.isfinite(found).all():
+                    raise AnswerError(f"{model.name} gave logits that are NaN or infinite")
+                made.update(zip(chunk, found, strict=False))
+        self._repeat_notes(keys)
         return np.array([made[key] for key in keys])
 
     def once(self, name: str, scene: Scene, compute: Callable[[], Any]) -> Any:
         """What follows from world, model and scene alone, computed once for all cells of the unit."""
         key = (name, self.world.digest, self.model.digest if self.model else "", scene.key)
         if key not in self.memo.tables:
-            self.memo.tables[key] = compute()
+            with self._noting([key]):
+                self.memo.tables[key] = compute()
+        self._repeat_notes([key])
         return self.memo.tables[key]
 
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
@@ -102,8 +110,9 @@ class Bench:
         key = self._answer_key(scene, target)
         if key not in self.memo.answers:
             self._answer({key: (scene, target)})
+        self._repeat_notes([key])
         found = self.memo.answers[key][self.point]
-        if note := getattr(found, "note", ""):  # here, and not where it arose: a remembered answer keeps its note
+        if note := getattr(found, "note", ""):
             warnings.warn(note, Note, stacklevel=2)
         return found
 
@@ -116,12 +125,24 @@ class Bench:
             known = self.memo.answers
             self._answer({key: q for q in questions if (key := self._answer_key(*q)) not in known})
 
+    @contextmanager
+    def _noting(self, keys: Iterable[tuple[str, ...]]) -> Iterator[None]:
+        """Remember the notes raised inside under these keys: whoever uses what is remembered gets them too."""
+        with noting() as notes:
+            yield
+        self.memo.notes.update(dict.fromkeys(keys, tuple(notes)))
+
+    def _repeat_notes(self, keys: Iterable[tuple[str, ...]]) -> None:
+        for note in dict.fromkeys(note for key in keys for note in self.memo.notes.get(key, ())):
+            warnings.warn(note, Note, stacklevel=3)
+
     def _answer(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         if missing and self.protocol.track == "explain" and not _answers_itself(self.asked.object):
             self._explain(missing)
             return
         for key, (scene, target) in missing.items():
-            self._keep(key, scene, self._one(scene, target))
+            with self._noting([key]):
+                self._keep(key, scene, self._one(scene, target))
 
     def layers(self, scene: Scene) -> Layers:
         """The method's decomposition of a scene."""
@@ -160,7 +181,8 @@ class Bench:
         frames = self.frames([scene for scene, _ in missing.values()])
         for chunk, images in _chunks(list(missing), frames):
             targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
-            found = [explain(method, self.model.object, images, targets) for method in methods]
+            with self._noting(chunk):
+                found = [explain(method, self.model.object, images, targets) for method in methods]
             for i, key in enumerate(chunk):
                 self._keep(key, missing[key][0], [answers[i] for answers in found])
 
@@ -171,7 +193,8 @@ class Bench:
         for name, scene in scenes.items():
             keys = [key for key, question in missing.items() if question[0].key == name]
             image, targets = self.frame(scene).srgb(), [missing[key][1] for key in keys]
-            found = [list(method.explain_targets(self.model.object, image, targets)) for method in methods]
+            with self._noting(keys):
+                found = [list(method.explain_targets(self.model.object, image, targets)) for method in methods]
             for i, key in enumerate(keys):
                 self._keep(key, scene, [answers[i] for answers in found])
 

@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import adapt
+from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
+from diorama.core.torchvision_ops import make_importable
 
 Kind = Literal["world", "model", "method", "protocol"]
 KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
@@ -158,7 +160,7 @@ def build(kind: Kind, text: str | spec.Spec) -> Component:
     """The component that a spec names, made: every mistake in its parameters is found now."""
     component = find(kind, text)
     _check_parameters(component)
-    _ = component.object
+    check_declared(kind, component.object, component.label)
     return component
 
 
@@ -175,6 +177,7 @@ def _inside(kind: Kind, parsed: spec.Spec) -> Component:
 
 def _outside(kind: Kind, parsed: spec.Spec) -> Component:
     where, _, attribute = parsed.name.rpartition(":")
+    make_importable()  # a user's file may import torchvision, or what imports it
     if where.endswith(".py"):
         path = Path(where).expanduser()
         if not path.is_file():
@@ -216,6 +219,8 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
     package = sys.modules[top]
     if hasattr(package, "__path__"):
         return module, keys.Root(top, Path(next(iter(package.__path__))))
+    if getattr(package, "__file__", None) is None:  # builtins, sys …
+        raise InputError(f"{kind} {name!r}: {top} is part of Python itself; name a class or function of a file")
     return module, keys.Root("", Path(package.__file__ or "").parent)
 
 
@@ -230,7 +235,10 @@ def is_maker(target: Any, kind: Kind) -> bool:
 
 def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspect.Parameter]:
     """The named parameters of a component; a function that is the component itself has none."""
-    listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    try:
+        listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
+    except ValueError:  # some classes written in C do not say
+        raise InputError(f"{target.__module__}:{target.__name__} does not say what it is made from: wrap it") from None
     return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 

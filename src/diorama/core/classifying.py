@@ -62,7 +62,7 @@ class Classifier:
     encoding: ClassVar[Literal["srgb"]] = "srgb"
 
     def __init__(self, module: nn.Module, name: str, size: int | None = None, cam_layer: str | None = None):
-        self.module = place(module)
+        self.module = laid_out(prepared(module), size or USUAL_SIZE)
         self.name, self.size = name, size
         seen = probe(self.module, size or USUAL_SIZE, name)
         self.classes, self.layers = seen.classes, seen.layers
@@ -122,17 +122,58 @@ class Probe:
 
 
 def place(module: nn.Module) -> nn.Module:
+    """A module of ours, prepared, with channels last in memory, which is faster."""
+    import torch
+
+    return prepared(module).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def prepared(module: nn.Module) -> nn.Module:
     """The module in eval mode, float32, without gradients on its parameters, on the device in use.
 
     Activations no longer work in place, which changes no value: a hook on a layer then sees what the layer gave.
     """
-    import torch
-
     for part in module.modules():
         if getattr(part, "inplace", False) is True:
             part.inplace = False  # type: ignore[assignment]
-    placed = module.eval().requires_grad_(False).float().to(device.current())
-    return placed.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return module.eval().requires_grad_(False).float().to(device.current())
+
+
+def laid_out(module: nn.Module, size: int) -> nn.Module:
+    """A user's module with channels last in memory, or as it is, given contiguous images, where it cannot take that.
+
+    It cannot where it views weights or activations in another shape: the view fails, or holds other values. Two images
+    show whether it gives the same both ways.
+    """
+    import torch
+
+    trial = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0)).to(_device(module))
+    expected = _output(module, trial)
+    module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    found = _output(module, trial.contiguous(memory_format=torch.channels_last))
+    if expected is None or (found is not None and _alike(found, expected)):
+        return module
+    module.to(memory_format=torch.contiguous_format).register_forward_pre_hook(_contiguous)  # type: ignore[call-overload]
+    return module
+
+
+def _output(module: nn.Module, x: Tensor) -> Tensor | None:
+    """What a module gives; None where it fails or gives something else than a tensor, which `probe` speaks about."""
+    import torch
+
+    with torch.inference_mode():
+        found = attempt(lambda: module(x)).value
+    return found if isinstance(found, torch.Tensor) else None
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    import torch
+
+    return a.shape == b.shape and torch.allclose(a, b, 1e-3, 1e-3 * float(b.abs().max()), equal_nan=True)
+
+
+def _contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (given[0].contiguous(), *given[1:])
 
 
 def probe(module: nn.Module, size: int, name: str) -> Probe:

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from diorama.core.answers import Answer, Layers
+from diorama.core.errors import AnswerError, InputError
 from diorama.core.frame import Frame
+from diorama.core.guard import attempt, one_line
+from diorama.core.names import readable
 from diorama.core.scene import Scene
 
 if TYPE_CHECKING:
     from diorama.core.bench import Bench
+
+
+#: The ends of a metric's range; None where it has none.
+Bounds = tuple[float | None, float | None]
 
 
 @runtime_checkable
@@ -45,13 +52,36 @@ class Case:
 
     key: str
     payload: dict[str, Any]
+    failure: str = ""  # why the case could not be made; it is then a row with this reason
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str) or not isinstance(self.payload, dict):
+            raise AnswerError(
+                f"a case is Case(key: str, payload: dict), not Case({self.key!r}, {self.payload!r})"[:300]
+            )
+        object.__setattr__(self, "key", readable(self.key))
+
+
+def make_case(protocol: Any, world: World, seed: int, index: int) -> Case:
+    """The index-th case of a protocol; one that fails to be made, which its row then says.
+
+    An InputError stands for all cases: the protocol cannot be used on this world.
+    """
+    outcome = attempt(lambda: protocol.case(world, seed, index))
+    if isinstance(outcome.error, InputError):
+        raise outcome.error
+    if outcome.error is None and isinstance(outcome.value, Case):
+        return outcome.value
+    why = outcome.reason or f"AnswerError: case() gave {type(outcome.value).__name__}, not a Case"
+    return Case(f"failed-{index:05d}", {}, why)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """One metric of one case: a value, or a list with one entry per point of the protocol's own grid `at`.
 
-    Without a value the status is "undefined" or "excluded" and the reason says why; the other metrics stand.
+    Without a value the status is "undefined" or "excluded" and the reason says why; the other metrics stand. Numbers of
+    numpy and torch become Python's.
     """
 
     metric: str
@@ -59,6 +89,33 @@ class Score:
     at: str = ""
     status: Literal["ok", "undefined", "excluded"] = "ok"
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.status not in ("ok", "undefined", "excluded"):
+            raise AnswerError(f"{self.metric}: the status {self.status!r} is not ok, undefined or excluded"[:300])
+        if (self.value is None) == (self.status == "ok"):
+            raise AnswerError(f"{self.metric}: a score has a value where it is ok, and only there")
+        object.__setattr__(self, "value", _plain(self.metric, self.value))
+        for name in ("at", "reason"):
+            object.__setattr__(self, name, one_line(getattr(self, name)))
+
+
+def _plain(metric: str, value: Any) -> float | list[float] | None:
+    """A value as Python's own numbers."""
+    if value is None or type(value) in (float, int):
+        return value
+    outcome = attempt(lambda: np.asarray(value, np.float64).tolist())
+    if (
+        isinstance(value, str | bytes)
+        or outcome.error
+        or not (isinstance(outcome.value, float) or _flat(outcome.value))
+    ):
+        raise AnswerError(f"{metric} is {type(value).__name__}, not a number or a list of numbers")
+    return outcome.value
+
+
+def _flat(values: Any) -> bool:
+    return isinstance(values, list) and len(values) > 0 and all(isinstance(v, float) for v in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +132,8 @@ class ScoringProtocol(Protocol):
     `objective`, `published`, `fold`, `changes` (factors that the world must be able to change), `ceiling` (why the truth
     stays below the top), `no_oracle` (why the truth has no score), `tried_on`
     (worlds for `diorama check`), and `summarise(rows) -> Condensed` with `derived`, the
-    names of metrics of a whole cell, the first of which leads; `unlisted` are metrics that tables leave out;
+    names of metrics of a whole cell, the first of which leads; `unlisted` are metrics that tables leave out; `ranges` has
+    the `Bounds` of metrics for which `range` is not true;
     `refuses(world, model, method)` says why a cell cannot be, or an empty string.
     """
 

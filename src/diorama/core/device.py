@@ -2,6 +2,9 @@
 
 import importlib.util
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from diorama.core.errors import InputError
 
@@ -41,9 +44,48 @@ def _check(device: str, kind: str) -> None:
         raise InputError(f"device {device!r} is not available to torch on this machine: use --device auto or cpu")
 
 
-def one_thread() -> None:
-    """Let torch use one thread in this process: several processes are faster, and results do not depend on the number."""
-    if importlib.util.find_spec("torch") is not None:
-        import torch
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-        torch.set_num_threads(1)
+
+def start_with_one_thread() -> None:
+    """Have libraries that are not loaded yet, here and in processes started from here, use one thread."""
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS and torch use one thread: sums come out in one order, whatever the machine and the number of processes.
+
+    Several processes are also faster than several threads.
+    """
+    from threadpoolctl import threadpool_limits
+
+    before = {name: os.environ.get(name) for name in _THREADS}
+    start_with_one_thread()
+    try:
+        with threadpool_limits(1), _torch_with_one_thread():
+            yield
+    finally:
+        for name, value in before.items():
+            _set(name, value)
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+@contextmanager
+def _torch_with_one_thread() -> Iterator[None]:
+    torch = sys.modules.get("torch")
+    if torch is None:  # loaded later, it reads the environment
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,5 +1,7 @@
 """Errors that a user is meant to read: one line that names the bad value and the fix."""
 
+import sys
+
 
 class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line: what is wrong, and what would be right."""
@@ -21,17 +23,37 @@ class Excluded(Exception):  # noqa: N818
     """Raised by a protocol where a case does not count by the protocol's own rules; status `excluded`."""
 
 
+def shortened(message: str, longest: int = 500) -> str:
+    """A message as one line; of a long one the beginning, which names the fault, and the end, which names the fix.
+
+    >>> shortened("no file\\n'" + 1000 * "a" + "': give another", longest=40)
+    "no file 'aaaaaaaaaaa … aa': give another"
+    """
+    text = " ".join(message.split())
+    tail = longest // 2 - 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 3]} … {text[-tail:]}"
+
+
+def tell(line: str) -> None:
+    """Say something that a user should know though the work goes on."""
+    print(f"diorama: {shortened(line)}", file=sys.stderr, flush=True)
+
+
 def did_you_mean(name: str, known: list[str]) -> str:
-    """A hint for a misspelt name: the nearest known ones, or all of them when there are few.
+    """A hint for a misspelt name: the nearest known ones, those that it is a part of, or all of them when there are few.
 
     >>> did_you_mean("retinex_grey", ["retinex_gray", "weiss"])
     "did you mean 'retinex_gray'?"
     >>> did_you_mean("xyz", ["b", "a"])
     'there are: a, b'
+    >>> did_you_mean("seed", ["split_seed", "train"])
+    "did you mean 'split_seed'?"
     """
     import difflib
 
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+    if not near and len(name) > 2:
+        near = [n for n in sorted(known) if name in n][:2]
     if near:
         return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
     if not known:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,30 @@ def explain(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) ->
     """What a method says about images (n, h, w, 3) for one target class each.
 
     Accepted: `method.explain(model, images, targets)`; an object with captum's `attribute(x, target=)`; a function of one
-    argument that makes such an object from the model's torch module; a function `(module, x, target) -> map`.
+    argument that makes such an object from the model's torch module; a function `(module, x, target) -> map`, which
+    gets x (n, 3, h, w) as plain data, to be cloned, altered or asked for gradients (`x.requires_grad_()`) as it likes.
     """
     if hasattr(method, "explain"):
         return list(method.explain(model, images, targets))
     if inspect.isfunction(method) and len(inspect.signature(method).parameters) == 1:
         method = method(model.module)
     x, target = tensors(model, images, targets)
-    x.requires_grad_(True)
     if hasattr(method, "attribute"):
-        return heatmaps(method.attribute(x, target=target))
+        return heatmaps(method.attribute(x.requires_grad_(True), target=target))
     if callable(method):
-        return heatmaps(method(model.module, x, target))
+        return heatmaps(_called(method, model.module, x, target))
     raise AnswerError(f"{type(method).__name__} cannot explain: it has neither explain nor attribute")
+
+
+def _called(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
+    """What a user's function gives; one that takes the gradient at x without asking for it is called again with one."""
+    x = x.contiguous()  # so that it can be viewed in another shape
+    try:
+        return function(module, x.clone(), target)
+    except RuntimeError as error:
+        if "does not require grad" not in str(error):
+            raise
+    return function(module, x.requires_grad_(True), target)
 
 
 def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, Any]:

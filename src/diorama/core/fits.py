@@ -1,4 +1,4 @@
-"""Fits: what a method learnt from the other cases of its fold, computed once under a lock and kept as safetensors."""
+"""Fits: what a method learnt from the other cases of its fold, computed once and kept as safetensors with a checksum."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,13 @@ import numpy as np
 
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Case
+from diorama.core.errors import tell
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
 from diorama.core.locks import locked
 from diorama.core.plan import Cell
 from diorama.core.scene import Scene, digest
+from diorama.core.store import checksum, create_whole, make_folder, set_aside
 
 #: What `method.fit` returns: named arrays.
 Fit = dict[str, np.ndarray]
@@ -30,18 +32,43 @@ def fitted(cell: Cell, index: int, folder: Path) -> Asked:
 
 
 def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
-    from safetensors.numpy import load_file, save_file
-
+    """The fit that is there, or a new one. Two machines may both make one; then the first to be written counts."""
     path = folder / "fit.safetensors"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder / "lock", wait=True):
-        if not path.exists():
+        known = _load(path)
+        if known is None:
             objective = getattr(cell.protocol.object, "objective", None)
-            fit = cell.asked.object.fit(_examples(cell, training), objective)
-            temporary = path.with_suffix(".part")
-            save_file({name: np.ascontiguousarray(array) for name, array in fit.items()}, temporary)
-            temporary.replace(path)
-    return load_file(path)
+            create_whole(path, _packed(cell.asked.object.fit(_examples(cell, training), objective)))
+            known = _load(path)
+    assert known is not None
+    return known
+
+
+def _packed(fit: Fit) -> bytes:
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in fit.items()}
+    return save(arrays, {"checksum": checksum(save(arrays))})
+
+
+def _load(path: Path) -> Fit | None:
+    """The fit in a file, or None if there is no file or a damaged one, which is set aside."""
+    from safetensors import SafetensorError, safe_open
+    from safetensors.numpy import save
+
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, "numpy") as file:
+            fit, written = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        tell(set_aside(path, " ".join(str(error).split())[:120]))
+        return None
+    if written.get("checksum") != checksum(save(fit)):
+        tell(set_aside(path, "its checksum is wrong"))
+        return None
+    return fit
 
 
 def _examples(cell: Cell, training: list[int]) -> Iterator[list[Frame]]:

@@ -1,6 +1,5 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,13 @@ from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
+from diorama.core.layout import read_document
+from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
 from diorama.core.run import Run, asked_for
 from diorama.core.scene import digest
+from diorama.core.store import checksum, write_json, write_whole
 from diorama.core.summary import Settled, settle
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
@@ -27,9 +29,7 @@ def illustrate(run: Run, worst: int = WORST) -> None:
     for cell in run.cells:
         if cell.control == "dose" or not hasattr(cell.protocol.object, "pictures"):
             continue
-        found = [
-            (i, p) for i, p in _worst(run, cell, worst) if not _path(run, cell, i, p).with_suffix(".json").exists()
-        ]
+        found = [(i, p) for i, p in _worst(run, cell, worst) if not _drawn(_path(run, cell, i, p))]
         if cell.model:
             _draw_together(run, cell, found)
         else:
@@ -68,17 +68,27 @@ def _values(rows: list[Row], metric: str) -> dict[str, float]:
 
 
 def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
-    return run.cell_folder(cell) / "keep" / f"{cell.cases[index].key}@{point}.webp"
+    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
 
 
 def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
     case = cell.cases[index]
     bench = Bench(cell.world, cell.model, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
-    path = _path(run, cell, index, point)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(encode_webp(strip(panels, SIDE)))
-    path.with_suffix(".json").write_text(json.dumps(_captions(cell, case.key, point, panels)), encoding="utf-8")
+    path, picture = _path(run, cell, index, point), encode_webp(strip(panels, SIDE))
+    write_whole(path, picture)
+    captions = _captions(cell, case.key, point, panels)
+    write_json(
+        path.with_suffix(".json"), {**captions, "picture": checksum(picture)}
+    )  # last: it says that both are there
+
+
+def _drawn(path: Path) -> bool:
+    """Whether a picture and its captions are there and whole."""
+    try:
+        return read_document(path.with_suffix(".json")).get("picture") == checksum(path.read_bytes())
+    except (OSError, ValueError):
+        return False
 
 
 def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:

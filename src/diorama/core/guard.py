@@ -2,9 +2,12 @@
 
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from diorama.core.names import readable
 
 
 class Note(UserWarning):
@@ -16,38 +19,64 @@ class Outcome:
     """What a call gave: a value, or the exception it raised; the notes it left either way."""
 
     value: Any
-    error: Exception | None
+    error: BaseException | None
     notes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """What the exception says, in one line."""
+        return "" if self.error is None else one_line(self.error)
 
     @property
     def reason(self) -> str:
         """The failure in one line."""
-        if self.error is None:
-            return ""
-        text = " ".join(str(self.error).split())
-        return f"{type(self.error).__name__}: {text}"[:400]
+        return "" if self.error is None else f"{type(self.error).__name__}: {self.text}"[:400]
 
     @property
     def trace(self) -> str:
         """The failure in full."""
-        return "".join(traceback.format_exception(self.error)) if self.error else ""
+        if self.error is None:
+            return ""
+        return attempt(lambda: readable("".join(traceback.format_exception(self.error)))).value or self.reason
+
+
+def one_line(said: Any) -> str:
+    """Anything as one line of at most 400 characters that can be written anywhere, even where it cannot be shown."""
+    shown = attempt(lambda: " ".join(readable(said).split())[:400])  # `__str__` is the component's own code
+    return f"({type(said).__name__} cannot be shown)" if shown.error else shown.value
 
 
 def attempt(call: Callable[[], Any]) -> Outcome:
     """Call a user's component and catch whatever it raises; notes are collected, other warnings pass.
 
+    `sys.exit` and exceptions of any base are failures too; only Ctrl-C ends the run.
+
     >>> attempt(lambda: 1 / 0).reason
     'ZeroDivisionError: division by zero'
     """
-    value, error = None, None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", Note)
+    value: Any = None
+    error: BaseException | None = None
+    with noting() as notes:
         try:
             value = call()
-        except Exception as raised:  # noqa: BLE001 - the one broad except: a component may fail in any way
+        except KeyboardInterrupt:
+            raise
+        except BaseException as raised:  # noqa: BLE001 - the one broad except: a component may fail in any way
             error = raised
-    for w in caught:
-        if not issubclass(w.category, Note):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    notes = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, Note))
-    return Outcome(value, error, tuple(notes))
+    return Outcome(value, error, tuple(dict.fromkeys(notes)))
+
+
+@contextmanager
+def noting() -> Iterator[list[str]]:
+    """Collect the notes that are raised inside; other warnings pass."""
+    notes: list[str] = []
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", Note)
+            yield notes
+    finally:
+        notes += [one_line(w.message) for w in caught if issubclass(w.category, Note)]
+        for w in caught:
+            if not issubclass(w.category, Note):
+                warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)

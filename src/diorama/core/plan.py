@@ -12,14 +12,17 @@ from typing import Any
 from diorama.core import keys
 from diorama.core.bench import Asked
 from diorama.core.catalogue import TRACKS, Component, build, entries
-from diorama.core.contracts import Case
+from diorama.core.contracts import Case, make_case
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.names import check_distinct
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
 
 #: Cases of a staged world where the plan does not say how many.
 DEFAULT_CASES = 32
+#: The most cases of a cell: every one has a scene in memory and a row on disk.
+MOST_CASES = 100_000
 #: Cases where each is a draw of many frames and the plan does not say how many.
 DEFAULT_DRAWS = 5
 _VERBS = {
@@ -49,6 +52,13 @@ class Plan:
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
 
+    def covers(self, other: "Plan") -> bool:
+        """Whether everything that the other plan asks for is asked for here too."""
+        lists = ("worlds", "models", "methods", "protocols")
+        more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in lists)
+        enough = self.cases == other.cases or (other.cases and (self.cases or DEFAULT_CASES) >= other.cases)
+        return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
+
     def to_toml(self) -> str:
         """The plan as TOML."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
@@ -61,6 +71,8 @@ class Plan:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
+        except RecursionError as error:
+            raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))
@@ -112,7 +124,9 @@ class Cell:
     @cached_property
     def cases(self) -> list[Case]:
         """The cases of this cell."""
-        return [self.protocol.object.case(self.world.object, self.seed, i) for i in range(self.count)]
+        made = [make_case(self.protocol.object, self.world.object, self.seed, i) for i in range(self.count)]
+        check_distinct((case.key for case in made), self.world.label)
+        return made
 
     @property
     def fitted(self) -> bool:
@@ -181,6 +195,7 @@ class Cell:
             "unlisted": list(getattr(protocol, "unlisted", ())),
             "direction": protocol.direction,
             "range": list(protocol.range),
+            "ranges": {metric: list(ends) for metric, ends in getattr(protocol, "ranges", {}).items()},
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": published.get((self.world.name, self.method.name))
@@ -217,7 +232,7 @@ def expand(plan: Plan) -> Expansion:
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         for protocol in parts["protocol"]:
-            count = _count(plan, world, protocol)
+            count = _checked(_count(plan, world, protocol), protocol)
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
@@ -271,6 +286,12 @@ def _count(plan: Plan, world: Component, protocol: Component) -> int:
     return min(plan.cases or recorded, recorded)
 
 
+def _checked(count: int, protocol: Component) -> int:
+    if count > MOST_CASES:
+        raise InputError(f"{protocol.name}: {count} cases are too many, give at most {MOST_CASES} (cases = … or -n)")
+    return count
+
+
 def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
@@ -320,6 +341,8 @@ def refusal(cell: Cell) -> str:
     classes = getattr(cell.model.object, "classes", known) if cell.model else known
     if known and isinstance(classes, int) and classes != known:
         return f"{cell.model.name} has {classes} classes, {cell.world.name} has {known}"  # type: ignore[union-attr]
+    if reason := _learnt_from(cell.model, cell.world):
+        return reason
     if cell.method is None:
         return ""
     track = _track(cell.method)
@@ -333,6 +356,19 @@ def refusal(cell: Cell) -> str:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
     refuses = getattr(protocol, "refuses", None)
     return refuses(world, cell.model.object if cell.model else None, cell.method.object) if refuses else ""
+
+
+def _learnt_from(model: Component | None, world: Component) -> str:
+    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
+    learnt: frozenset[str] = getattr(model.object, "learnt", frozenset()) if model else frozenset()
+    shown: frozenset[str] = getattr(world.object, "contents", frozenset()) if learnt else frozenset()
+    if model is None or not learnt & shown:
+        return ""
+    count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
+    return (
+        f"{model.name} was fitted on {count} photos that {world.name} shows:"
+        f" write {fix} to leave them out, or show other photos"
+    )
 
 
 def _track(method: Component) -> str:

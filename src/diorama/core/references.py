@@ -1,9 +1,13 @@
 """References: what components cite, as text and as BibTeX, from references.bib."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+#: What TeX writes before a letter, and the character that follows it in Unicode.
+_ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,8 @@ def references(keys: list[str]) -> list[Reference]:
 
     >>> references(["weiss2001"])[0].text
     'Yair Weiss: Deriving intrinsic images from image sequences. International Conference on Computer Vision, 2001'
+    >>> references(["trauble2021"])[0].text.partition(",")[0]
+    'Frederik Träuble'
     >>> references(["Doe 1999"])[0].text
     'Doe 1999'
     """
@@ -40,5 +46,5 @@ def _parse(entry: str) -> Reference:
     authors = field["author"].split(" and ")
     named = ", ".join(authors[:3]) + (" et al." if len(authors) > 3 else "")
     where = field.get("booktitle") or field.get("journal") or ""
-    plain = re.sub(r'\{\\"o\}', "ö", named)
+    plain = re.sub(r"\{\\(.)(\w)\}", lambda found: unicodedata.normalize("NFC", found[2] + _ACCENTS[found[1]]), named)
     return Reference(head[1], f"{plain}: {field['title']}. {where}, {field['year']}", entry)

@@ -1,12 +1,9 @@
-"""Rows: one measured value per case and metric, appended to files that survive any crash."""
+"""Rows: one measured value per case and metric."""
 
 import json
 import math
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
 
 Status = Literal["ok", "undefined", "excluded", "error"]
 #: How the reason of a row begins whose value does not exist and which a protocol counts as 0 all the same.
@@ -38,53 +35,33 @@ class Row:
 
     def line(self) -> str:
         """The row as one line of JSON, without the cell, which the file's place names."""
-        fields = asdict(self)
-        del fields["cell"]
-        return json.dumps(fields, allow_nan=False, ensure_ascii=False) + "\n"
+        shown = asdict(self)
+        del shown["cell"]
+        return json.dumps(shown, allow_nan=False, ensure_ascii=False) + "\n"
+
+    @property
+    def result(self) -> tuple[Any, ...]:
+        """All of a row that must be the same whenever it is computed: everything but the seconds."""
+        return (self.case, self.metric, self.value, self.status, self.reason, self.at)
 
 
-def read_rows(folder: Path, cell: str) -> dict[tuple[str, str], Row]:
-    """All rows of a cell by (case, metric). A torn last line is ignored; a later row takes the place of an error."""
-    rows: dict[tuple[str, str], Row] = {}
-    for path in sorted((folder / "rows").glob("*.jsonl")):
-        for fields in _lines(path):
-            row = Row(cell=cell, **fields)
-            known = rows.get((row.case, row.metric))
-            if known is None or known.status == "error":
-                rows[row.case, row.metric] = row
-    return rows
+_FIELDS = {f.name for f in fields(Row)} - {"cell"}
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_bytes().split(b"\n")[:-1]:  # what follows the last newline was cut off by a crash
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            continue  # a torn line that a later writer closed with a newline
+def read_row(cell: str, line: bytes) -> Row:
+    """A row from one line of a file; ValueError if it is not one."""
+    found = json.loads(line)
+    if not isinstance(found, dict) or set(found) != _FIELDS:
+        raise ValueError("a line is not a row")
+    texts = (found[name] for name in ("case", "metric", "reason", "at"))
+    if not all(isinstance(text, str) for text in texts) or found["status"] not in get_args(Status):
+        raise ValueError("a row has a field of the wrong type")
+    if type(found["seconds"]) not in (int, float) or not _numeric(found["value"]):
+        raise ValueError("a row has a value that is not a number")
+    if not math.isfinite(found["seconds"]):
+        raise ValueError("a row took forever")
+    return Row(cell=cell, **found)
 
 
-def append_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Append rows in one write and flush them to the disk. A torn line left by a crash is closed first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = "".join(row.line() for row in rows).encode()
-    with open(path, "ab", buffering=0) as file:
-        if file.tell() and _last_byte(path) != b"\n":
-            data = b"\n" + data
-        written = file.write(data)
-        if written != len(data):
-            raise OSError(28, "No space left on device", str(path))
-        os.fsync(file.fileno())
-
-
-def _last_byte(path: Path) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON so that the file is either the old one or the new one, whatever happens."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+def _numeric(value: Any) -> bool:
+    return value is None or all(type(v) in (int, float) for v in (value if isinstance(value, list) else [value]))

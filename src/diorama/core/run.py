@@ -1,11 +1,12 @@
-"""A run: a directory of cells. `work` fills in the rows that are missing, and is all that a launcher ever starts."""
+"""A run: a directory of cells. `work_unit` computes the rows of one unit that are missing; launchers start nothing else."""
 
-import json
 import platform
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,21 @@ import diorama
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Case, Score
 from diorama.core.device import one_thread
-from diorama.core.errors import AnswerError, Excluded, InputError, Undefined
+from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
-from diorama.core.guard import Outcome, attempt
+from diorama.core.guard import Outcome, attempt, one_line
+from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage
 from diorama.core.locks import locked
+from diorama.core.names import case_path
+from diorama.core.parts import Rows, heal, read_rows, rows_between, write_part
 from diorama.core.plan import Cell, Expansion, Plan, expand
-from diorama.core.rows import Row, append_rows, read_rows, write_json
+from diorama.core.rows import Row, Status
+from diorama.core.store import json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
-#: The layout of a run directory. A directory of another layout is refused, never guessed at.
-SCHEMA = 1
-#: Consecutive cases that share passes through a model; without a model every case stands alone.
+#: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8
+#: Seconds of work after which finished cases are written, though their unit goes on: what a kill may cost.
+FLUSH = 10.0
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,14 @@ class Run:
         """The plan's cells."""
         return self.expansion.cells
 
+    @cached_property
+    def units(self) -> "list[Unit]":
+        """What is computed together, in a fixed order."""
+        return units(self)
+
     def cell_folder(self, cell: Cell) -> Path:
         """Where a cell lives."""
-        return self.folder / "cells" / cell.key[:2] / cell.key
+        return cell_folder(self.folder, cell.key)
 
     def rows(self, cell: Cell) -> list[Row]:
         """The rows of a cell's cases so far, in the order of the cases and of the protocol's metrics."""
@@ -58,27 +68,77 @@ class Run:
     def missing(self, cell: Cell) -> set[str]:
         """The keys of the cases that still lack a row; a case that failed earlier counts as missing."""
         known = read_rows(self.cell_folder(cell), cell.key)
-        metrics = cell.protocol.object.metrics
-        return {
-            case.key
-            for case in cell.cases
-            if any((case.key, m) not in known or known[case.key, m].status == "error" for m in metrics)
-        }
+        return {case.key for case in cell.cases if _lacks(cell, case, known)}
+
+
+def _lacks(cell: Cell, case: Case, known: Rows) -> bool:
+    rows = (known.get((case.key, metric)) for metric in cell.protocol.object.metrics)
+    return any(row is None or row.status == "error" for row in rows)
 
 
 def create(folder: Path, plan: Plan) -> Run:
     """Make a run directory, or take up an existing one with a new plan: cells already there are kept and reused."""
+    with taken(folder, plan) as run:
+        return run
+
+
+@contextmanager
+def taken(folder: Path, plan: Plan) -> Iterator[Run]:
+    """A run directory made or taken up, and locked against other runs: a second one is refused and changes nothing."""
     run = Run(folder, plan)
     _ = run.expansion  # a mistake in the plan is found before anything is written
+    with _held(folder):
+        try:
+            _lay_out(run)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        yield run
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _check_schema(folder)
-        write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **_machine()})
-        (folder / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
-        write_json(folder / "cells.json", _contents(run))
+        check_layout(folder)
+        lock = locked(folder / "lock")
+        lock.__enter__()
     except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror}; choose another place with -o") from error
-    return run
+        raise _unwritable(folder, error) from error
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"cannot write to {folder}: {error.strerror or error}; choose another place with -o")
+
+
+def _lay_out(run: Run) -> None:
+    """Write what a run directory holds before its first row, and mend what is damaged."""
+    folder = run.folder
+    remove_leftovers(folder)
+    for name in ("run.json", "cells.json"):
+        if (folder / name).exists() and (why := damage(folder / name)):
+            tell(set_aside(folder / name, why))
+    write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **_machine()})
+    for cell in run.cells:
+        if run.cell_folder(cell).exists():
+            _mend(run, cell)
+    write_whole(folder / "plan.toml", run.plan.to_toml().encode())
+    write_json(folder / "cells.json", _contents(run))
+
+
+def _mend(run: Run, cell: Cell) -> None:
+    """Set damaged parts of a cell aside; write its manifest again if it is not what it should be."""
+    folder = run.cell_folder(cell)
+    heal(folder, cell.key, tell)
+    path = folder / "manifest.json"
+    if path.exists() and (why := damage(path)):
+        tell(set_aside(path, why))
+    data = json_bytes(cell.manifest())
+    if not path.exists() or path.read_bytes() != data:
+        write_whole(path, data)
 
 
 def _contents(run: Run) -> dict[str, Any]:
@@ -89,27 +149,8 @@ def _contents(run: Run) -> dict[str, Any]:
 
 def open_run(folder: Path) -> Run:
     """An existing run directory."""
-    if not (folder / "plan.toml").is_file():
-        raise InputError(f"{folder} is not a run directory: it has no plan.toml (diorama run -o {folder} makes one)")
-    _check_schema(folder)
+    check_readable(folder)
     return Run(folder, Plan.read(folder / "plan.toml"))
-
-
-def _check_schema(folder: Path) -> None:
-    path = folder / "run.json"
-    if not path.exists():
-        if any(folder.iterdir()) and not (folder / "cells").exists() and not (folder / "plan.toml").exists():
-            raise InputError(f"{folder} holds other files: choose a new or empty directory with -o")
-        return
-    try:
-        schema = json.loads(path.read_text(encoding="utf-8")).get("schema")
-    except (json.JSONDecodeError, AttributeError):
-        schema = None
-    if schema != SCHEMA:
-        raise InputError(
-            f"{folder} was written by another version of diorama (layout {schema}, this one is {SCHEMA}):"
-            " choose another directory with -o, or delete it"
-        )
 
 
 def _machine() -> dict[str, str]:
@@ -131,61 +172,110 @@ def units(run: Run) -> list[Unit]:
         groups.setdefault((cell.world.digest, cell.model.digest if cell.model else ""), []).append(cell)
     found = []
     for (_, model), cells in groups.items():
-        size = BLOCK if model else 1
         last = max(cell.count for cell in cells)
+        size = BLOCK if model else min(BLOCK, max(1, last // 64))
         found += [Unit(cells, range(start, min(start + size, last))) for start in range(0, last, size)]
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something a component does and may not come back from: `prepare`, `fit`, `case` or `picture` of a cell's case."""
+
+    what: str
+    cell: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who is told of every step before it begins and of every finished case; `lost` are steps to be given up, and why."""
+
+    begin: Callable[[Step], None] = lambda step: None
+    finished: Callable[[], None] = lambda: None
+    lost: Mapping[Step, str] = field(default_factory=dict)
+
+
+NOBODY = Watch()
 Progress = Callable[[int, int], None]
 
 
 def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, total: None) -> None:
-    """Compute the rows that are missing in shard `shard` of `shards`, and append them case by case."""
-    with locked(run.folder / "locks" / f"shard-{shard}-of-{shards}"):
-        todo = {cell.key: run.missing(cell) for cell in run.cells}
-        if any(cell.model for cell in run.cells):
-            one_thread()
-        mine = units(run)[shard::shards]
-        total = sum(len(list(_missing(unit, todo))) for unit in mine)
-        done = 0
-        for unit in mine:
-            memo = Memo()
-            for cell, index in _missing(unit, todo):
-                _prepare(run, cell, unit, memo)
-                rows = score_case(run, cell, index, memo)
-                _keep(run, cell, f"{shard}-of-{shards}", rows)
-                _keep_arrays(run, cell, index, memo)
-                done += 1
-                progress(done, total)
+    """Compute the rows that are missing in shard `shard` of `shards`, in this process."""
+    with locked(run.folder / "locks" / f"shard-{shard}-of-{shards}"), one_thread():
+        mine = range(shard, len(run.units), shards)
+        total, done = sum(len(missing_of(run, k)) for k in mine), 0
+
+        def finished() -> None:
+            nonlocal done
+            done += 1
+            progress(done, total)
+
+        for k in mine:
+            work_unit(run, k, Watch(finished=finished))
 
 
-def _prepare(run: Run, cell: Cell, unit: Unit, memo: Memo) -> None:
+def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
+    """The cells and indices of the cases of unit `k` that lack a row or failed."""
+    unit, found = run.units[k], []
+    for cell in unit.cells:
+        known = rows_between(run.cell_folder(cell), cell.key, unit.indices, tell)
+        inside = range(unit.indices.start, min(unit.indices.stop, cell.count))
+        found += [(cell, i) for i in inside if _lacks(cell, cell.cases[i], known)]
+    return found
+
+
+def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
+    """Compute the rows of unit `k` that are missing and write them as parts."""
+    memo, out = Memo(), _Writer(run)
+    try:
+        for cell, index in missing_of(run, k):
+            _prepare(cell, run.units[k], memo, watch)
+            rows = score_case(run, cell, index, memo, watch)
+            _keep_arrays(run, cell, index, memo)  # before the rows, which say that all of the case is there
+            out.add(cell, index, rows)
+            watch.finished()
+    finally:  # also when this process is told to stop
+        out.flush()
+
+
+class _Writer:
+    """Finished cases on their way to the disk: written when a unit ends, and in between when it takes long."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.since = run, time.monotonic()
+        self.cases: dict[str, tuple[Cell, dict[int, list[Row]]]] = {}
+
+    def add(self, cell: Cell, index: int, rows: list[Row]) -> None:
+        """Take the rows of a finished case."""
+        self.cases.setdefault(cell.key, (cell, {}))[1][index] = rows
+        if time.monotonic() - self.since > FLUSH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all that was taken, one part per cell."""
+        for key, (cell, cases) in list(self.cases.items()):
+            folder = self.run.cell_folder(cell)
+            if not (folder / "manifest.json").exists():
+                write_json(folder / "manifest.json", cell.manifest())
+            write_part(folder, key, cases, tell)
+            del self.cases[key]
+        self.since = time.monotonic()
+
+
+def _prepare(cell: Cell, unit: Unit, memo: Memo, watch: Watch) -> None:
     """Let the protocol ask for what all cases of the unit need, so that it passes through the model together.
 
     All cases take part, also those that are known, so that a resumed run makes the same passes. What fails here is
     asked for again, and reported, case by case.
     """
-    prepare = getattr(cell.protocol.object, "prepare", None)
-    if prepare is None or cell.key in memo.prepared or cell.fitted:
+    prepare, step = getattr(cell.protocol.object, "prepare", None), Step("prepare", cell.key, unit.indices.start)
+    if prepare is None or cell.key in memo.prepared or cell.fitted or step in watch.lost:
         return
+    watch.begin(step)
     start, cases = time.perf_counter(), [cell.cases[i] for i in unit.indices if i < cell.count]
     attempt(lambda: prepare(Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cases[0], memo), cases))
     memo.prepared[cell.key] = (time.perf_counter() - start) / len(cases)
-
-
-def _missing(unit: Unit, todo: dict[str, set[str]]) -> Iterator[tuple[Cell, int]]:
-    for cell in unit.cells:
-        for index in unit.indices:
-            if index < cell.count and cell.cases[index].key in todo[cell.key]:
-                yield cell, index
-
-
-def _keep(run: Run, cell: Cell, worker: str, rows: list[Row]) -> None:
-    folder = run.cell_folder(cell)
-    if not (folder / "manifest.json").exists():
-        write_json(folder / "manifest.json", cell.manifest())
-    append_rows(folder / "rows" / f"{worker}.jsonl", rows)
 
 
 def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
@@ -196,31 +286,67 @@ def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
     bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, memo)
     found = attempt(lambda: arrays(bench, case)).value  # what fails here has failed, and been reported, as a score
     if found:
-        path = run.cell_folder(cell) / "keep" / f"{case.key}.npz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, **found)
+        data = BytesIO()
+        np.savez_compressed(data, **found)
+        write_whole(case_path(run.cell_folder(cell) / "keep", case.key, ".npz"), data.getvalue())
 
 
-def score_case(run: Run, cell: Cell, index: int, memo: Memo) -> list[Row]:
+def score_case(run: Run, cell: Cell, index: int, memo: Memo, watch: Watch = NOBODY) -> list[Row]:
     """The rows of one case: its scores at every point of the method's grid, or why there are none."""
     start, case = time.perf_counter(), cell.cases[index]
-    outcome = attempt(lambda: _scores(cell, case, asked_for(run, cell, index), memo))
+    lost = [why for what in ("fit", "case") if (why := watch.lost.get(Step(what, cell.key, index)))]
+    if lost:
+        return _failed(run, cell, case, "error", lost[0], lost[0], 0.0)
+    outcome = attempt(lambda: _good(cell, case, _scores(cell, case, _asked(run, cell, index, watch), memo)))
     seconds = round(time.perf_counter() - start + memo.prepared.get(cell.key, 0.0), 4)
     if outcome.error is None:
-        scores: dict[str, Score] = outcome.value
+        _trace(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
         note = "; ".join([*_standing_notes(cell), *outcome.notes])
-        return [
-            Row(cell.key, case.key, m, s.value, s.status, s.reason or note, s.at, seconds) for m, s in scores.items()
-        ]
-    status, reason = _failure(run, cell, case, outcome)
-    metrics = cell.protocol.object.metrics
-    return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in metrics]
+        rows: list[Row] = outcome.value
+        return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
+    return _failed(run, cell, case, *_failure(outcome), seconds)
+
+
+def _good(cell: Cell, case: Case, scores: dict[str, Score]) -> list[Row]:
+    return [Row(cell.key, case.key, m, _plain(s.value), s.status, s.reason, s.at) for m, s in scores.items()]
+
+
+def _plain(value: Any) -> Any:
+    """A number or a list of numbers as Python's own floats."""
+    return None if value is None else np.asarray(value, float).tolist()
+
+
+def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
+    if status == "error":
+        write_whole(_trace(run, cell, case), trace.encode(errors="backslashreplace"))
+    return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in cell.protocol.object.metrics]
+
+
+def _failure(outcome: Outcome) -> tuple[Status, str, str]:
+    if isinstance(outcome.error, Undefined):
+        return "undefined", outcome.text, ""
+    if isinstance(outcome.error, Excluded):
+        return "excluded", outcome.text, ""
+    return "error", outcome.reason, outcome.trace
+
+
+def _trace(run: Run, cell: Cell, case: Case) -> Path:
+    return case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
+
+
+def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
+    """The method as it is asked about a case; fitting it is a step of its own."""
+    if cell.fitted:
+        watch.begin(Step("fit", cell.key, index))
+    asked = asked_for(run, cell, index)
+    watch.begin(Step("case", cell.key, index))
+    return asked
 
 
 def _standing_notes(cell: Cell) -> list[str]:
     """What components want said beside every value: the `note` of a world, model or method."""
     parts = (cell.world, cell.model, cell.method)
-    return [note for part in parts if part and (note := getattr(part.object, "note", ""))]
+    return [one_line(note) for part in parts if part and (note := getattr(part.object, "note", ""))]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:
@@ -230,6 +356,8 @@ def asked_for(run: Run, cell: Cell, index: int) -> Asked:
 
 def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score]:
     """Every metric of a case; a list over the grid where the method has one."""
+    if case.failure:
+        raise AnswerError(f"the case could not be made: {case.failure}")
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
     for point in range(len(asked.points)):
@@ -256,14 +384,3 @@ def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
     if not np.isfinite(merged.value).all():  # type: ignore[arg-type]
         raise AnswerError(f"{metric} is not finite: {merged.value}")
     return merged
-
-
-def _failure(run: Run, cell: Cell, case: Case, outcome: Outcome) -> tuple[Any, str]:
-    if isinstance(outcome.error, Undefined):
-        return "undefined", str(outcome.error)
-    if isinstance(outcome.error, Excluded):
-        return "excluded", str(outcome.error)
-    trace = run.cell_folder(cell) / "errors" / f"{case.key}.txt"
-    trace.parent.mkdir(parents=True, exist_ok=True)
-    trace.write_text(outcome.trace, encoding="utf-8")
-    return "error", outcome.reason

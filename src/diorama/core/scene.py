@@ -17,7 +17,35 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": 1.0, "a": [None, True]})
     '{"a":[null,true],"b":1.0}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        said = " ".join(str(error).split())[:80]
+        raise InputError(
+            f"{_shown(value)} cannot be written as JSON ({said}): give finite numbers and words"
+        ) from error
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a value, for errors; a value nested too deeply has no spelling."""
+    try:
+        return repr(value)[:120]
+    except RecursionError:
+        return f"a {type(value).__name__} nested very deeply"
+
+
+def encoded(value: Any) -> bytes:
+    """The canonical spelling in UTF-8; a name that is not text is refused.
+
+    >>> encoded("é")
+    b'"\\xc3\\xa9"'
+    """
+    try:
+        return canonical(value).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{error.object[max(error.start - 40, 0) : error.end + 10]!r} is not UTF-8: rename it"
+        ) from error
 
 
 def digest(value: Any) -> str:
@@ -26,7 +54,7 @@ def digest(value: Any) -> str:
     >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     True
     """
-    return hashlib.blake2b(canonical(value).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(encoded(value), digest_size=16).hexdigest()
 
 
 def rng(*parts: Any) -> np.random.Generator:

@@ -1,6 +1,7 @@
 """Component specs: `name`, `name(k=v, …)`, `package.module:Name`, `./file.py:Name`; literals only, no `eval`."""
 
 import ast
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,7 @@ def parse(text: str) -> Spec:
     >>> str(parse("./mine.py:Mine( k = 0.5 )"))
     './mine.py:Mine(k=0.5)'
     """
+    _check_text(text)
     text = text.strip()
     name, paren, rest = text.partition("(")
     name = name.strip()
@@ -62,14 +64,38 @@ def value(word: str, context: str = "") -> Any:
     (3, None, 'data/mit', 'a b')
     """
     try:
-        return ast.literal_eval(word)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return _checked(ast.literal_eval(word), word)
+    except InputError:
+        raise
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
     if not word or word[0] in "'\"[{(" or word[-1] in "'\"":
         raise InputError(
             f"cannot read the value {word!r}{f' in {context!r}' if context else ''}: quotes or brackets do not match"
         )
     return word
+
+
+def _checked(found: Any, word: str) -> Any:
+    """A value that can be written down: finite numbers, text, True, False, None, and lists, tuples or dicts of them."""
+    if isinstance(found, list | tuple):
+        return type(found)(_checked(v, word) for v in found)
+    if isinstance(found, dict):
+        return {_checked(k, word): _checked(v, word) for k, v in found.items()}
+    if isinstance(found, float) and not math.isfinite(found):
+        raise InputError(f"cannot read the value {word[:80]!r}: it is not a finite number")
+    if isinstance(found, str):
+        _check_text(found)
+    elif not isinstance(found, int | float | bool | None):
+        raise InputError(f"cannot read the value {word[:80]!r}: give numbers, words, lists, tuples or dicts of them")
+    return found
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"cannot read {text[:80]!r}: it is not UTF-8; rename what it names") from error
 
 
 def _split(text: str, whole: str) -> list[str]:

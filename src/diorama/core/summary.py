@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from diorama.core.contracts import Bounds
 from diorama.core.folds import leave_one_out
+from diorama.core.intervals import interval
 from diorama.core.rows import AS_ZERO, Row
-from diorama.core.scene import rng
 
 Direction = Literal["lower", "higher"]
 Choose = Callable[[np.ndarray, Direction], np.ndarray]
@@ -17,7 +18,7 @@ Choose = Callable[[np.ndarray, Direction], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Mean over the cases with a value, a 95 % bootstrap interval over cases, and the count of every status.
+    """Mean over the cases with a value, its 95 % interval (bootstrap-t over cases), and the count of every status.
 
     `std` is the standard deviation over cases (n − 1), where there are two. Cases that are undefined but counted as 0 are
     in the mean and in `n_undefined`.
@@ -37,19 +38,8 @@ class Summary:
         return asdict(self)
 
 
-def interval(values: np.ndarray, draws: int = 2000) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of the mean over cases; the same values give the same interval.
-
-    >>> interval(np.array([1.0, 1.0, 1.0]))
-    (1.0, 1.0)
-    """
-    index = rng("bootstrap", len(values)).integers(0, len(values), (draws, len(values)))
-    lo, hi = np.quantile(values[index].mean(axis=1), [0.025, 0.975])
-    return float(lo), float(hi)
-
-
-def summarise(rows: Iterable[Row]) -> Summary:
-    """The summary of one metric's rows, each with a single value.
+def summarise(rows: Iterable[Row], within: Bounds = (None, None)) -> Summary:
+    """The summary of one metric's rows, each with a single value; the interval is kept `within` the metric's range.
 
     >>> summarise([Row("c", "a", "m", 1.0), Row("c", "b", "m", None, "error", "why")]).mean
     1.0
@@ -58,11 +48,12 @@ def summarise(rows: Iterable[Row]) -> Summary:
     values = np.array([row.value for row in rows if row.status == "ok"], float)
     counts = Counter(row.status for row in rows)
     mean = float(values.mean()) if len(values) else None
-    lo, hi = interval(values) if len(values) > 1 else (None, None)
+    low, high = (end if end is None else reach([end, *values]) for end, reach in zip(within, (min, max), strict=True))
+    ends = interval(values).within(low, high)  # a range that a value has left is wider than was declared
     std = float(values.std(ddof=1)) if len(values) > 1 else None
     zeros = sum(row.status == "ok" and row.reason.startswith(AS_ZERO) for row in rows)
     ok, undefined = len(values) - zeros, counts["undefined"] + zeros
-    return Summary(mean, lo, hi, ok, undefined, counts["excluded"], counts["error"], std)
+    return Summary(mean, ends.lo, ends.hi, ok, undefined, counts["excluded"], counts["error"], std)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +92,9 @@ def _undefined(row: Row, why: str) -> Row:
     return replace(row, value=None, status="undefined", reason=why, at="")
 
 
-def curve(rows: Sequence[Row], points: int) -> list[Summary]:
+def curve(rows: Sequence[Row], points: int, within: Bounds = (None, None)) -> list[Summary]:
     """One summary per grid point, for cells whose grid is the result (a dose–response curve)."""
-    return [summarise(pick(row, i, points) for row in rows) for i in range(points)]
+    return [summarise((pick(row, i, points) for row in rows), within) for i in range(points)]
 
 
 def pick(row: Row, point: int, points: int) -> Row:

@@ -4,8 +4,11 @@ The default wheel of torchvision then stops with "operator torchvision::nms does
 Only the detection operators are compiled; models and transforms work once the missing operators have been declared.
 """
 
-import importlib
 import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 #: The operators that torchvision describes at import, compiled or not.
@@ -14,23 +17,59 @@ _declared: list[Any] = []  # a torch.library.Library undeclares its operators wh
 
 
 def make_importable() -> None:
-    """Import torchvision, declaring its compiled operators first where they cannot be loaded; raises ImportError if absent.
+    """From now on `import torchvision` declares its compiled operators where they cannot be loaded, whoever imports it.
 
-    Call it before importing torchvision, timm or zennit. It changes nothing where torchvision works as it is.
+    Call it before torchvision, timm, zennit or a user's file is imported. It imports nothing itself, and changes nothing
+    where torchvision works as it is.
     """
-    try:
-        importlib.import_module("torchvision")
-    except RuntimeError as error:
-        if "torchvision::" not in str(error):
-            raise
-        _forget()
-        _declare()
-        importlib.import_module("torchvision")
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(MetaPathFinder):
+    """Finds torchvision where the other finders do, and has it executed with care."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of torchvision; None for everything else."""
+        if fullname != "torchvision":
+            return None
+        others = [finder for finder in sys.meta_path if finder is not self]
+        found = next((s for finder in others if (s := finder.find_spec(fullname, path, target))), None)
+        if found is not None and found.loader is not None:
+            found.loader = _Careful(found.loader)
+        return found
+
+
+class _Careful(Loader):
+    """Executes torchvision a second time, with its operators declared, where the first stops for want of them."""
+
+    def __init__(self, loader: Loader):
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the real loader does it."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """As the real loader does it, which the module then keeps."""
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        try:
+            self.loader.exec_module(module)
+        except RuntimeError as error:
+            if "torchvision::" not in str(error):
+                raise
+            _forget()
+            _declare()
+            self.loader.exec_module(module)
 
 
 def _forget() -> None:
-    """Drop what the failed import left behind."""
-    for name in [n for n in sys.modules if n.partition(".")[0] == "torchvision"]:
+    """Drop the submodules that the failed import left behind."""
+    for name in [n for n in sys.modules if n.startswith("torchvision.")]:
         del sys.modules[name]
 
 

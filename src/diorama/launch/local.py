@@ -21,7 +21,7 @@ def processes(on: str) -> int:
     (1, 4)
     """
     name, _, count = on.partition(":")
-    if name != "local" or not (count or "1").isdigit() or int(count or 1) < 1:
+    if name != "local" or not (count or "1").isdecimal() or int(count or 1) < 1:
         raise InputError(
             f"cannot run on {on!r}: write local or local:2 (a job array can call `diorama work RUN --shard i/n`)"
         )
@@ -65,7 +65,7 @@ def _watch(worker: subprocess.Popen[str], shard: int, state: dict[int, tuple[int
     with worker.stdout as lines:
         for line in lines:
             done, _, total = line.strip().partition("/")
-            if done.isdigit() and total.isdigit():
+            if done.isdecimal() and total.isdecimal():
                 state[shard] = (int(done), int(total))
                 progress(sum(d for d, _ in state.values()), sum(t for _, t in state.values()))
 

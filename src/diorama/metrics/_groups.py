@@ -25,3 +25,10 @@ class Groups:
         value = self.labels[rng.integers(0, len(self.labels), points)]
         place = (rng.random((points, batch)) * self.counts[value][:, None]).astype(np.intp)
         return self.order[self.starts[value][:, None] + place]
+
+    def pairs(self, points: int, batch: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers of both members of `batch` pairs at each point: any row, and a row of the same value as that one."""
+        first = rng.integers(0, len(self.labels), (points, batch))
+        value = self.labels[first]
+        place = (rng.random(first.shape) * self.counts[value]).astype(np.intp)
+        return first, self.order[self.starts[value] + place]

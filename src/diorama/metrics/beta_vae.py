@@ -1,8 +1,9 @@
 """The β-VAE score: which factor was held is read off the mean difference of pairs of codes (Higgins et al. 2017).
 
-A point: a factor k, a batch of pairs of images that agree in k; its feature is mean |z − z'|, its class k. The score is the
-accuracy of logistic regression on further points (default L2 penalty, as in disentanglement_lib). Pairs are drawn from the
-rows that exist, so that images are encoded once and any sample of a grid will do.
+A point: a factor k, a batch of pairs of images; the two of a pair agree in k, on a value of that pair's own. Its feature is
+mean |z − z'|, its class k. The score is the accuracy of logistic regression on further points (default L2 penalty, as in
+disentanglement_lib). Pairs are drawn from the rows that exist, so that images are encoded once and any sample of a grid
+will do.
 """
 
 import numpy as np
@@ -44,6 +45,6 @@ def _points(part: Sample, count: int, rng: np.random.Generator) -> tuple[np.ndar
     shares = np.maximum(rng.multinomial(count, np.full(factors, 1 / factors)), 1)
     features = []
     for k, n in enumerate(shares):
-        rows = Groups.of(part.labels[:, k]).draw(int(n), 2 * BATCH, rng)
-        features.append(np.abs(part.codes[rows[:, :BATCH]] - part.codes[rows[:, BATCH:]]).mean(axis=1))
+        one, other = Groups.of(part.labels[:, k]).pairs(int(n), BATCH, rng)
+        features.append(np.abs(part.codes[one] - part.codes[other]).mean(axis=1))
     return np.concatenate(features), np.repeat(np.arange(factors), shares)

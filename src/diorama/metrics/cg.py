@@ -3,10 +3,14 @@
 For image x with code z and factor i with latents Q_i, p is the classifier's probability of the true value of i on decoded
 codes, and ICE_Q = |p(z) − p(z with the latents Q moved to their value farthest from z in the data)|:
 
-    own = ICE of Q_i        other = ICE of all other latents        published CG = mean over factors and images |own − other|
+    own = ICE of Q_i        other = ICE of all other latents
 
-The absolute value rewards wrong assignments: where Q_i does nothing and the others destroy the image, |own − other| is
-large. `corrected` is the signed mean of own − other, with both parts, beside the value of random sets of the same size. A
+    Eq. 3 (the definition, of average effects)    mean over factors of |mean over images of own − mean over images of other|
+    Eq. 4 (the estimate; the released code)       mean over factors and images of |own − other|
+
+Eq. 4 is never below Eq. 3: differences of both signs cancel before the absolute value in Eq. 3 and add up in Eq. 4. Both
+reward wrong assignments: where Q_i does nothing and the others destroy the image, |own − other| is large. `corrected` is the
+signed mean of own − other, with both parts, beside the value of random sets of the same size. A
 factor that the classifier cannot tell on real images (accuracy below 0.95) has no CG. Moving a latent by itself from its
 least to its largest value gives the matrix of average causal effects (An et al. 2023), which needs no sets at all.
 """
@@ -43,16 +47,22 @@ def cg(
 ) -> Measured:
     """CG of the sets `chosen` (M, F), with (1 + 2F)·N decodes; labels (N, F) index the judge's probabilities.
 
-    `cg` is signed, `cg_absolute` as published, both over the factors whose classifier is good enough; only `active` latents
-    are moved. The matrix is `chosen`; per factor: signed CG.
+    `cg` is signed, `cg_eq3` and `cg_eq4` are the paper's two, all over the factors whose classifier is good enough; only
+    `active` latents are moved. The matrix is `chosen`; per factor: signed CG.
     """
     own, other = effects(judge, codes, labels, chosen, active)
     known = np.ones(labels.shape[1], bool) if accuracy is None else np.asarray(accuracy) >= ENOUGH
-    signed = np.where(known, (own - other).mean(axis=0), np.nan)
-    parts = {"cg": own - other, "cg_own": own, "cg_other": other, "cg_absolute": np.abs(own - other)}
-    values = {name: float(part[:, known].mean()) if known.any() else float("nan") for name, part in parts.items()}
+    signed = (own - other).mean(axis=0)
+    parts = {
+        "cg": signed,
+        "cg_own": own.mean(axis=0),
+        "cg_other": other.mean(axis=0),
+        "cg_eq3": np.abs(signed),
+        "cg_eq4": np.abs(own - other).mean(axis=0),
+    }
+    values = {name: float(part[known].mean()) if known.any() else float("nan") for name, part in parts.items()}
     mask = np.ones(codes.shape[1], bool) if active is None else active
-    return Measured(values, chosen.astype(float), signed, mask)
+    return Measured(values, chosen.astype(float), np.where(known, signed, np.nan), mask)
 
 
 def effects(

@@ -123,11 +123,19 @@ def active(codes: np.ndarray, rule: Rule = "varies") -> np.ndarray:
 
 def _labels(column: np.ndarray, bins: int | None) -> np.ndarray:
     """Class labels 0, 1, … of a factor, by its distinct values or by bins that hold something."""
-    values, labels = np.unique(column, return_inverse=True)
-    continuous = (values != np.rint(values)).any() and len(values) > min(64, len(column) / 2)
-    if bins or continuous:
-        labels = np.unique(binned(column[:, None], bins or 20)[:, 0], return_inverse=True)[1]
-    return labels
+    if bins or continuous(column):
+        column = binned(column[:, None], bins or 20)[:, 0]
+    return np.unique(column, return_inverse=True)[1]
+
+
+def continuous(column: np.ndarray) -> bool:
+    """Whether a factor has too many values between whole numbers to be classes, and is cut into 20 bins.
+
+    >>> continuous(np.linspace(0, 1, 100)), continuous(np.arange(100)), continuous(np.arange(100) % 5 / 5)
+    (True, False, False)
+    """
+    values = np.unique(column)
+    return bool((values != np.rint(values)).any() and len(values) > min(64, len(column) / 2))
 
 
 def binned(codes: np.ndarray, bins: int = 20) -> np.ndarray:

@@ -113,15 +113,16 @@ def _tile_errors(c: np.ndarray, e: np.ndarray, k: int) -> tuple[float, float]:
 def lmse_fan(truth: np.ndarray, estimate: np.ndarray, k: int | None = None) -> float:
     """LMSE as in the MPI protocol (Narihira et al. 2015; Fan et al. 2018): the mean over windows of their si-MSE.
 
-    Windows of 10 % of the longest side (or k), every half window, cut off at the right and bottom border; in each the
-    mean of (c − min(α·e, 1))². Nothing divides by the truth's energy and there is no mask, so that the value follows the
-    truth's scale and the share of background; a window without any estimate has α = 0 (the released code has NaN there).
+    Layers are (h, w) or (h, w, channels). Windows of 10 % of the longest side (or k), every half window, cut off at the
+    right and bottom border; in each, one α for all channels and the mean of (c − min(α·e, 1))². Nothing divides by the
+    truth's energy and there is no mask, so that the value follows the truth's scale and the share of background; a window
+    without any estimate has α = 0 (the released code has NaN there).
 
     >>> x = np.linspace(0.1, 1, 400).reshape(20, 20)
     >>> round(lmse_fan(x, 5 * x), 12)
     0.0
     """
-    h, w = truth.shape
+    h, w = truth.shape[:2]
     k = k or max(_half_up(0.1 * max(h, w)), 1)
     step = max(_half_up(k / 2), 1)
     corners = product(range(0, max(h - step, 1), step), range(0, max(w - step, 1), step))

@@ -1,7 +1,9 @@
 """Mutual information gap and its relatives: MIG (Chen et al. 2018), MIG-sup (Li et al. 2020), DMIG (Watcharasupat 2021).
 
 All read one matrix I(z_l; g_i) of codes in 20 bins of equal width. With more than 20 factor values even codes = factors
-stay below 1 (0.896 on the grid of dSprites); with few rows all values are biased upwards: see the null.
+stay below 1 (0.896 on the grid of dSprites). Few rows make every I too large, the small ones most: where codes carry nothing
+all values are too high (see the null), where one latent leads, the gap and with it MIG are too low (0.60 at 300 rows, 0.67
+at 1,000, 0.70 at 10,000 on a code of three factors). More draws of few rows do not help: all are biased alike.
 """
 
 import numpy as np
@@ -33,6 +35,19 @@ def mig(codes: np.ndarray, factors: np.ndarray, rule: Rule = "varies", bins: int
         "dmig": _dmig(information, part.labels, bits),
     }
     return part.measured(values, information, per_factor)
+
+
+def excess(factors: np.ndarray, bins: int = 20) -> np.ndarray:
+    """By how much I(z; g)/H(g) is too large where z says nothing of g, for every factor that varies.
+
+    (bins − 1)(values − 1) / 2N·H(g): the first order of the bias of counted information (Miller 1955).
+
+    >>> excess(np.arange(300)[:, None] % 3).round(3)
+    array([0.058])
+    """
+    part = sample(factors, factors)
+    values = part.labels.max(axis=0) + 1
+    return (bins - 1) * (values - 1) / (2 * len(part.labels) * entropy(part.labels))
 
 
 def _dmig(information: np.ndarray, labels: np.ndarray, bits: np.ndarray) -> float:

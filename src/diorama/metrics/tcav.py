@@ -79,6 +79,27 @@ def t_test(concept: np.ndarray, random: np.ndarray) -> float:
         return float(ttest_ind(random, concept).pvalue)
 
 
+def sign_tests(concept: np.ndarray, random: np.ndarray, images: int) -> np.ndarray:
+    """p of every CAV alone (k,): the same t-test of its signs on the test images against those of all random CAVs.
+
+    `concept` (k,) and `random` (m,) are scores, shares of the same `images`; a sign is 0 or 1, so that shares say all. NaN
+    where no sign differs from any other.
+
+    >>> sign_tests(np.array([0.9, 0.5]), np.array([0.4, 0.6]), 20).round(4)
+    array([0.002, 1.   ])
+    """
+    from scipy.stats import ttest_ind_from_stats
+
+    def spread(share: np.ndarray, n: int) -> np.ndarray:
+        return np.sqrt(share * (1 - share) * n / max(n - 1, 1))
+
+    chance, many = random.mean(), images * len(random)
+    with np.errstate(all="ignore"):
+        found = ttest_ind_from_stats(concept, spread(concept, images), images, chance, spread(chance, many), many)
+    constant = (spread(concept, images) == 0) & (spread(chance, many) == 0)
+    return np.where(constant, np.where(concept == chance, np.nan, 0.0), found.pvalue)
+
+
 def permutation_p(observed: float, null: np.ndarray) -> float:
     """p = #{|Tᵦ − c| ≥ |T₀ − c|} / (B + 1) over all B + 1 values, the observed one included; c is their mean.
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from diorama.core.digests import file_digest
 from diorama.core.locks import locked
-from diorama.core.rows import write_json
 from diorama.core.scene import rng
+from diorama.core.store import write_json
 from diorama.models._inference import require_torch
 from diorama.models._schedule import Schedule
 from diorama.models._staged import Progress, Staged

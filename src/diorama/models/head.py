@@ -9,7 +9,6 @@ Features are computed once for a backbone and a set of photos, and kept in $DIOR
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -20,6 +19,7 @@ from diorama.core.catalogue import build
 from diorama.core.classifying import Classifier, logits, place, state_digest
 from diorama.core.digests import file_digest
 from diorama.core.errors import Excluded, InputError
+from diorama.core.files import cache_folder
 from diorama.core.keys import source_key
 from diorama.core.locks import locked
 from diorama.core.photo_split import split
@@ -41,8 +41,9 @@ _BATCH = 8
 class Head(Classifier):
     """Multinomial logistic regression on the backbone's pooled features of `train` photos of every class in folder `on`.
 
-    Classes are the class folders in alphabetical order. The photos are drawn by `seed`; `photos` and `mosaic` with the
-    same train= and split_seed= show the others only. Photos are cut to `size` as there. `l2` is the penalty.
+    Classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and `mosaic` with
+    the same train= and split_seed= show the others only, and a world that shows any of them (by content, whatever its
+    name) is refused. Photos are cut to `size` as there. `l2` is the penalty.
 
     The fitted bias is large, as features have large means. Where a method gives biases no relevance (`lrp`), what the
     features contribute may then have the other sign than the logit, and the map is turned over: use `bias=False`.
@@ -55,7 +56,7 @@ class Head(Classifier):
         backbone: str,
         on: str,
         train: int = 100,
-        seed: int = 0,
+        split_seed: int = 0,
         l2: float = 0.01,
         size: int = 224,
         bias: bool = True,
@@ -63,13 +64,15 @@ class Head(Classifier):
         require_torch("head")
         if train < 1 or l2 <= 0:
             raise InputError(f"head: train={train}, l2={l2}: give at least one photo of every class, and a penalty")
-        learnt, held_out = split(Path(on).expanduser(), train, seed)
+        learnt, held_out = split(Path(on).expanduser(), train, split_seed)
         if len(learnt) < 2:
             raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: there is nothing to tell apart")
         self.held_out = held_out
         module, cam_layer, last = _beheaded(backbone)
         files = [path for paths in learnt.values() for path in paths]
         labels = np.repeat(np.arange(len(learnt)), train)
+        self.learnt = frozenset(map(file_digest, files))
+        self.leave_out = f"train={train}, split_seed={split_seed}"
         found = fit_logistic(_features(module, files, size), labels, len(learnt), l2, bias)
         _put(module, last, _linear(*found))
         super().__init__(module, f"head({backbone})", None, cam_layer)
@@ -112,7 +115,7 @@ def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
     """The features (n, d) of photos: from the cache, or computed and put there."""
     contents = [file_digest(path) for path in files]
     key = digest([state_digest(module), size, contents, source_key(Path(__file__))])
-    path = _cache() / "features" / f"{key}.npy"
+    path = cache_folder() / "features" / f"{key}.npy"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock"), wait=True):
@@ -122,10 +125,6 @@ def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
             return np.load(path, allow_pickle=False)
     except OSError:  # a cache that cannot be written to only costs time
         return _compute(module, files, size)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("DIORAMA_CACHE") or Path.home() / ".cache" / "diorama").expanduser()
 
 
 def _write(path: Path, array: np.ndarray) -> None:

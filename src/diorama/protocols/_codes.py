@@ -5,6 +5,7 @@ A protocol extends `OfDraws` with `cite`, `metrics`, the parameters `frames`, `d
 """
 
 import builtins
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
@@ -17,9 +18,10 @@ from diorama.core.contracts import Case, Panel, Score, World, scene_at
 from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
+from diorama.core.guard import Note
 from diorama.core.scene import Scene, rng
 from diorama.metrics import chance
-from diorama.metrics.codes import Measured
+from diorama.metrics.codes import Measured, continuous
 from diorama.metrics.planted import Defect, planted, unit
 
 #: Frames in a draw, as in the large study of Locatello et al. 2019.
@@ -95,10 +97,17 @@ class OfDraws(Draws, ABC):
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The metric of a draw."""
 
+    def remarks(self, world: Any, factors: np.ndarray) -> list[str]:
+        """What a reader of a draw's rows should know."""
+        cut = [name for name, column in zip(world.levels, factors.T, strict=True) if continuous(column)]
+        return [f"{name}: too many values to be classes, cut into 20 bins of equal width" for name in cut]
+
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Every value of the metric, and the mean of the first over permuted rows."""
         draw = self.frames_of(bench.world.object, case)
         codes, factors = codes_of(bench, draw), factors_of(bench, draw)
+        for remark in self.remarks(bench.world.object, factors):
+            warnings.warn(remark, Note, stacklevel=2)
         found = self.measure(codes, factors, rng(case.payload["seed"], "measure", case.key))
         for name, value in found.values.items():
             yield _score(name, value, _reason(found, factors))

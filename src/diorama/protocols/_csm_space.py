@@ -71,6 +71,10 @@ class Fitted:
         """Whether the loss of a test image falls along a CAV, (t, k): the gradient's product with it is below 0."""
         return self.space.against @ self.coefficients.T < 0
 
+    def only(self, chosen: np.ndarray) -> "Fitted":
+        """Some of the CAVs."""
+        return Fitted(self.space, self.coefficients[chosen], self.accuracy[chosen])
+
     def cosines(self, other: "Fitted") -> np.ndarray:
         """Cosines (k, m) between these CAVs and others of the same space."""
         norms = [

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from diorama.core.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 from diorama.core.rows import Row
-from diorama.core.scene import rng
 from diorama.core.summary import Condensed, Summary
-from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages
+from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, smoothed
 
 #: How the change of a set is written in the names of sensitivities: r_a is that of reflectance to Δa.
 MARKS = {"albedo": "a", "light": "i"}
@@ -16,7 +16,7 @@ MARKS = {"albedo": "a", "light": "i"}
 FLOORED = "floored: "
 #: What is divided by what.
 RATIOS = {"csm_r": ("s_i", "r_i"), "csm_s": ("r_a", "s_a")}
-Columns = dict[str, np.ndarray]
+Pair = tuple[np.ndarray, np.ndarray]
 
 
 def condense(rows: Sequence[Row], aggregate: str | None) -> Condensed:
@@ -24,14 +24,14 @@ def condense(rows: Sequence[Row], aggregate: str | None) -> Condensed:
     cases = list(dict.fromkeys(row.case for row in rows))
     known = {(row.case, row.metric): row for row in rows if row.status == "ok"}
     names = [name for pair in RATIOS.values() for name in pair]
-    point = {m: np.array([[_value(known, c, m)] for c in cases]) for m in names}
+    point = {m: np.array([_value(known, c, m) for c in cases]) for m in names}
     drawn = {m: _draws(known, cases, m) for m in names}
     n = int(min([_value(known, c, "tests") for c in cases if (c, "tests") in known], default=1))
     derived = {}
     for ratio, (above, below) in RATIOS.items():
-        mean = _combined(point[above][:, 0], point[below][:, 0], n, aggregate)
-        many = _bootstrapped(drawn[above], drawn[below], n, aggregate)
-        derived[ratio if aggregate else f"log_{ratio}"] = _summary(rows, (above, below), mean, many)
+        mean = _combined(point[above], point[below], n, aggregate)
+        ends = _ends((point[above], point[below]), (drawn[above], drawn[below]), n, aggregate)
+        derived[ratio if aggregate else f"log_{ratio}"] = _summary(rows, (above, below), mean, ends)
     return Condensed([_single(row) for row in rows], {}, derived, _grid(known, cases))
 
 
@@ -57,17 +57,49 @@ def _combined(above: np.ndarray, below: np.ndarray, n: int, aggregate: str | Non
     return (ratio_of_averages if aggregate == "ratio_of_averages" else mean_of_ratios)(above, below)
 
 
-def _bootstrapped(above: np.ndarray, below: np.ndarray, n: int, aggregate: str | None) -> np.ndarray:
-    """The ratio of every draw: its own test images and CAVs, and its own choice of the sets that have a value."""
-    sets = np.flatnonzero(~np.isnan(above[:, 0]) | ~np.isnan(below[:, 0]))
-    if not len(sets):
-        return np.zeros(0)
-    chosen = rng("bootstrap", "csm", len(sets)).integers(0, len(sets), (above.shape[1], len(sets)))
-    found = [_combined(above[sets[c], b], below[sets[c], b], n, aggregate) for b, c in enumerate(chosen)]
-    return np.array(found)
+def _ends(points: Pair, drawn: Pair, n: int, aggregate: str | None) -> Interval:
+    """The bootstrap-t over sets: every resample has its own choice of sets, and its own test images and CAVs.
+
+    The error is that between sets. A ratio of averages is studentised as its logarithm; without both averages positive
+    it has no interval. With fewer than three sets there is none.
+    """
+    sets = np.flatnonzero(~np.isnan(points[0]) | ~np.isnan(points[1]))
+    if len(sets) < LEAST:
+        return Interval()
+    weights = np.concatenate(list(resamples(len(sets))))
+    turn = np.arange(len(weights)) % drawn[0].shape[1]
+    above, below = (np.take(d[sets], turn, axis=1).T for d in drawn)
+    value, error = _estimate((points[0][None, sets], points[1][None, sets]), np.ones((1, len(sets))), n, aggregate)
+    values, errors = _estimate((above, below), weights, n, aggregate)
+    found = of_statistic(float(value[0]), float(error[0]), values - value, errors, len(sets))
+    if aggregate != "ratio_of_averages" or found.lo is None or found.hi is None:
+        return found
+    return Interval(float(np.exp(found.lo)), float(np.exp(found.hi)))
 
 
-def _summary(rows: Sequence[Row], names: tuple[str, str], mean: float, draws: np.ndarray) -> Summary:
+def _estimate(pair: Pair, weights: np.ndarray, n: int, aggregate: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """The number (of a ratio of averages, its logarithm) and its standard error, for every line of weights over sets."""
+    above, below = pair
+    if aggregate == "ratio_of_averages":
+        tops, bottoms = (_positive(_weighted(v, weights)) for v in pair)
+        moves = moves_of(above, tops, weights) / tops[:, None] - moves_of(below, bottoms, weights) / bottoms[:, None]
+        return np.log(tops / bottoms), standard_error(weights, moves)
+    each = above / _positive(below) if aggregate else np.log(smoothed(above, n)) - np.log(smoothed(below, n))
+    means = _weighted(each, weights)
+    return means, standard_error(weights, moves_of(each, means, weights))
+
+
+def _positive(values: np.ndarray) -> np.ndarray:
+    return np.where(values > 0, values, np.nan)
+
+
+def _weighted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    known = ~np.isnan(values)
+    total, weight = (np.where(known, values, 0) * weights).sum(axis=1), (known * weights).sum(axis=1)
+    return np.divide(total, weight, out=np.full(len(total), np.nan), where=weight > 0)
+
+
+def _summary(rows: Sequence[Row], names: tuple[str, str], mean: float, ends: Interval) -> Summary:
     """A set counts as ok if it has both sensitivities."""
     by_case: dict[str, list[str]] = {}
     for row in rows:
@@ -75,13 +107,7 @@ def _summary(rows: Sequence[Row], names: tuple[str, str], mean: float, draws: np
             by_case.setdefault(row.case, []).append(row.status)
     worst = [next(s for s in ("error", "undefined", "excluded", "ok") if s in states) for states in by_case.values()]
     counts = [worst.count(s) for s in ("ok", "undefined", "excluded", "error")]
-    kept = draws[~np.isnan(draws)]
-    if np.isnan(mean):
-        return Summary(None, None, None, *counts)
-    if len(kept) < 0.5 * len(draws) or not len(kept):  # most draws have a zero denominator
-        return Summary(mean, None, None, *counts)
-    lo, hi = np.quantile(kept, [0.025, 0.975])
-    return Summary(mean, float(lo), float(hi), *counts)
+    return Summary(None if np.isnan(mean) else mean, ends.lo, ends.hi, *counts)
 
 
 def _single(row: Row) -> Row:

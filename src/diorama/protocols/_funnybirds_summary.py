@@ -6,34 +6,33 @@ the other parity; a composite that needs an undefined score is undefined; BI is 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from diorama.core.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 from diorama.core.rows import Row
-from diorama.core.scene import rng
 from diorama.core.summary import Condensed, Summary
 from diorama.metrics.funnybirds import THRESHOLDS, composites, objective
 
 AT_T = ("csdc", "pc", "dc", "d")
 NEEDS = {"com": AT_T, "cor": ("sd",), "con": ("ts",), "mx": (*AT_T, "sd", "ts")}
-DRAWS = 1000
 Columns = dict[str, np.ndarray]
 
 
 def condense(rows: Sequence[Row], published: bool) -> Condensed:
     """One value per case at the threshold chosen for it, the composites, and the curves over the thresholds.
 
-    The intervals of the composites are over cases, and every draw chooses its thresholds anew.
+    The intervals of the composites are bootstrap-t over cases; every resample chooses its thresholds anew, and its standard
+    error is that of the means at these thresholds.
     """
     cases = list(dict.fromkeys(row.case for row in rows))
     columns = {m: _column(rows, cases, m) for m in (*AT_T, "sd", "ts", "bi", "objects")}
     folds = np.zeros(len(cases), int) if published else np.arange(len(cases)) % 2
-    once, chosen = _estimate(columns, np.ones((1, len(cases))), folds, published)
-    many, _ = _estimate(columns, _weights(len(cases)), folds, published)
-    at = {case: int(chosen[0, fold]) for case, fold in zip(cases, folds, strict=True)}
-    derived = {m: _summary(rows, m, float(once[m][0]), many[m]) for m in once}
+    once = _estimate(columns, np.ones((1, len(cases))), folds, published)
+    many = [_estimate(columns, weights, folds, published) for weights in resamples(len(cases))]
+    at = {case: int(once.chosen[0, fold]) for case, fold in zip(cases, folds, strict=True)}
+    derived = {m: _summary(rows, m, float(once.values[m][0]), _ends(once, many, m, len(cases))) for m in once.values}
     places = {case: {"t": float(THRESHOLDS[t])} for case, t in at.items() if t >= 0}
     return Condensed([_read(row, at) for row in rows], places, derived, _grid(columns, sorted(set(at.values()) - {-1})))
 
@@ -45,27 +44,41 @@ def _column(rows: Sequence[Row], cases: list[str], metric: str) -> np.ndarray:
     return np.array([np.broadcast_to(np.asarray(known.get(c, np.nan), float), width) for c in cases])
 
 
-@lru_cache(maxsize=8)
-def _weights(count: int) -> np.ndarray:
-    """How often each case is drawn, (draws, cases)."""
-    return rng("bootstrap", "funnybirds", count).multinomial(count, np.full(count, 1 / count), DRAWS).astype(float)
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """For every line of weights: the composites, their standard errors, the index of each fold's threshold (−1: none)."""
+
+    values: Columns
+    errors: Columns
+    chosen: np.ndarray
 
 
-def _estimate(columns: Columns, weights: np.ndarray, folds: np.ndarray, published: bool) -> tuple[Columns, np.ndarray]:
-    """The composites for every line of weights, and the index of the threshold chosen for each fold (−1: none)."""
+def _estimate(columns: Columns, weights: np.ndarray, folds: np.ndarray, published: bool) -> Estimate:
     groups = [weights * (folds == f) for f in range(folds.max(initial=0) + 1)]
     sums = {m: [_sums(g, columns[m]) for g in groups] for m in AT_T}
     chosen = np.stack([_choose(sums, f, published) for f in range(len(groups))], axis=1)
     scores = {m: _at_chosen(sums[m], chosen) for m in AT_T}
     scores |= {m: _mean(*_sums(weights, columns[m]))[:, 0] for m in ("sd", "ts")}
+    places, cases = np.maximum(chosen, 0)[:, folds], np.arange(len(folds))
+    read = {m: columns[m][cases, places if m in AT_T else 0] for m in scores}
+    moves = {m: moves_of(np.broadcast_to(read[m], weights.shape), scores[m], weights) for m in scores}
     if published:
-        scores = {m: np.nan_to_num(values) for m, values in scores.items()}
-    found = {m: np.asarray(v) for m, v in composites(**scores).items()}  # type: ignore[arg-type]
+        scores, moves = ({m: np.nan_to_num(v) for m, v in found.items()} for found in (scores, moves))
+    values = {m: np.asarray(v) for m, v in composites(**scores).items()}  # type: ignore[arg-type]
+    moved = {m: np.asarray(v) for m, v in composites(**moves).items()}  # type: ignore[arg-type] # they are linear
     if published:
-        objects = np.nan_to_num(columns["objects"])
-        total, many = _sums(weights, columns["bi"] * objects)[0], _sums(weights, objects)[0]
-        found["bi"] = _mean(total, many)[:, 0]
-    return found, chosen
+        values["bi"], moved["bi"] = _over_objects(columns, weights)
+    return Estimate(values, {m: standard_error(weights, v) for m, v in moved.items()}, chosen)
+
+
+def _over_objects(columns: Columns, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of BI over all objects of all cases, and how far each case moves it."""
+    objects = np.nan_to_num(columns["objects"])
+    total = np.nan_to_num(columns["bi"] * objects)
+    many = weights @ objects
+    mean = _mean(weights @ total, many)
+    share = np.maximum(many / len(objects), 1e-12)
+    return mean[:, 0], (total[:, 0] - mean * objects[:, 0]) / share
 
 
 def _sums(weights: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +120,14 @@ def _read(row: Row, at: dict[str, int]) -> Row:
     return replace(row, value=row.value[at[row.case]], at="")
 
 
-def _summary(rows: Sequence[Row], metric: str, mean: float, draws: np.ndarray) -> Summary:
+def _ends(once: Estimate, many: list[Estimate], metric: str, cases: int) -> Interval:
+    value, error = float(once.values[metric][0]), float(once.errors[metric][0])
+    shifts = np.concatenate([part.values[metric] for part in many]) - value
+    errors = np.concatenate([part.errors[metric] for part in many])
+    return of_statistic(value, error, shifts, errors, cases).within(0.0, 1.0)
+
+
+def _summary(rows: Sequence[Row], metric: str, mean: float, ends: Interval) -> Summary:
     """The summary of a derived metric; a case counts as ok if it has any of the scores that the metric is made of."""
     needs = NEEDS.get(metric, (metric,))
     by_case: dict[str, list[str]] = {}
@@ -120,13 +140,10 @@ def _summary(rows: Sequence[Row], metric: str, mean: float, draws: np.ndarray) -
     if np.isnan(mean):
         status = ["undefined" if s == "ok" else s for s in status]
     counts = [status.count(s) for s in ("ok", "undefined", "excluded", "error")]
-    known = draws[~np.isnan(draws)]
     if np.isnan(mean):
         return Summary(None, None, None, *counts)
-    if counts[0] < 2 or not len(known):
-        return Summary(mean, None, None, *counts)
-    lo, hi = np.quantile(known, [0.025, 0.975])
-    return Summary(mean, float(lo), float(hi), *counts)
+    ends = ends if counts[0] >= LEAST else Interval()
+    return Summary(mean, ends.lo, ends.hi, *counts)
 
 
 def _grid(columns: Columns, chosen: list[int]) -> dict[str, object]:

@@ -13,9 +13,11 @@ from diorama.protocols import _codes as shared
 
 @dataclass(frozen=True, slots=True)
 class BetaVae(shared.OfDraws):
-    """Accuracy of logistic regression on mean |z − z'| over 64 pairs that agree in one factor, drawn from the
-    frames of the draw: each is encoded once. Rotated codes can reach 1: the score does not ask for one latent per
-    factor.
+    """Accuracy of logistic regression on mean |z − z'| over 64 pairs of frames that agree in one factor, each pair on
+    a value of its own. Pairs are taken from the frames of the draw: each is encoded once. Rotated codes can reach 1:
+    the score does not ask for one latent per factor.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("higgins2017", "locatello2019")

@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Bounds, Case, Panel, Score, World, scene_at
 from diorama.core.errors import Undefined
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
@@ -35,6 +35,7 @@ class CellSwap:
     needs: ClassVar[tuple[str, ...]] = ("label", "cells")
     changes: ClassVar[tuple[str, ...]] = ("cell",)
     metrics: ClassVar[tuple[str, ...]] = ("locality", "turn")
+    ranges: ClassVar[dict[str, Bounds]] = {"turn": (-1.0, 1.0)}
     spread: ClassVar[bool] = True
     doses: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
     dose_name: ClassVar[str] = "share of pixels whose true evidence is replaced by a random sign"

@@ -28,17 +28,21 @@ class Cg(shared.Draws):
 
     `corrected`: cg is the mean of own − other over the factors that the model tells on real frames with an accuracy
     of at least 0.95 (the others have none; if no factor has, the case is undefined), latents with a standard
-    deviation below 10 % of the largest stay where they are, `cg_null` is the same with random sets. `published`:
-    the mean of |own − other| over all factors, the released slice for the sets, sigmoids for probabilities, and
-    logits of pixels for images: what the released code does. `cg_absolute` rewards wrong assignments, which the
-    dose shows: a share of factors gets another factor's latents. The encoder needs `decode`, the model `heads`: how
-    many of its logits belong to each factor.
+    deviation below 10 % of the largest stay where they are, `cg_null` is the same with random sets. `published`: cg
+    is `cg_eq4` over all factors, with the released slice for the sets, sigmoids for probabilities, and logits of
+    pixels for images: what the released code does.
+
+    The paper has two formulas that differ, and both are given: `cg_eq3`, its definition, is the mean over factors of
+    |mean of own − mean of other|, means over frames; `cg_eq4`, its estimate and the released code, is the mean over
+    factors and frames of |own − other|, never smaller. Both reward wrong assignments, which the dose shows: a share of
+    factors gets another factor's latents. The encoder needs `decode`, the model `heads`: how many of its logits
+    belong to each factor.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("reddy2022", "an2023")
     model: ClassVar[bool] = True
     metrics: ClassVar[tuple[str, ...]] = (
-        *("cg", "cg_own", "cg_other", "cg_absolute", "cg_null", "factors_told", "accuracy", "accuracy_decoded"),
+        *("cg", "cg_own", "cg_other", "cg_eq3", "cg_eq4", "cg_null", "factors_told", "accuracy", "accuracy_decoded"),
     )
     doses: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     dose_name: ClassVar[str] = "share of factors that are given another factor's latents; codes are the true factors"
@@ -62,6 +66,7 @@ class Cg(shared.Draws):
     def settings(self, world: Any) -> dict[str, str]:
         """What is printed with every number."""
         return {
+            "cg": "mean of own − other" if self.variant == "corrected" else "Eq. 4 of the paper, mean of |own − other|",
             "frames": f"{self.frames} in a draw",
             "latents per factor": f"{self.rho}, by IRS"
             + ("" if self.variant == "corrected" else " and the released slice"),
@@ -118,7 +123,7 @@ class Cg(shared.Draws):
         if self.variant == "corrected":
             return metric.cg(judge, codes, labels, chosen, alive, accuracy)
         found = metric.cg(judge, codes, labels, chosen)
-        values = {**found.values, "cg": found.values["cg_absolute"]}
+        values = {**found.values, "cg": found.values["cg_eq4"]}
         return Measured(values, found.matrix, found.per_factor, found.active)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Bounds, Case, Panel, Score, World, scene_at
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import AS_ZERO
@@ -43,6 +43,7 @@ class Confusion:
     model: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("label", "cells")
     metrics: ClassVar[tuple[str, ...]] = (*RATES, *SHARES)
+    ranges: ClassVar[dict[str, Bounds]] = {"mcc": (-1.0, 1.0)}
     #: The report shows the standard deviation over cases beside every mean, as the paper's table does.
     spread: ClassVar[bool] = True
     doses: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
@@ -25,7 +25,7 @@ from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
 from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
-from diorama.metrics.tcav import permutation_p, t_test
+from diorama.metrics.tcav import permutation_p, sign_tests, t_test
 from diorama.protocols import _layers
 from diorama.protocols._csm_sets import BRANCHES, change_of, one_set, partner, set_members, set_of, stranger
 from diorama.protocols._csm_space import FEW, Fitted, Space, chance_scores
@@ -50,9 +50,14 @@ class Csm:
     """Sensitivities of both branches to one concept set; CSM_R and CSM_S from all sets of a cell.
 
     `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
-    `p` averaged (the others left out, or counted as `floor`; the author's code used 0.01), then divided. `corrected`:
-    answers brought to the truth's scale, CAVs of a set against the other set of the same scene, every set counted, and
-    the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test images and CAVs.
+    `p` averaged, then divided. `significance=each` follows the paper's text: every CAV iteration is tested and those that
+    pass are averaged (`passed_r` and `passed_s` are their shares); how one iteration is tested is our reading: its signs
+    on the test images against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too).
+    `significance=set` tests the scores of all iterations once, as the author's later code does, and takes all or none. Sets
+    of which nothing passes are left out, or counted as `floor` (the author's code used 0.01). Choosing what is significant
+    favours extreme scores. `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the
+    same scene, every set counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are
+    over sets, test images and CAVs.
 
     `layer` is `output` or one that the network names. `test` and `negatives` are worlds; `tests` and `randoms` say how many
     of their images (None: all). `encoding` is that of the answers at `output`.
@@ -67,6 +72,7 @@ class Csm:
     tests: int | None = None
     randoms: int | None = None
     p: float = 0.01
+    significance: Literal["each", "set"] = "each"
     floor: float | None = None
     aggregate: Literal["ratio_of_averages", "mean_of_ratios"] = "ratio_of_averages"
     encoding: Encoding = "linear"
@@ -78,7 +84,8 @@ class Csm:
     )
     version, track, needs = 1, "decompose", ()
     metrics: ClassVar[tuple[str, ...]] = (
-        *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "accuracy_r", "accuracy_s", "stability_r", "stability_s"),
+        *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "passed_r", "passed_s"),
+        *("accuracy_r", "accuracy_s", "stability_r", "stability_s"),
         *("cos_concepts", "cos_scenes", "tests", "runs_r", "runs_s", "draws_r", "draws_s"),
     )
     unlisted: ClassVar[tuple[str, ...]] = ("runs_r", "runs_s", "draws_r", "draws_s")
@@ -96,6 +103,12 @@ class Csm:
     def range(self) -> tuple[float, float]:
         """A ratio, or its logarithm."""
         return (0.0, 1e6) if self._published else (-12.0, 12.0)
+
+    @property
+    def ranges(self) -> dict[str, Bounds]:
+        """Of the sets' own numbers: shares, and the cosines of CAVs."""
+        cosines = ("stability_r", "stability_s", "cos_concepts", "cos_scenes")
+        return {m: (-1.0, 1.0) if m in cosines else (0.0, None if m == "tests" else 1.0) for m in self.metrics}
 
     @property
     def derived(self) -> tuple[str, ...]:
@@ -127,6 +140,8 @@ class Csm:
             self._trainer, f"C {options.c}"
         )
         filtered = f"counted as {self.floor}" if self.floor else "left out"
+        each = f"t-test of every CAV at p = {self.p}, the mean of those that pass; sets without any {filtered}"
+        once = f"one t-test of a set's CAVs at p = {self.p}; other sets {filtered}"
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
         parted = f"{self.negatives}, as many as the set has" if self._published else "the scene's other set"
         return {
@@ -138,9 +153,9 @@ class Csm:
             "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
             "CAV": f"{self._trainer} ({said}), {self.runs} runs, a third held out, against {parted}",
             "test images": f"{self.test}; those without residual are left out",
-            "significance": f"t-test at p = {self.p}, others {filtered}" if self._published else "none is left out",
+            "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
-            "interval": "bootstrap over sets, test images and CAVs",
+            "interval": "bootstrap-t over sets, test images and CAVs; none below 3 sets",
         }
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
@@ -156,12 +171,12 @@ class Csm:
         found = self._spaces(bench, case)
         sensed = {branch: self._sensed(case, branch, space) for branch, space in found.items()}
         for change, mark in MARKS.items():
-            for branch, (fitted, p) in sensed.items():
+            for branch, of in sensed.items():
                 name = f"{branch[0]}_{mark}"
-                yield self._sensitivity(name, fitted, p) if change == change_of(case) else _other(name, case)
-        for branch, (fitted, p) in sensed.items():
-            yield from _described(branch[0], fitted, p, case)
-        yield from self._diagnosed(case, found, {b: fitted for b, (fitted, _) in sensed.items()})
+                yield self._sensitivity(name, of) if change == change_of(case) else _other(name, case)
+        for branch, of in sensed.items():
+            yield from _described(branch[0], of, case)
+        yield from self._diagnosed(case, found, {b: of.fitted for b, of in sensed.items()})
         yield Score("tests", float(min(len(space.against) for space in found.values())))
 
     def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
@@ -190,21 +205,23 @@ class Csm:
             sets["their partner"] = partner(world, other) if other else None
         return {name: list(world.members(scene)) for name, scene in sets.items() if scene is not None}
 
-    def _sensed(self, case: Case, branch: str, space: Space) -> tuple[Fitted, float]:
-        """The CAVs of a set, and the p-value of their scores against those of CAVs that mean nothing."""
+    def _sensed(self, case: Case, branch: str, space: Space) -> "Sensed":
+        """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
         draw = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
             fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
             chance = chance_scores(space.table, self._trainer, len(space.places["set"]), self.runs)
-            return fitted, t_test(fitted.scores, chance)
+            p = t_test(fitted.scores, chance)
+            tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
+            return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))
         fitted = space.fit(self._trainer, ("set", "partner"), self.runs, draw)
         chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, draw).scores
-        return fitted, permutation_p(float(fitted.scores[0]), chance)
+        return Sensed(fitted, permutation_p(float(fitted.scores[0]), chance), np.ones(self.runs, bool))
 
-    def _sensitivity(self, name: str, fitted: Fitted, p: float) -> Score:
-        if not self._published or p < self.p:
-            return Score(name, float(fitted.negative.mean()))
-        why = f"not significant at p = {self.p} (see p_{name[0]})"
+    def _sensitivity(self, name: str, of: "Sensed") -> Score:
+        if of.passed.any():
+            return Score(name, float(of.counted.negative.mean()))
+        why = f"not significant at p = {self.p} (see p_{name[0]} and passed_{name[0]})"
         if self.floor is not None:
             return Score(name, self.floor, reason=f"{FLOORED}{why}")
         return Score(name, None, status="undefined", reason=why)
@@ -241,15 +258,31 @@ def _bare(bench: Bench, scene: Scene) -> Frame:
     return replace(bench.frame(scene), truth={"mask": bench.frame(scene).mask})
 
 
-def _described(mark: str, fitted: Fitted, p: float, case: Case) -> Iterator[Score]:
-    """p, accuracy and stability of a branch's CAVs, the score of every run, and bootstrap draws of their mean.
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensed:
+    """The CAVs of a set in a branch, the p-value of all their scores together, and which of them count."""
+
+    fitted: Fitted
+    p: float
+    passed: np.ndarray
+
+    @property
+    def counted(self) -> Fitted:
+        """The CAVs that count; all of them where none does, for what is drawn from them."""
+        return self.fitted.only(self.passed) if self.passed.any() else self.fitted
+
+
+def _described(mark: str, of: Sensed, case: Case) -> Iterator[Score]:
+    """p, accuracy and stability of a branch's CAVs, the score of every run, and bootstrap draws of the mean that counts.
 
     The draw of test images is the same for all sets and both branches of a cell: they share these images.
     """
+    p, fitted = of.p, of.fitted
     yield Score(f"p_{mark}", p) if p == p else Score(f"p_{mark}", None, status="undefined", reason="all scores agree")
+    yield Score(f"passed_{mark}", float(of.passed.mean()))
     yield Score(f"accuracy_{mark}", float(fitted.accuracy.mean()))
     yield Score(f"stability_{mark}", fitted.stability())
-    negative, seed = fitted.negative, case.payload["seed"]
+    negative, seed = of.counted.negative, case.payload["seed"]
     images, cavs = negative.shape
     drawn = [
         rng(seed, "csm", "draws", *key).multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)

@@ -16,6 +16,8 @@ class Dci(shared.OfDraws):
     """D: every latent important for one factor only; C: every factor by one latent only; I: accuracy on held-out
     codes. The values depend on `estimator`, which is part of every number: extra trees by default, gradient
     boosting as in disentanglement_lib.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("eastwood2018", "locatello2019")

@@ -20,9 +20,11 @@ from diorama.protocols._marigold import shown_pairs
 class Dssim:
     """½·DSSIM(reflectance) + ½·DSSIM(shading), pixels off the mask black, which raises SSIM.
 
-    `fan` (2018, MPI): linear layers after the least-squares scale, then with `search=True` the published search for the
-    scale that maximises SSIM ("test" mode; without it, "fast"). `marigold`: both sides as Marigold-IID shows them (see
-    `psnr`). `window=3` gives the uniform 3×3 window of some recent papers, 11 the Gaussian one.
+    `fan` (2018, MPI), as the released script: layers after the least-squares scale, in colour (gray where truth or answer
+    is gray). The script reads files as they are encoded, here layers are linear. `search=True` adds the search for the
+    scale that maximises SSIM, which is released beside it and which the script does not call. `marigold`: both sides as
+    Marigold-IID shows them (see `psnr`). `window=3` gives the uniform 3×3 window of some recent papers, 11 the Gaussian
+    one.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("wang2004", "fan2018", "ke2025")
@@ -33,7 +35,7 @@ class Dssim:
     metrics: ClassVar[tuple[str, ...]] = ("dssim", "dssim_reflectance", "dssim_shading")
 
     preset: Literal["fan", "fan2018", "marigold"] = "fan"
-    search: bool = True
+    search: bool = False
     window: Literal[11, 3] = 11
 
     case, score, objective = _layers.one_scene, _layers.score_layers, _layers.layers_objective

@@ -15,6 +15,8 @@ from diorama.protocols import _codes as shared
 class FactorVae(shared.OfDraws):
     """Majority vote over batches of 64 frames that agree in one factor, drawn from the frames of the draw: each is
     encoded once. The released rule lets latents with a standard deviation of 0.05 vote.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("kim2018", "locatello2019")

@@ -44,22 +44,32 @@ from diorama.protocols._parts import (
 
 @dataclass(frozen=True, slots=True)
 class Funnybirds:
-    """All scores of FunnyBirds. `corrected` is what we recommend; `published` gives the numbers of the released code.
+    """All scores of FunnyBirds. `corrected` is what we recommend; `published` gives the paper's, by its released code.
+
+    Paper and released code differ for binary maps (LIME): the paper gives them no part importance and counts sd and ts as
+    0; the released code sums the map inside dilated parts as if it were an attribution (sd of .71 for LIME). `published`
+    follows the paper.
 
     What the released code does, and what `corrected` does instead:
     - Threshold of P: t times the *signed* sum of the map; where that is negative, every part counts, hidden ones too.
-      Corrected: t times the positive evidence, Σ max(PI, 0); a hidden part is never important.
+      Corrected: t times the positive evidence, Σ max(PI, 0) over parts and background objects plus max(rest, 0), the rest
+      being the sum of the map outside them all; a hidden part is never important.
     - One t for all cases, chosen on these very cases, the first maximum. Corrected: t is chosen on the other half.
     - An undefined score (a binary map has no PI) counts 0 in the composites. Corrected: they are undefined then.
-    - csdc finds no sufficient sets for the last class, so it scores 0. Corrected: the true sets, those that can be seen.
+    - csdc finds no sufficient sets for the last class, so it scores 0. Corrected: the true sets, those that can be seen;
+      an image that shows none of them whole is excluded.
     - sd and d count elements that are hidden in the image. Corrected: visible ones only. A correlation that does not
       exist is left out by both.
     - bi is a mean over objects, hidden ones too. Corrected: the mean over images of the share of visible objects.
       `bi_eq2` is Eq. 2 of the supplement, which has no absolute value.
-    - ts scores 0 for ties, so also for methods that take no target. Corrected: a tie is worth ½, no target undefined.
+    - ts scores 0 for ties, so also for methods that take no target. Corrected: a tie is worth ½, no target undefined; an
+      image where the parts shared with one of the two classes are all hidden is excluded.
+    - A map that is zero everywhere gets scores. Corrected: they are undefined.
     In both, csdc counts only images that are classified correctly, and the target is y for csdc, d, sd; ŷ for pc, dc.
 
-    `dilation` is the width of the max filter on part masks in pixels at 256; other sizes take the nearest odd width.
+    `dilation` is the width of the max filter on part masks in pixels at 256; other sizes take the nearest odd width, so at
+    128 pixels the default 5 is 3 pixels wide. The released code takes 5 pixels whatever the size (its images are all of
+    256): at 128, dilation=10 has those.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("hesse2023",)

@@ -16,6 +16,8 @@ class Infomec(shared.OfDraws):
     """Normalised mutual information by nearest neighbours; latents whose range is below 1/20 of the largest are
     pruned. InfoM: does a latent carry one factor; InfoC: is a factor carried by one latent; InfoE: can it be read
     off linearly.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("hsu2023",)

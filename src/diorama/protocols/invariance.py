@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World, scene_at
+from diorama.core.contracts import Bounds, Case, Panel, Score, World, scene_at
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
@@ -36,6 +36,7 @@ class Invariance:
     track: ClassVar[str] = "decompose"
     needs: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ("invariance", "texture")
+    ranges: ClassVar[dict[str, Bounds]] = {"texture": (0.0, None)}
     doses: ClassVar[tuple[float, ...]] = DOSES
     dose_name: ClassVar[str] = "share of each view's shading leaked into the true reflectance"
 

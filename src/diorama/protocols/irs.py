@@ -16,7 +16,8 @@ class Irs(shared.OfDraws):
     """R_li = 1 − mean over values of factor i of the 0.99 quantile of |z_l − group mean| / max |z_l − mean|; IRS is
     the mean over latents of max_i R_li, weighted by their reach. `irs_chosen` is the mean over factors of max_l
     R_li, what UC chooses latents by. Codes without any relation to the factors score well above 0: read it beside
-    `irs_null`. A latent that hardly moves wins every factor unless rule="spread" prunes it.
+    `irs_null`. A latent that hardly moves wins every factor unless rule="spread" prunes it. Factors are cut
+    into `bins` of equal width, as released.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("suter2019", "locatello2019")

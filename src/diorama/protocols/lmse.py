@@ -16,14 +16,16 @@ from diorama.protocols import _layers
 
 @dataclass(frozen=True, slots=True)
 class Lmse:
-    """½·LMSE(shading) + ½·LMSE(reflectance), both gray (channel means), by one of three rules that share the name.
+    """½·LMSE(shading) + ½·LMSE(reflectance) by one of three rules that share the name.
 
-    `grosse` (2009): windows of k = 20 pixels every 10, masked, errors over energy. `barron` (2015): the same on zero-padded
-    tilings, the half offset at index 9; papers give geometric means, so `ln_lmse` is scored too. `fan` (2018; also
-    Narihira 2015 and MPI Sintel): windows of 10 % of the longest side, the mean of their squared errors, neither mask nor
-    energy. On one set of answers the three differ eightfold. A parameter is chosen for each case as the grid point with
-    the smallest sum over the other cases. Also scored: `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer,
-    and `truth_residual`, the same of the world's own truth.
+    `grosse` (2009): gray (channel means), windows of k = 20 pixels every 10, masked, errors over energy. `barron` (2015):
+    the same on zero-padded tilings, the half offset at index 9; papers give geometric means, so `ln_lmse` is scored too.
+    `fan` (2018; also Narihira 2015 and MPI Sintel), as the released script: in colour (gray where truth or answer is gray),
+    one scale per window for all channels, windows of 10 % of the longest side, the mean of their squared errors, neither
+    mask nor energy. The script reads files as they are encoded, here all layers are linear. On one set of answers the three
+    differ eightfold. A parameter is chosen for each case as the grid point with the smallest sum over the other cases. Also
+    scored: `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of the world's
+    own truth.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("grosse2009", "barron2015", "narihira2015", "fan2018")
@@ -83,7 +85,7 @@ class Lmse:
         geometric = "arithmetic over cases; papers give the geometric one, exp of the mean of ln_lmse"
         quoted = {"published": "Gehler et al. 2011, Table 1 (unverified)"}
         return {
-            "encoding": "linear, gray",
+            "encoding": "linear, colour where both sides have it" if self.rule == "fan" else "linear, gray",
             "scale": "one per window",
             "window": window[self.rule],
             "mask": mask.get(self.rule, _layers.mask_of(world)),
@@ -93,9 +95,9 @@ class Lmse:
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
-        """LMSE of reflectance and of shading, gray."""
+        """LMSE of reflectance and of shading."""
         if self.rule == "fan":
-            reflectance, shading = (lmse_fan(*pair, self.k) for pair in _layers.gray_pairs(frame, layers))
+            reflectance, shading = (lmse_fan(*pair, self.k) for pair in _layers.colour_pairs(frame, layers))
             return reflectance, shading
         k, (true_reflectance, true_shading) = self.k or 20, _layers.true_gray(frame)
         pairs = ((true_reflectance, layers.reflectance), (true_shading, layers.shading))

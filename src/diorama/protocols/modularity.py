@@ -18,6 +18,8 @@ class Modularity(shared.OfDraws):
 
     An untrained network scores high. Explicitness is the mean one-vs-rest area under the ROC curve of a linear
     probe; chance is 0.5.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("ridgeway2018", "locatello2019")

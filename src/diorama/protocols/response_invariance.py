@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
@@ -38,6 +38,7 @@ class ResponseInvariance:
     metrics: ClassVar[tuple[str, ...]] = (
         *("invariance_reflectance", "invariance_shading", "texture_reflectance", "texture_shading"),
     )
+    ranges: ClassVar[dict[str, Bounds]] = {"texture_reflectance": (0.0, None), "texture_shading": (0.0, None)}
     doses, dose_name = DOSES, _layers.LEAK
 
     case, oracle, dosed = one_set, _layers.true_layers, _layers.leaked

@@ -15,6 +15,8 @@ from diorama.protocols import _codes as shared
 class Sap(shared.OfDraws):
     """Accuracies of a linear support vector machine on one latent alone. Classes in the middle of a latent cannot
     be told by one threshold against the rest, so that even codes = factors stay below 1.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("kumar2018", "locatello2019")

@@ -17,7 +17,8 @@ class SiMse:
 
     `barron` (2015; also Fan's MIT table): over the masked pixels. `fan` (2018, the MPI table): α·e clipped at 1, the sum
     divided by all pixels of the image, which a black background dilutes. `channels`: `gray` (channel means), `one` scale
-    for the three channels, or `each` its own. Papers give geometric means of it: exp of the mean of `ln_si_mse`.
+    for the three channels (what the released script of the MPI table has), or `each` its own. Papers give geometric means
+    of it: exp of the mean of `ln_si_mse`.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("barron2015", "fan2018")

@@ -12,7 +12,7 @@ from diorama.core.activations import Objective, layer_gradients, layer_name
 from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Case, Panel, Score, World
+from diorama.core.contracts import Bounds, Case, Panel, Score, World
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
@@ -27,6 +27,7 @@ from diorama.protocols._concept_sets import ROLES, Material, activations_of, ima
 ENOUGH = 20
 #: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
 KEPT = 8
+COSINE = (-1.0, 1.0)
 _MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
@@ -56,6 +57,7 @@ class Tcav:
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip
+    ranges: ClassVar[dict[str, Bounds]] = {"stability": COSINE, "cross_cosine": COSINE, "strength": (None, None)}
     #: Runs where the plan does not say how many: a case is a run, not an image.
     draws: ClassVar[int] = 30
 
@@ -327,7 +329,7 @@ class Tcav:
             tests["permutation_p"] = permutation_p(observed, np.array(others))
         derived = {name: _summary(p, len(null)) for name, p in tests.items()}
         single = [replace(r, value=r.value[0], at="") if isinstance(r.value, list) else r for r in rows]
-        scores = summarise(row for row in rows if row.metric == "tcav")
+        scores = summarise((row for row in rows if row.metric == "tcav"), self.range)
         return Condensed(single, {}, {"tcav": scores, **derived}, {})
 
 

@@ -20,6 +20,8 @@ class Uc(shared.OfDraws):
     all frames (`uc`) or every frame's own, averaged (`uc_image`, the expectation of Eq. 1). `published`: the
     released slice, which takes the largest and then latents at fixed places, the same for all factors: at ρ = 2 and
     10 latents UC cannot exceed 2/3. UC moves by tenths from draw to draw on trained networks: read its interval.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("reddy2022", "suter2019")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ def read_mesh(path: str | Path) -> dict[str, Mesh]:
 #: What trimesh's parsers let through on a damaged file.
 _PARSER_ERRORS = (
     ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError, OSError, EOFError,
-    MemoryError, struct.error,
+    MemoryError, ImportError, struct.error,
 )  # fmt: skip
 
 
@@ -84,14 +85,18 @@ def _load(path: Path) -> trimesh.Scene:
     except ImportError as error:
         raise ValueError("reading meshes needs trimesh: pip install 'diorama[render]'") from error
     try:
+        # from its bytes: files that a mesh names (materials, textures) are not opened
+        data, kind = BytesIO(path.read_bytes()), path.suffix[1:].lower()
         # the option that keeps the objects of an OBJ apart has had two names
-        return trimesh.load_scene(path, process=False, group_material=False, split_object=True, split_objects=True)
+        return trimesh.load_scene(
+            data, file_type=kind, process=False, group_material=False, split_object=True, split_objects=True
+        )
     except _PARSER_ERRORS as error:
         raise ValueError(f"{path}: cannot be read as a mesh ({type(error).__name__}); export it again") from error
 
 
 def _name(node: str, path: Path) -> str:
-    return path.stem if node == path.name or node.startswith("geometry_") else node
+    return path.stem if node in (path.name, "geometry") or node.startswith("geometry_") else node
 
 
 def _from_trimesh(geometry: trimesh.Trimesh, path: Path) -> Mesh:

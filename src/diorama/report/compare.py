@@ -11,6 +11,9 @@ from diorama.report.shown import NONE, bounds, decimals, label, number
 from diorama.report.summary import CellResult, Results
 
 LABELS = ("world", "model", "method", "protocol", "control")
+CLOSING = (
+    "interval and p are of one bootstrap-t over cases (none below 3); sign flips are a second test; no p is corrected"
+)
 Key = Callable[[CellResult], tuple[Any, ...]]
 
 
@@ -106,7 +109,8 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     """The comparison as aligned lines; negative differences mean that b is smaller."""
     scored = [f for f in found if not f["reason"]]
     places = decimals([f["mean"] for f in scored])
-    head = ["method", "protocol", "world", "b − a", "95 % interval", "better/worse/equal", "p", "only a/b"]
+    head = ["method", "protocol", "world", "metric", "b − a", "95 % interval", "p", "p (sign flips)"]
+    head += ["better/worse/equal", "only a/b"]
     lines = [head, *([_line(f, places) for f in scored])]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     lines.insert(1, ["─" * w for w in widths])
@@ -114,22 +118,23 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
         "  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines
     ]
     alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
-    closing = f"a = {a}, b = {b}; better and worse count cases for b; p by sign flips, not corrected for several lines"
+    closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
 
 
 def _pad(value: str, width: int, column: int) -> str:
-    return value.ljust(width) if column < 3 else value.rjust(width)
+    return value.ljust(width) if column < 4 else value.rjust(width)
 
 
 def _line(found: dict[str, Any], places: int) -> list[str]:
     wins = f"{found['better']}/{found['worse']}/{found['equal']}"
-    p = NONE if found["p"] is None else f"{found['p']:.2g}"
+    p = [NONE if found[name] is None else f"{found[name]:.2g}" for name in ("p", "p_sign_flip")]
     spread = bounds(found["lo"], found["hi"], places) or NONE
     gap, alone = number(found["mean"], places), f"{found['only_a']}/{found['only_b']}"
     method = f"{label(found['method'])} (control)" if found["control"] else label(found["method"])
     world = " ".join(label(found[k]) for k in ("world", "model") if found[k])
-    return [method, label(found["protocol"]), world, gap, spread, wins, p, alone]
+    metric = f"{found['metric']} {'↓' if found['direction'] == 'lower' else '↑'}"
+    return [method, label(found["protocol"]), world, metric, gap, spread, *p, wins, alone]
 
 
 def _name(found: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from diorama.report.figures import Axis
+from diorama.report.figures import Axis, line_at, text_at
 from diorama.report.sections import Line, Section
 from diorama.report.shown import brief
 
@@ -40,25 +40,17 @@ def _panel(line: Line, left: float, top: float) -> str:
     grid = line.entry["grid"]
     x = Axis(0.0, max(grid["points"]), left + 34, left + WIDE - 14)
     y = Axis(0.0, 1.0, top + HIGH - 42, top + 24)
-    parts = [_text((x.start + x.end) / 2, top + 14, line.name[:34], "label", "middle")]
+    parts = [text_at((x.start + x.end) / 2, top + 14, line.name[:34], "label", "middle")]
     for tick in (0.0, 0.5, 1.0):
-        parts.append(_stroke(x.start, y(tick), x.end, y(tick), "grid"))
-        parts.append(_text(x.start - 5, y(tick) + 4, brief(tick), "tick", "end"))
-    parts += [_text(x(tick), y.start + 15, brief(tick), "tick", "middle") for tick in x.ticks(4)]
+        parts.append(line_at(x.start, y(tick), x.end, y(tick), "grid"))
+        parts.append(text_at(x.start - 5, y(tick) + 4, brief(tick), "tick", "end"))
+    parts += [text_at(x(tick), y.start + 15, brief(tick), "tick", "middle") for tick in x.ticks(4)]
     for at in grid["chosen"]:
-        parts.append(_stroke(x(at), y.start, x(at), y.end, "chosen"))
+        parts.append(line_at(x(at), y.start, x(at), y.end, "chosen"))
     chosen = ", ".join(brief(at) for at in grid["chosen"]) or "none"
-    parts.append(_text((x.start + x.end) / 2, y.start + 30, f"{grid['name']}; chosen {chosen}", "tick", "middle"))
+    parts.append(text_at((x.start + x.end) / 2, y.start + 30, f"{grid['name']}; chosen {chosen}", "tick", "middle"))
     for i, (metric, values) in enumerate(grid["curves"].items()):
         points = zip(grid["points"], values, strict=True)
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
         parts.append(f'<polyline points="{path}" class="own {_style(metric, i)}"/>')
     return "".join(parts)
-
-
-def _text(x: float, y: float, said: str, style: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(said)}</text>'
-
-
-def _stroke(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'

@@ -65,11 +65,13 @@ def _top(block: list[float], gap: float, lo: float, hi: float) -> float:
     return max(lo, min(block[0] / block[1], hi - (block[1] - 1) * gap))
 
 
-def _text(x: float, y: float, said: str, style: str = "", anchor: str = "start") -> str:
+def text_at(x: float, y: float, said: str, style: str = "", anchor: str = "start") -> str:
+    """A text of the figure, escaped."""
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(said)}</text>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+def line_at(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    """A straight line of the figure."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
 
 
@@ -128,14 +130,14 @@ def _padded(lo: float, hi: float) -> tuple[float, float]:
 def _frame(x: Axis, y: Axis, up: str, along: str) -> list[str]:
     parts = []
     for tick in y.ticks():
-        parts.append(_line(x.start, y(tick), x.end, y(tick), "grid"))
-        parts.append(_text(x.start - 8, y(tick) + 4, _tick(tick, y), "tick", "end"))
+        parts.append(line_at(x.start, y(tick), x.end, y(tick), "grid"))
+        parts.append(text_at(x.start - 8, y(tick) + 4, _tick(tick, y), "tick", "end"))
     for tick in x.ticks():
-        parts.append(_line(x(tick), y.start, x(tick), y.start + 5, "axis"))
-        parts.append(_text(x(tick), y.start + 19, _tick(tick, x), "tick", "middle"))
-    parts.append(_line(x.start, y.start, x.end, y.start, "axis"))
-    parts.append(_text(x.start - 8, y.end - 10, up, "name", "start"))
-    parts.append(_text((x.start + x.end) / 2, y.start + 40, _shorten(along, 80), "name", "middle"))
+        parts.append(line_at(x(tick), y.start, x(tick), y.start + 5, "axis"))
+        parts.append(text_at(x(tick), y.start + 19, _tick(tick, x), "tick", "middle"))
+    parts.append(line_at(x.start, y.start, x.end, y.start, "axis"))
+    parts.append(text_at(x.start - 8, y.end - 10, up, "name", "start"))
+    parts.append(text_at((x.start + x.end) / 2, y.start + 40, _shorten(along, 80), "name", "middle"))
     return parts
 
 
@@ -162,13 +164,13 @@ def _levels(section: Section, lines: list[Line], curve: Curve, x: Axis, y: Axis)
     parts = []
     for line, height, spot in zip(lines, heights, spots, strict=True):
         style = classes[line.entry["key"]]
-        parts.append(_line(x.start, height, x.end, height, f"level {style}"))
+        parts.append(line_at(x.start, height, x.end, height, f"level {style}"))
         parts.append(f'<path d="M{x.end:.1f} {height:.1f} L{x.end + 14:.1f} {spot:.1f}" class="leader {style}"/>')
         dose = equivalent_dose(curve, line.mean or 0.0, section.direction)
         if dose is not None:
             parts.append(f'<circle cx="{x(dose):.1f}" cy="{height:.1f}" r="5" class="ring {style}"/>')
         like = f" ≈ {dose:.2f}" if dose is not None else f" > {brief(curve.doses[-1])}"
-        parts.append(_text(x.end + 18, spot + 4, f"{_shorten(line.name, 19)}{like}", f"label {style}"))
+        parts.append(text_at(x.end + 18, spot + 4, f"{_shorten(line.name, 19)}{like}", f"label {style}"))
     return parts
 
 
@@ -178,7 +180,7 @@ def _outside(section: Section, lines: list[Line], x: Axis) -> list[str]:
         return []
     arrow = "↑" if section.direction == "lower" else "↓"
     said = ", ".join(f"{line.name} {section.show(line.mean)}" for line in lines)
-    return [_text(x.end, 12, f"{arrow} off the scale: {said}", "tick", "end")]
+    return [text_at(x.end, 12, f"{arrow} off the scale: {said}", "tick", "end")]
 
 
 def methods_figure(section: Section) -> str:
@@ -187,19 +189,18 @@ def methods_figure(section: Section) -> str:
     methods = [line for line in lines if not line.control]
     if not methods:
         return ""
-    within = [v for line in methods for v in _extent(line)] + [
-        line.mean or 0.0 for line in lines if line.control == "oracle"
-    ]
+    shown = [*methods, *(line for line in lines if line.control == "oracle")]
+    within = [v for line in shown for v in (_extent(line) if not line.control else [line.mean]) if v is not None]
     lo, hi = _padded(min(within), max(within))
     left, step = 190.0, 30.0
     height = 30 + step * len(lines) + 46
     x, classes = Axis(lo, hi, left, WIDTH - 70), colours(section)
     parts = []
     for tick in x.ticks(6):
-        parts.append(_line(x(tick), 22, x(tick), height - 46, "grid"))
-        parts.append(_text(x(tick), height - 28, _tick(tick, x), "tick", "middle"))
+        parts.append(line_at(x(tick), 22, x(tick), height - 46, "grid"))
+        parts.append(text_at(x(tick), height - 28, _tick(tick, x), "tick", "middle"))
     parts.append(
-        _text((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle")
+        text_at((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle")
     )
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
@@ -208,8 +209,8 @@ def methods_figure(section: Section) -> str:
 
 
 def _extent(line: Line) -> list[float]:
-    bounds = [line.primary["lo"], line.primary["hi"], line.entry["published"], *line.values().values()]
-    return [v for v in bounds if v is not None]
+    ends = [line.mean, line.primary["lo"], line.primary["hi"], line.entry["published"], *line.values().values()]
+    return [v for v in ends if v is not None]
 
 
 def sample(values: list[float], most: int = 80) -> list[float]:
@@ -227,22 +228,18 @@ def sample(values: list[float], most: int = 80) -> list[float]:
 def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list[str]:
     mean = line.mean or 0.0
     name = f"{line.name} (control)" if line.control else line.name
-    parts = [_text(x.start - 14, y + 4, _shorten(name, 24), "label", "end")]
-    value = _text(x.end + 64, y + 4, section.show(mean), "tick", "end")
+    parts = [text_at(x.start - 14, y + 4, _shorten(name, 24), "label", "end")]
+    value = text_at(x.end + 64, y + 4, section.show(mean), "tick", "end")
     if not x.lo <= mean <= x.hi:
-        arrow = (
-            _text(x.end, y + 4, "off the scale →", "tick", "end")
-            if mean > x.hi
-            else _text(x.start, y + 4, "← off the scale", "tick")
-        )
-        return [*parts, arrow, value]
+        over = (x.end, y + 4, "off the scale →", "tick", "end")
+        return [*parts, text_at(*over) if mean > x.hi else text_at(x.start, y + 4, "← off the scale", "tick"), value]
     inside = sample([v for v in line.values().values() if x.lo <= v <= x.hi])
     shift = [0.0] if len(inside) <= 24 else [-6.0, 3.0, -3.0, 6.0, 0.0]  # many cases would hide each other on one line
     for i, v in enumerate(inside):
         parts.append(f'<circle cx="{x(v):.1f}" cy="{y + shift[i % len(shift)]:.1f}" r="3" class="case {style}"/>')
     if line.primary["lo"] is not None:
         ends = [min(max(v, x.lo), x.hi) for v in (line.primary["lo"], line.primary["hi"])]
-        parts.append(_line(x(ends[0]), y, x(ends[1]), y, f"bar {style}"))
+        parts.append(line_at(x(ends[0]), y, x(ends[1]), y, f"bar {style}"))
     parts.append(f'<circle cx="{x(mean):.1f}" cy="{y:.1f}" r="5.5" class="mean {style}"/>')
     if line.entry["published"] is not None:
         at = x(line.entry["published"])

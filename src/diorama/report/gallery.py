@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from diorama.core.names import case_path
 from diorama.report.sections import Line, Section
 from diorama.report.shown import point, printable
 
@@ -51,7 +52,7 @@ def pictures(section: Section, line: Line) -> list[Picture]:
 
 def _picture(section: Section, line: Line, case: str, value: float) -> Picture | None:
     place = line.cell.settled.chosen.get(case, 0)
-    path = line.cell.folder / "keep" / f"{case}@{place}.webp"
+    path = case_path(line.cell.folder / "keep", f"{case}@{place}", ".webp")
     try:
         said = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         with open(path, "rb") as file:

@@ -1,12 +1,12 @@
-"""Two methods on the same cases: mean difference with an interval, who wins how often, and a sign-flip test."""
+"""Two methods on the same cases: mean difference with interval and p, who wins how often, and a sign-flip test."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from diorama.core.intervals import interval
 from diorama.core.scene import rng
-from diorama.core.summary import interval
 
 #: Up to this many cases all 2ⁿ sign flips are tried; beyond, a seeded sample of them.
 EXACT = 16
@@ -15,12 +15,17 @@ DRAWS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """b − a over shared cases. `better` counts the cases on which b is better."""
+    """b − a over shared cases. `better` counts the cases on which b is better.
+
+    `p` is that of the interval (bootstrap-t): at most 0.05 exactly if the interval excludes 0. `p_sign_flip` is another
+    test's opinion of the same differences.
+    """
 
     mean: float | None
     lo: float | None
     hi: float | None
     p: float | None
+    p_sign_flip: float | None
     n: int
     better: int
     worse: int
@@ -42,10 +47,11 @@ def paired(a: dict[str, float], b: dict[str, float], direction: str) -> Paired:
     gaps[np.abs(gaps) <= 1e-12 * sizes] = 0.0  # the last bits of two machines are no difference
     gains = -gaps if direction == "lower" else gaps
     mean = float(gaps.mean()) if len(gaps) else None
-    lo, hi = interval(gaps) if len(gaps) > 1 else (None, None)
+    ends = interval(gaps)
     better, worse = int((gains > 0).sum()), int((gains < 0).sum())
     alone = len(a) - len(shared), len(b) - len(shared)
-    return Paired(mean, lo, hi, sign_flip(gaps), len(shared), better, worse, len(shared) - better - worse, *alone)
+    equal = len(shared) - better - worse
+    return Paired(mean, ends.lo, ends.hi, ends.p, sign_flip(gaps), len(shared), better, worse, equal, *alone)
 
 
 def sign_flip(gaps: np.ndarray) -> float | None:

@@ -51,7 +51,7 @@ def _lead(section: Section) -> str:
     if gap.lo <= 0 <= gap.hi:
         spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
         return f", but it is not told apart from {second.name}: {spread}, {wins}"
-    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (sign-flip p {chance(gap.p)})"
+    return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (p {chance(gap.p)})"
 
 
 def _audit(section: Section) -> str:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.catalogue import build
+from diorama.core.contracts import Bounds
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.rows import Row, read_rows
+from diorama.core.layout import check_readable
+from diorama.core.parts import read_rows
+from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
 
 SCHEMA = 1
@@ -46,6 +49,11 @@ class CellResult:
         """How many cases have not been computed yet."""
         return self.cases - len({row.case for row in self.rows})
 
+    def range(self, metric: str) -> Bounds:
+        """What a metric's intervals are kept within: its own range, or else the one that the protocol declares."""
+        lo, hi = self.manifest.get("ranges", {}).get(metric, self.manifest["range"])
+        return lo, hi
+
     def of(self, metric: str) -> list[Row]:
         """The settled rows of one metric."""
         return [row for row in self.settled.rows if row.metric == metric]
@@ -66,6 +74,7 @@ class Results:
 
 def read_results(folder: Path) -> Results:
     """The results of a run directory, as far as they have been computed."""
+    check_readable(folder)
     try:
         contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -152,17 +161,18 @@ def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:
         return shown
     shown["chosen"] = _chosen(cell)
     if not cell.condensed:
-        shown["summary"] = {m: summarise(cell.of(m)).to_json() for m in manifest["metrics"]}
+        shown["summary"] = {m: summarise(cell.of(m), cell.range(m)).to_json() for m in manifest["metrics"]}
         return shown
     shown["grid"] = cell.condensed[0].grid
     names = [*manifest["derived"], *manifest["metrics"]]
-    shown["summary"] = {m: _of_whole(cell.condensed[0], m).to_json() for m in names}
+    shown["summary"] = {m: _of_whole(cell, cell.condensed[0], m).to_json() for m in names}
     return shown
 
 
-def _of_whole(found: Condensed, metric: str) -> Summary:
+def _of_whole(cell: CellResult, found: Condensed, metric: str) -> Summary:
     """A metric of the whole cell, or the mean over cases at the points that were chosen."""
-    return found.derived.get(metric) or summarise(row for row in found.rows if row.metric == metric)
+    rows = (row for row in found.rows if row.metric == metric)
+    return found.derived.get(metric) or summarise(rows, cell.range(metric))
 
 
 def _listed(cell: CellResult, metric: str) -> bool:
@@ -171,8 +181,8 @@ def _listed(cell: CellResult, metric: str) -> bool:
 
 def _curve(cell: CellResult, metric: str) -> list[dict[str, Any]]:
     if cell.condensed:
-        return [_of_whole(found, metric).to_json() for found in cell.condensed]
-    return [s.to_json() for s in curve(cell.of(metric), len(cell.manifest["points"]))]
+        return [_of_whole(cell, found, metric).to_json() for found in cell.condensed]
+    return [s.to_json() for s in curve(cell.of(metric), len(cell.manifest["points"]), cell.range(metric))]
 
 
 def _chosen(cell: CellResult) -> list[dict[str, Any]]:

@@ -78,24 +78,19 @@ def _name_column(head: str, values: list[str]) -> Column:
 def _scores(group: list[Section], pairs: list[tuple[Section, Line]], better: str) -> list[Column]:
     lines = [line for _, line in pairs]
     like = {key: dose for section in group for key, dose in like_doses(section).items()}
-    found = [
+    return [
         Column("method", [name(line) for line in lines], 9, numeric=False),
         Column(f"{group[0].metric} {better}", [s.show(line.mean) for s, line in pairs], 9),
         Column("95 % interval", [bounds(line.primary["lo"], line.primary["hi"], s.places) for s, line in pairs], 8),
         Column("std", [_std(s, line) for s, line in pairs], 7),
         Column("ok/undef/excl/err", [counts(line) for line in lines], 9),
         Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5),
-        Column("published", [_published(s, line) for s, line in pairs], 6),
+        Column("published", [number(line.entry["published"], s.places) for s, line in pairs], 6),
         *[_metric(m, lines) for m in group[0].others],
         Column("like dose", [like.get(line.entry["key"], NONE) for line in lines], 4),
         Column("chosen", [chosen(line) or NONE for line in lines], 2, numeric=False),
         Column("s/case", [seconds(line.seconds) for line in lines], 1),
     ]
-    return found
-
-
-def _published(section: Section, line: Line) -> str:
-    return number(line.entry["published"], section.places)
 
 
 def name(line: Line) -> str:
@@ -149,9 +144,8 @@ def tables(runs: Runs) -> list[Table]:
     groups: dict[tuple[Any, ...], list[Section]] = {}
     for section in sections(runs):
         if section.lines:
-            groups.setdefault((section.protocol, section.metric, section.direction, *section.others), []).append(
-                section
-            )
+            key = (section.protocol, section.metric, section.direction, *section.others)
+            groups.setdefault(key, []).append(section)
     return [*(table(group) for group in groups.values()), *map(spread_table, spreads(sections(runs)))]
 
 

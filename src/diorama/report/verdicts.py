@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from diorama.core.summary import interval
+from diorama.core.intervals import LEAST, interval
 from diorama.report.paired import paired
 from diorama.report.sections import Line, Section
 from diorama.report.shown import brief, count, listing
@@ -147,27 +147,32 @@ def _certain(curve: Curve, i: int) -> bool:
 
     a, b = curve.columns[i], curve.columns[i + 1]
     gaps = np.array([b[case] - a[case] for case in a if case in b], float)
-    if len(gaps) < 2:
+    if len(gaps) < LEAST:
         first, second = curve.points[i], curve.points[i + 1]
-        return first["lo"] is None or first["lo"] > second["hi"] or first["hi"] < second["lo"]
-    lo, hi = interval(gaps)
-    return lo > 0 or hi < 0
+        return first["lo"] is None or _apart(first, second) or _apart(second, first)
+    return (interval(gaps).p or 1.0) <= 0.05
 
 
 def _separates(section: Section, curve: Curve) -> Verdict:
     """The smallest dose whose interval no longer overlaps that of the smallest dose."""
     first = curve.points[0]
     if first["lo"] is None:
-        return Verdict("sensitivity", "unknown", "With a single case there are no intervals that could separate.")
+        return Verdict(
+            "sensitivity", "unknown", "With fewer than three cases there are no intervals that could separate."
+        )
     name = section.some.manifest["dose_name"]
     meaning = f" ({name})" if name else ""
     for dose, seen in zip(curve.doses[1:], curve.points[1:], strict=True):
-        apart = seen["lo"] > first["hi"] if section.direction == "lower" else seen["hi"] < first["lo"]
-        if seen["lo"] is not None and apart:
+        if _apart(first, seen) if section.direction == "lower" else _apart(seen, first):
             text = f"The smallest dose told apart from {brief(curve.doses[0])} is {brief(dose)}{meaning}."
             return Verdict("sensitivity", "holds", text)
     text = f"No dose is told apart from {brief(curve.doses[0])}{meaning}: with {count(first['n_ok'], 'case')} this"
     return Verdict("sensitivity", "fails", f"{text} metric cannot tell a small error from none.")
+
+
+def _apart(low: dict[str, Any], high: dict[str, Any]) -> bool:
+    """Whether the first interval lies below the second, where both are."""
+    return low["hi"] is not None and high["lo"] is not None and low["hi"] < high["lo"]
 
 
 def equivalent_dose(curve: Curve, value: float, direction: str) -> float | None:

@@ -3,18 +3,15 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, is_maker, of_family, parameters
-from diorama.core.classifying import is_module
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
 from diorama.testing import decomposers, encoders, explainers, models, protocols, trainers, worlds
+from diorama.testing.kinds import kind_of
 
 Say = Callable[[str], None]
-#: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.
-_IMAGES = ("images", "image", "batch", "x")
 
 
 def check_all(texts: list[str], say: Say) -> bool:
@@ -93,30 +90,9 @@ def _build_any(text: str) -> Component:
         if of_family(kind, parsed.name):
             return build(kind, parsed)
     if ":" in parsed.name:
-        return build(_kind(find("model", parsed).target, text), parsed)
+        return build(kind_of(find("model", parsed).target, text), parsed)
     for kind in KINDS:
         if any(parsed.name in (name, name.rpartition("/")[2]) for name in entries(kind)):
             return build(kind, parsed)
     names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
     raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))}")
-
-
-def _kind(target: Any, text: str) -> Kind:
-    signs: dict[Kind, tuple[str, ...]] = {
-        "world": ("render", "sample"),
-        "protocol": ("score",),
-        "model": ("logits",),
-        "method": ("decompose", "explain", "encode", "attribute", "load"),
-    }
-    for kind, names in signs.items():
-        if any(hasattr(target, name) for name in names):
-            return kind
-    if is_module(target):
-        return "model"
-    if inspect.isfunction(target):
-        return (
-            "model"
-            if is_maker(target, "model") or next(iter(inspect.signature(target).parameters)) in _IMAGES
-            else "method"
-        )
-    raise InputError(f"{text}: cannot tell what it is; a world has render, a method decompose, a protocol score")

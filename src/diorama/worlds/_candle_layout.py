@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
@@ -15,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError, WorkerError
+from diorama.core.files import read_json
 from diorama.core.images import quantise, read_png, write_png
 from diorama.core.locks import locked
-from diorama.core.rows import write_json
+from diorama.core.store import write_json
 from diorama.worlds._candle_factors import WIDTH, levels, metadata
 from diorama.worlds._candle_stage import loose_box
 from diorama.worlds.candle import Candle
@@ -48,7 +48,7 @@ def write_numbered(
 def _claim(out: Path, made_by: dict[str, Any]) -> None:
     """Say in manifest.json what the folder holds, or refuse to mix it with something else."""
     file = out / "manifest.json"
-    if file.exists() and json.loads(file.read_text(encoding="utf-8")) != made_by:
+    if file.exists() and read_json(file) != made_by:
         raise InputError(f"{out} holds images of another world, seed or --do; choose another -o, or delete it")
     write_json(file, made_by)
 

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.files import cache_folder
 from diorama.core.keys import source_key
 from diorama.core.locks import locked
+from diorama.core.saved import read_archive
 from diorama.core.scene import digest
 from diorama.render.stage import Camera, Environment, RectLight, Stage
 from diorama.worlds._candle_kit import EYE, Set, instances, meshes
@@ -89,15 +91,29 @@ def panorama(scene: str, hdri: str | None, width: int) -> Panorama:
 def _staged(scene: str, width: int, height: int) -> Panorama:
     """The photograph of a set, taken once and kept in the user's cache under a key of everything that makes it."""
     key = digest([source_key(Path(__file__)), scene, width, height])
-    file = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "diorama" / f"candle-{key}.npz"
+    file = cache_folder() / f"candle-{key}.npz"
     try:
         with locked(file.with_suffix(".lock"), wait=True):
-            if not file.exists():
+            kept = _kept(file)
+            if kept is None:
                 _store(file, _taken(scene, width, height))
-            with np.load(file, allow_pickle=False) as kept:
-                return Panorama(kept["plate"], Environment(kept["light"], seen=False), tuple(kept["floor"].tolist()))
+                kept = _kept(file)
+            if kept is not None:
+                return kept
+            return _taken(scene, width, height)
     except OSError:  # no place to keep it
         return _taken(scene, width, height)
+
+
+def _kept(file: Path) -> Panorama | None:
+    """The panorama of a file in the cache; None where there is none, or a damaged one."""
+    if not file.is_file():
+        return None
+    try:
+        kept = read_archive(file, ("plate", "light", "floor"))
+        return Panorama(kept["plate"], Environment(kept["light"], seen=False), tuple(kept["floor"].tolist()))
+    except (InputError, KeyError):
+        return None
 
 
 def _store(file: Path, made: Panorama) -> None:
@@ -206,19 +222,11 @@ def panorama_files(hdri: str) -> dict[str, Path]:
 
 def read_panorama(path: Path) -> np.ndarray:
     """A lat-long picture (h, 2h, 3), linear, its middle turned to the view and its columns to the azimuth."""
-    import cv2
-
     from diorama.core.frame import srgb_to_linear
     from diorama.worlds._recorded import colour, read_picture
 
-    if path.suffix.lower() == ".hdr":
-        stored = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-        if stored is None:
-            raise InputError(f"{path} cannot be decoded as Radiance HDR: fetch it again")
-        image = np.ascontiguousarray(stored[:, :, 2::-1])
-    else:
-        image = colour(read_picture(path))
-        image = image if path.suffix.lower() == ".exr" else srgb_to_linear(image)
+    image = colour(read_picture(path))
+    image = image if path.suffix.lower() in (".exr", ".hdr") else srgb_to_linear(image)
     h, w = image.shape[:2]
     if abs(w - 2 * h) > 2:
         raise InputError(f"{path} is {w}×{h} pixels; a panorama is twice as wide as high")

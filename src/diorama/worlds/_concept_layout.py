@@ -9,7 +9,6 @@ OUT/figure3.svg                      samples of each kind of set with the path o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,17 @@ import numpy as np
 
 from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
+from diorama.core.files import read_json
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, read_png, write_png
 from diorama.core.locks import locked
-from diorama.core.rows import write_json
+from diorama.core.names import case_path
 from diorama.core.scene import Scene
+from diorama.core.store import write_json
 
 Progress = Callable[[int, int], None]
+_AT_ONCE = 25  # frames of a set that are held at once
+_SHEET = 64  # negatives on the contact sheet
 #: What a manifest says of every image, besides its file.
 _VARYING = ("light_angle", "temperature", "member")
 
@@ -35,6 +38,7 @@ def write_sets(world: Any, label: str, digest: str, count: int, out: Path, linea
         _claim(out / "manifest.json", {"world": label, "digest": digest})
         for i in range(count):
             name, concept = world.scene(i)
+            name = case_path(Path(), name).as_posix()
             if not (out / f"{name}.json").exists() or (linear and not _stack(out, name, "image").exists()):
                 _write_set(world, name, concept, out, linear)
             progress(i + 1, count)
@@ -44,23 +48,39 @@ def write_sets(world: Any, label: str, digest: str, count: int, out: Path, linea
 
 def _claim(file: Path, made_by: dict[str, str]) -> None:
     """Refuse to mix a folder with the sets of another world."""
-    held = json.loads(file.read_text(encoding="utf-8")) if file.exists() else made_by
-    if held.get("digest") != made_by["digest"]:
-        raise InputError(f"{file.parent} holds sets of {held.get('world', 'another world')}; choose another -o")
+    held = read_json(file) if file.exists() else made_by
+    known = held if isinstance(held, dict) else {}
+    if known.get("digest") != made_by["digest"]:
+        raise InputError(f"{file.parent} holds sets of {known.get('world', 'another world')}; choose another -o")
     write_json(file, held)
 
 
 def _write_set(world: Any, name: str, concept: Scene, out: Path, linear: bool) -> None:
     members = world.members(concept)
-    frames = world.render(members)
-    for k, frame in enumerate(frames):
-        write_png(out / name / f"{k:03d}.png", quantise(frame.srgb(), 8))
-    if linear:
-        (out / "linear").mkdir(exist_ok=True)
-        for layer in ("reflectance", "shading", "specular", "image"):
-            np.save(_stack(out, name, layer), np.stack([_layer(frame, layer) for frame in frames]))
+    stacks: dict[str, Any] = {}
+    for start in range(0, len(members), _AT_ONCE):
+        for k, frame in enumerate(world.render(members[start : start + _AT_ONCE]), start):
+            write_png(out / name / f"{k:03d}.png", quantise(frame.srgb(), 8))
+            for layer in ("reflectance", "shading", "specular", "image") if linear else ():
+                values = _layer(frame, layer)
+                if layer not in stacks:
+                    stacks[layer] = _opened(_stack(out, name, layer), (len(members), *values.shape))
+                stacks[layer][k] = values
+    for layer, stack in stacks.items():  # "image" last: where it is, the others are whole
+        stack.flush()
+        _part(_stack(out, name, layer)).replace(_stack(out, name, layer))
     images = [{"image": f"{name}/{k:03d}.png", **_said(member)} for k, member in enumerate(members)]
     write_json(out / f"{name}.json", {"set": concept.to_json(), "images": images})
+
+
+def _opened(path: Path, shape: tuple[int, ...]) -> Any:
+    """An .npy file of this shape to be filled frame by frame, under a temporary name."""
+    path.parent.mkdir(exist_ok=True)
+    return np.lib.format.open_memmap(_part(path), "w+", np.float32, shape)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}")
 
 
 def _said(member: Scene) -> dict[str, Any]:
@@ -82,12 +102,13 @@ def _layer(frame: Frame, layer: str) -> np.ndarray:
 
 def write_randoms(world: Any, count: int, seed: int, out: Path, progress: Progress) -> list[np.ndarray]:
     """Write scenes that are not there yet as negatives; returns a few of them as pictures."""
-    names: list[Path] = []
+    shown: list[Path] = []
     count = min(count, len(world)) if hasattr(world, "__len__") else count
     for i in range(count):
         name, scene = scene_at(world, seed, i)
-        names.append(out / "randoms" / f"{name}.png")
-        if not names[-1].exists():
-            write_png(names[-1], quantise(world.render([scene])[0].srgb(), 8))
+        path = case_path(out / "randoms", name, ".png")
+        if not path.exists():
+            write_png(path, quantise(world.render([scene])[0].srgb(), 8))
+        shown += [path] if len(shown) < _SHEET else []
         progress(i + 1, count)
-    return [read_png(path).astype(np.float32) / 255 for path in names[:64]]
+    return [read_png(path).astype(np.float32) / 255 for path in shown]

@@ -131,8 +131,7 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     rgba = np.dstack([rgb[..., ::-1], np.full(rgb.shape[:2], 255, np.uint8)])
-    if not cv2.imwrite(str(path), rgba, [cv2.IMWRITE_PNG_COMPRESSION, 1]):
-        raise InputError(f"cannot write {path}; check the folder's permissions and the free space")
+    path.write_bytes(cv2.imencode(".png", rgba, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
 
 
 def read_image(path: Path) -> np.ndarray:

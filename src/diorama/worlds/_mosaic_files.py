@@ -10,20 +10,24 @@ import numpy as np
 
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
+from diorama.core.files import read_text
 from diorama.core.frame import Frame
-from diorama.core.images import write_png
+from diorama.core.images import decode, write_png
+from diorama.core.names import case_path, distinct, inside
 from diorama.core.scene import Scene, digest
+from diorama.core.tables import read_table
 from diorama.metrics.confusion import edges
 from diorama.worlds.photos import read_photo
 
+#: More classes than any classifier has.
+CLASSES = 1_000_000
 #: Pillow's default quality, at which the published mosaics were written.
 QUALITY = 75
 
 
 def is_finished(table: Path) -> bool:
     """Whether a CSV file lists finished mosaics."""
-    with open(table, newline="", encoding="utf-8-sig") as file:
-        return "target_class" in next(csv.reader(file), [])
+    return "target_class" in read_text(table).partition("\n")[0]
 
 
 class Finished:
@@ -38,12 +42,15 @@ class Finished:
     def __init__(self, table: Path) -> None:
         self.table = table
         self.base = table.parent / "data" if (table.parent / "data").is_dir() else table.parent
-        with open(table, newline="", encoding="utf-8-sig") as file:
-            self.rows = list(csv.DictReader(file))
+        head, self.rows = read_table(table)
         if not self.rows:
             raise InputError(f"mosaic: {table} lists no mosaic")
-        self.cells = sum(head.startswith("label_") for head in self.rows[0])
-        missing = [row["filename"] for row in self.rows if not (self.base / row["filename"]).is_file()]
+        self.cells = sum(name.startswith("label_") for name in head)
+        asked = [f"{what}_{i}" for what in ("filename", "label") for i in range(self.cells)]
+        lacking = [name for name in ("filename", "target_class", "label_0", *asked) if name not in head]
+        if lacking:
+            raise InputError(f"mosaic: {table} has no column {lacking[0]!r}")
+        missing = [row["filename"] for row in self.rows if not inside(self.base, row["filename"]).is_file()]
         if missing:
             raise InputError(f"mosaic: {missing[0]} and {len(missing) - 1} more mosaics of {table} are missing")
 
@@ -51,8 +58,14 @@ class Finished:
     def classes(self) -> tuple[str, ...]:
         """Class names, or numbers in words up to the largest."""
         said = {row[head] for row in self.rows for head in row if head.startswith("label_") or head == "target_class"}
-        numbers = all(text.isdigit() for text in said)
-        return tuple(str(i) for i in range(max(map(int, said)) + 1)) if numbers else tuple(sorted(said))
+        if not all(text.isascii() and text.isdecimal() for text in said):
+            return tuple(sorted(said))
+        last = max(said, key=lambda text: (len(text), text))
+        if len(last) > len(str(CLASSES)) or int(last) >= CLASSES:
+            raise InputError(
+                f"mosaic: {self.table} has the label {last[:40]}; labels are class numbers below {CLASSES}"
+            )
+        return tuple(str(i) for i in range(int(last) + 1))
 
     @cached_property
     def size(self) -> int:
@@ -66,11 +79,22 @@ class Finished:
         for row in self.rows:
             scenes = [self._scene(row, i) for i in range(self.cells)]
             cells = [{"label": self.label(scene), "image": scene.to_json()} for scene in scenes]
-            found.append((Path(row["filename"]).stem, self._number(row["target_class"]), cells))
+            found.append((self._names[row["filename"]], self._number(row["target_class"]), cells))
         return found
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.classes)}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The case of every file: its name without folder and ending where that is enough to tell them apart."""
+        return distinct([row["filename"] for row in self.rows])
+
     def _number(self, said: str) -> int:
-        return self.classes.index(said)
+        if said not in self._numbers:
+            raise InputError(f"mosaic: {self.table} writes the label {said[:40]!r}; write it as {int(said)}")
+        return self._numbers[said]
 
     def check(self, grid: int) -> None:
         """Raise InputError unless the table has grid² cells."""
@@ -139,7 +163,7 @@ def write_mosaics(world: Any, count: int, out: Path, progress: Callable[[int, in
     rows = []
     for i in range(min(count, len(world))):
         name, scene = world.scene(i)
-        file = f"{name}.jpg" if world.recompress else f"{name}.png"
+        file = case_path(Path(), name, ".jpg" if world.recompress else ".png").as_posix()
         if world.recompress:
             (out / "data" / file).write_bytes(jpeg(world.composed(scene)))
         else:
@@ -168,8 +192,4 @@ def jpeg(image: np.ndarray) -> bytes:
 
 def unjpeg(data: bytes) -> np.ndarray:
     """JPEG bytes as an (h, w, 3) uint8 image."""
-    import cv2
-
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    assert image is not None
-    return np.ascontiguousarray(image[:, :, ::-1])
+    return decode(data, "a mosaic")

@@ -12,7 +12,7 @@ import numpy as np
 from diorama.core.errors import InputError
 from diorama.core.exr import read_exr
 from diorama.core.frame import Frame
-from diorama.core.images import read_png
+from diorama.core.images import read_image
 from diorama.core.scene import Scene
 
 
@@ -42,24 +42,14 @@ def unchangeable(self: Any, scene: Scene, **changes: Any) -> Scene:
 
 
 def read_picture(path: Path) -> np.ndarray:
-    """A PNG of 8 or 16 bits, a JPEG or an EXR as (h, w, 1 or 3) float32; integers become 0 to 1."""
+    """A PNG of 8 or 16 bits, a JPEG, HDR or EXR as (h, w, 1 or 3) float32; integers become 0 to 1."""
     if path.suffix == ".exr":
         return read_exr(path)
-    stored = read_png(path) if path.suffix == ".png" else _decoded(path)
+    stored = read_image(path)
     image = stored.astype(np.float32)
     if stored.dtype.kind == "u":
         image /= np.float32(np.iinfo(stored.dtype).max)
     return image if image.ndim == 3 else image[:, :, None]
-
-
-def _decoded(path: Path) -> np.ndarray:
-    import cv2
-
-    # IGNORE_ORIENTATION: an EXIF turn would move the annotated points
-    stored = cv2.imread(str(path), cv2.IMREAD_UNCHANGED | cv2.IMREAD_IGNORE_ORIENTATION) if path.is_file() else None
-    if stored is None:
-        raise InputError(f"{path} is missing or cannot be decoded: fetch it again")
-    return stored if stored.ndim == 2 else np.ascontiguousarray(stored[:, :, 2::-1])
 
 
 def colour(image: np.ndarray) -> np.ndarray:
@@ -81,4 +71,4 @@ def natural(name: str) -> tuple[Any, ...]:
     >>> sorted(["10", "9", "a2"], key=natural)
     ['9', '10', 'a2']
     """
-    return (0, int(name), "") if name.isdigit() else (1, 0, name)
+    return (0, int(name), "") if name.isdecimal() else (1, 0, name)

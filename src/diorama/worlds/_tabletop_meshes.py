@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.files import check_memory, check_regular
 from diorama.render import mesh
 from diorama.render.mesh import Mesh, merge, revolve, rotation, scaling, sweep, transform, translation
 
@@ -118,7 +119,10 @@ def mesh_named(name: str, folder: str | None, up: str) -> Mesh:
     """A mesh by name, upright, standing on z = 0 at the origin, scaled to its place."""
     if folder is None or name in PLAIN:
         return _placed({**_OWN, **PLAIN}[name]())
-    read = merge(mesh.read_mesh(Path(folder).expanduser() / name).values())
+    path = Path(folder).expanduser() / name
+    check_regular(path)
+    check_memory(path.stat().st_size, path)
+    read = merge(mesh.read_mesh(path).values())
     if not read.uv.any():
         read = _charted(read)
     return _placed(transform(read, rotation((1, 0, 0), np.pi / 2)) if up == "y" else read)

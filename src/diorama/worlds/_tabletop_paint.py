@@ -70,18 +70,13 @@ def _cached(text: str, folder: str | None) -> np.ndarray:
 
 
 def _image(name: str, folder: str | None) -> np.ndarray:
-    from diorama.core.images import resize
+    from diorama.core.images import read_rgb, resize
 
     if folder is None:
         raise InputError(f"texture {name!r} needs its folder; give textures=… to the tabletop")
-    import cv2
-
-    path = Path(folder).expanduser() / name
-    stored = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    if stored is None:
-        raise InputError(f"{path} cannot be read as an image; check textures=…")
+    stored = read_rgb(Path(folder).expanduser() / name)
     scale = min(1.0, _SIDE / max(stored.shape[:2]))
-    small = resize(stored[:, :, ::-1], max(1, round(stored.shape[1] * scale)), max(1, round(stored.shape[0] * scale)))
+    small = resize(stored, max(1, round(stored.shape[1] * scale)), max(1, round(stored.shape[0] * scale)))
     return srgb_to_linear(small.astype(np.float32) / 255).clip(_DARKEST, _LIGHTEST)
 
 

@@ -113,5 +113,5 @@ def _split(name: str) -> tuple[str, int]:
     >>> _split("bedroom2"), _split("bedroom2_light0")
     (('bedroom2', 0), ('bedroom2', 1))
     """
-    match = re.fullmatch(r"(.+)_light(\d+)", name)
+    match = re.fullmatch(r"(.+)_light([0-9]{1,9})", name)
     return (match[1], int(match[2]) + 1) if match else (name, 0)

@@ -7,7 +7,6 @@ elsewhere and its camera is turned otherwise, because place and jitter were draw
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +17,7 @@ import numpy as np
 
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.files import read_json
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._candle_factors import NAMES, known
@@ -104,14 +104,17 @@ class CandleRecorded:
 def _numbers(root: str) -> tuple[int, ...]:
     folder = Path(root).expanduser()
     images = {path.stem for path in folder.glob("*.png")}
-    return tuple(sorted(int(p.stem) for p in folder.glob("*.json") if p.stem.isdigit() and p.stem in images))
+    found = (p.stem for p in folder.glob("*.json") if p.stem.isdecimal() and p.stem in images)
+    return tuple(sorted(int(stem) for stem in found if stem == str(int(stem))))
 
 
 @lru_cache(maxsize=65536)
 def _record(root: str, number: int) -> dict[str, Any]:
     path = Path(root).expanduser() / f"{number}.json"
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")))
+        return parse(read_json(path))
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is not CANDLE metadata ({type(error).__name__}: {error}); fetch it again") from error
 

@@ -30,6 +30,8 @@ from diorama.worlds._tabletop_meshes import PLAIN
 from diorama.worlds.tabletop import Tabletop
 
 SETTINGS = ("textured-simple", "textured-complex", "rgb-simple", "rgb-complex")
+#: Base scenes of a setting, and images of a set, at most.
+MOST = 10_000
 #: Images of a set: paints of Δa, places of the lamp of Δi; and sets of a base scene at one temperature.
 IMAGES = {"albedo": 100, "light": len(SWEEP)}
 #: The lamp is 1.35 times as far as on the tabletop: 6.75 m, so that the white table is in range under 2500 K too.
@@ -84,6 +86,8 @@ class Concepts:
                 raise InputError(f"concepts: {name}={getattr(self, name)!r}: it is {', '.join(known)}")
         if self.scenes < 1 or (self.images is not None and self.images < 1):
             raise InputError(f"concepts: scenes={self.scenes}, images={self.images}: give at least 1 of each")
+        if self.scenes > MOST or (self.images or 0) > MOST:
+            raise InputError(f"concepts: scenes={self.scenes}, images={self.images}: give at most {MOST} of each")
         self.table("rgb-simple")  # checks what it is given
 
     def table(self, setting: str) -> Tabletop:

@@ -11,6 +11,7 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.saved import damage_named, read_archive, read_header
 from diorama.core.scene import Scene, rng
 
 NAMES = ("color", "shape", "scale", "orientation", "x", "y")
@@ -38,8 +39,15 @@ class Dsprites:
     def __post_init__(self) -> None:
         if not Path(self.npz).expanduser().is_file():
             raise InputError(f"dsprites: there is no file {self.npz!r}; npz is dsprites_ndarray_….npz of the data set")
-        if self._latents.shape[1:] != (len(NAMES),):
-            raise InputError(f"dsprites: latents_values in {self.npz} has shape {self._latents.shape}, expected (n, 6)")
+        latents = self._latents
+        if latents.shape[1:] != (len(NAMES),) or not len(latents) or latents.dtype.kind != "f":
+            raise InputError(
+                f"dsprites: latents_values in {self.npz} are {latents.dtype} {latents.shape}, expected (n, 6)"
+            )
+        if not np.isfinite(latents).all() or not np.isin(latents[:, 1], list(_SHAPES)).all():
+            raise InputError(
+                f"dsprites: latents_values in {self.npz} are not finite, or name a shape other than 1, 2, 3"
+            )
 
     def fingerprint(self) -> str:
         """The checksums of the images and latents as the file's directory lists them."""
@@ -48,21 +56,21 @@ class Dsprites:
         return "-".join(f"{listed.get(f'{name}.npy', 0):08x}" for name in ("imgs", "latents_values"))
 
     def _open(self) -> zipfile.ZipFile:
-        try:
+        with damage_named(self.npz):
             return zipfile.ZipFile(Path(self.npz).expanduser())
-        except (zipfile.BadZipFile, OSError) as error:
-            raise InputError(f"dsprites: {self.npz} cannot be read as an npz file: {error}") from error
 
     @cached_property
     def _latents(self) -> np.ndarray:
-        with self._open() as file:
-            return _array(file, "latents_values", self.npz)
+        found = read_archive(Path(self.npz).expanduser(), ["latents_values"])
+        if not found:
+            raise InputError(f"dsprites: {self.npz} has no array 'latents_values': is it the published file?")
+        return found["latents_values"]
 
     @cached_property
     def _packed(self) -> np.ndarray:
         """Every image as bits (n, 512), read in pieces: the whole would take 3 GB."""
-        with self._open() as file, _member(file, "imgs", self.npz) as stream:
-            shape = _header(stream)
+        with self._open() as file, _member(file, "imgs", self.npz) as stream, damage_named(self.npz):
+            shape = _shape(stream, self.npz)
             if len(shape) != 3 or shape[1:] != (64, 64) or shape[0] != len(self._latents):
                 raise InputError(
                     f"dsprites: imgs in {self.npz} has shape {shape}, expected ({len(self._latents)}, 64, 64)"
@@ -125,16 +133,9 @@ def _member(file: zipfile.ZipFile, name: str, where: str) -> IO[bytes]:
         raise InputError(f"dsprites: {where} has no array {name!r}: is it the published file?") from None
 
 
-def _array(file: zipfile.ZipFile, name: str, where: str) -> np.ndarray:
-    with _member(file, name, where) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
-
-
-def _header(stream: IO[bytes]) -> tuple[int, ...]:
+def _shape(stream: IO[bytes], where: str) -> tuple[int, ...]:
     """The shape of an uint8 array whose bytes follow."""
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, kind = read(stream)
+    shape, fortran, kind = read_header(stream, f"imgs in {where}")
     if fortran or kind != np.uint8:
         raise InputError(f"dsprites: imgs are {kind}, expected uint8 in rows")
     return shape

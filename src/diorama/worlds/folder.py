@@ -6,7 +6,7 @@
 A removed part is not gone: what stands in its place is guessed. The operator is therefore noted beside every score.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.digests import files_digest
+from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
-from diorama.core.images import read_png
+from diorama.core.images import read_png, read_rgb
+from diorama.core.names import check_distinct, inside
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import one_of, read_each
 
@@ -50,14 +51,14 @@ class Folder:
             raise InputError(f"folder: size={self.size} is too small; give the side of the square in pixels")
         if not self._names:
             raise InputError(f"folder: {self.images} holds no image ({', '.join(_ENDINGS)})")
+        check_distinct(self._names, f"folder: {self.images}")
         if not self.part_names:
             raise InputError(f"folder: {self.masks} holds no mask; write {self.masks}/{self._names[0]}/<part>.png")
 
     @cached_property
     def _names(self) -> list[str]:
         base = Path(self.images).expanduser()
-        found = (path for path in base.rglob("*") if path.suffix.lower() in _ENDINGS)
-        return sorted(str(path.relative_to(base).with_suffix("")) for path in found)
+        return sorted(str(path.relative_to(base).with_suffix("")) for path in _pictures(base))
 
     @cached_property
     def part_names(self) -> tuple[str, ...]:
@@ -108,11 +109,16 @@ class Folder:
                 raise InputError(f"folder: {name}={value!r}; a part of a photo can only be removed, with {name}=None")
         return scene.changed({"without": sorted({*scene.params["without"], *changes})})
 
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """The digests of all images: what a model must not have been fitted on."""
+        found = Path(self.images).expanduser().rglob("*")
+        return frozenset(file_digest(path) for path in found if path.suffix.lower() in _ENDINGS)
+
     def fingerprint(self) -> str:
         """The digest of every image and mask."""
         bases = [Path(place).expanduser() for place in (self.images, self.masks)]
-        found = ((p for p in base.rglob("*") if p.suffix.lower() in _ENDINGS) for base in bases)
-        return "/".join(files_digest(paths, base) for paths, base in zip(found, bases, strict=True))
+        return "/".join(files_digest(_pictures(base), base) for base in bases)
 
     def _frame(self, scene: Scene) -> Frame:
         name, without = scene.params["image"], scene.params["without"]
@@ -160,23 +166,15 @@ class Folder:
         return scaled[top : top + self.size, left : left + self.size].astype(image.dtype)
 
 
+def _pictures(base: Path) -> Iterator[Path]:
+    return (path for path in base.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+
+
 def _read(base: Path, name: str) -> np.ndarray:
     """An image (h, w, 3) uint8; a damaged file is named."""
-    import cv2
-
-    path = next(
-        p for ending in _ENDINGS for p in (base / f"{name}{ending}", base / f"{name}{ending.upper()}") if p.is_file()
+    return read_rgb(
+        next(p for end in _ENDINGS for p in (inside(base, name + end), inside(base, name + end.upper())) if p.is_file())
     )
-    if path.suffix.lower() == ".png":
-        stored = read_png(path, bits=8)
-        return stored if stored.ndim == 3 else np.repeat(stored[:, :, None], 3, axis=2)
-    data = path.read_bytes()
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
-    if (
-        image is None or b"\xff\xd9" not in data[-64:]
-    ):  # a JPEG ends with this marker; OpenCV decodes half a file silently
-        raise InputError(f"{path} is damaged or truncated: fetch it again")
-    return np.ascontiguousarray(image[:, :, ::-1])
 
 
 def _blur(image: np.ndarray, gone: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ bird only, so frames of interventions have no `parts`, `mask` and `boxes`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +17,7 @@ import numpy as np
 
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.files import read_json
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._bird_classes import PARTS, SUBSETS
@@ -54,7 +54,7 @@ class FunnybirdsRecorded:
     @property
     def classes(self) -> tuple[dict[str, int], ...]:
         """The variants of each class."""
-        return tuple(dict(entry["parts"]) for entry in _json(Path(self.root) / "classes.json"))
+        return tuple(dict(entry["parts"]) for entry in read_json(Path(self.root) / "classes.json"))
 
     def __len__(self) -> int:
         return len(_samples(str(self.root), self.split))
@@ -147,13 +147,4 @@ def _factors(params: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _samples(root: str, split: str) -> list[dict[str, Any]]:
-    return [from_record(record) for record in _json(Path(root) / f"dataset_{split}.json")]
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing; the folder does not hold this part of FunnyBirds") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); copy or write it again") from error
+    return [from_record(record) for record in read_json(Path(root) / f"dataset_{split}.json")]

@@ -1,6 +1,5 @@
 """Intrinsic Images in the Wild: photos with human judgements of which of two points is darker (recorded)."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
+from diorama.core.files import read_json, read_text
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, unchangeable
@@ -75,17 +75,14 @@ class Iiw:
 def read_judgements(path: Path) -> dict[str, Any]:
     """The points and comparisons of a file of IIW or SAW."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return {name: told[name] for name in ("intrinsic_points", "intrinsic_comparisons")}
-    except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a file of judgements: {error}") from error
+        told = read_json(path)
+        return {name: list(told[name]) for name in ("intrinsic_points", "intrinsic_comparisons")}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a file of judgements: it has no lists of points and comparisons") from error
 
 
 def _listed(path: Path, known: list[str]) -> list[str]:
-    try:
-        wanted = path.read_text(encoding="utf-8").split()
-    except OSError as error:
-        raise InputError(f"iiw: cannot read ids={str(path)!r}: {error.strerror}") from error
+    wanted = read_text(path).split()
     missing = [name for name in wanted if name not in set(known)]
     if missing:
         raise InputError(f"iiw: photo {missing[0]!r} of {path.name} is not in the folder ({len(missing)} missing)")

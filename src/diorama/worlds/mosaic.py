@@ -113,6 +113,11 @@ class Mosaic:
         """The classes that a model must know; finished mosaics may show some of its classes only, so they name none."""
         return () if isinstance(self.images, Finished) else tuple(getattr(self.images, "classes", ()))
 
+    @property
+    def contents(self) -> frozenset[str]:
+        """The digests of the photos in the cells; none where they are no photos, or finished mosaics."""
+        return getattr(self.images, "contents", frozenset())
+
     def fingerprint(self) -> str:
         """What the cells depend on: the photos by content, or the other world."""
         return self._made[1]

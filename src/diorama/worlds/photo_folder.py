@@ -11,6 +11,7 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import resize
+from diorama.core.names import distinct, inside
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture, unchangeable
 
@@ -48,7 +49,11 @@ class PhotoFolder:
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th photo, by its path."""
         name = self._names[index]
-        return name.rpartition(".")[0].replace("/", "__"), Scene("photo_folder", {"photo": name})
+        return self._cases[name], Scene("photo_folder", {"photo": name})
+
+    @cached_property
+    def _cases(self) -> dict[str, str]:
+        return distinct(self._names, folders=True)
 
     def fingerprint(self) -> str:
         """The digest of every photo."""
@@ -56,5 +61,5 @@ class PhotoFolder:
         return files_digest([base / name for name in self._names], base)
 
     def _frame(self, scene: Scene) -> Frame:
-        image = colour(read_picture(Path(self.root).expanduser() / scene.params["photo"]))
+        image = colour(read_picture(inside(Path(self.root).expanduser(), scene.params["photo"])))
         return Frame(scene, resize(image, self.size, self.size).astype(np.float32), "srgb", {})

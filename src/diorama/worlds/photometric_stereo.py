@@ -10,6 +10,7 @@ import numpy as np
 
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
+from diorama.core.files import read_text
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import colour, existing, one_of, read_each, read_picture, same_size
@@ -53,7 +54,7 @@ class PhotometricStereo:
 
     def _photos(self, name: str) -> dict[int, Path]:
         files = (p for p in (self._base / name).glob(f"{name}.*") if p.suffix in _ENDINGS)
-        return {int(m[1]): p for p in files if (m := re.fullmatch(r"(\d+)", p.stem.rpartition(".")[2]))}
+        return {int(m[1]): p for p in files if (m := re.fullmatch(r"([0-9]{1,9})", p.stem.rpartition(".")[2]))}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -94,5 +95,8 @@ class PhotometricStereo:
 
     def _directions(self) -> np.ndarray:
         path = self._base / "lights.txt"
-        values = np.array(path.read_text(encoding="utf-8").split() if path.is_file() else [0.0], float)
-        return values[1:].reshape(-1, 3)
+        try:
+            values = np.array(read_text(path).split() if path.is_file() else [0.0], float)
+            return values[1:].reshape(-1, 3)
+        except ValueError as error:
+            raise InputError(f"{path} is not a number of lamps with x y z of each: {error}") from error

@@ -9,7 +9,6 @@ A photo is resized to 8/7 of `size` whatever its shape, and the centre kept, as 
 (256 and 224). Resizing is antialiased bilinear, as Pillow's, to a level or so.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import zip_longest
@@ -18,12 +17,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.digests import files_digest
+from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import Excluded, InputError
+from diorama.core.files import read_text
 from diorama.core.frame import Frame
-from diorama.core.images import read_png
+from diorama.core.images import read_rgb
+from diorama.core.names import inside
 from diorama.core.photo_split import split
 from diorama.core.scene import Scene
+from diorama.core.tables import read_table
 from diorama.worlds._recorded import one_of, read_each, unchangeable
 
 #: Columns of the file and the class in a table of photos, as different data sets call them.
@@ -32,7 +34,7 @@ _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
 
 @dataclass(frozen=True)
 class Photos:
-    """Photos of `size` pixels. `train` photos of every class are left out, those a head is fitted on with the same seed.
+    """Photos of `size` pixels, without the `train` of every class that a head with the same split_seed is fitted on.
 
     `images` is the folder of the files where a list or table does not stand beside them, `subset` the part of a table
     that is used. `crop=False` squeezes the whole photo into the square. `labels` is a comma-separated list of class names
@@ -89,7 +91,10 @@ class Photos:
                     f"photos: {source} lists no photo" + (f" of subset {self.subset!r}" * bool(self.subset))
                 )
             return {label: sorted(found[label]) for label in sorted(found)}
-        _, held_out = split(source, self.train, self.split_seed)
+        learnt, held_out = split(source, self.train, self.split_seed)
+        known = {file_digest(p) for files in learnt.values() for p in files}
+        if known:  # also left out are copies of these photos under other names
+            held_out = {label: [p for p in ps if file_digest(p) not in known] for label, ps in held_out.items()}
         return {label: [str(p.relative_to(source).as_posix()) for p in files] for label, files in held_out.items()}
 
     @cached_property
@@ -103,7 +108,7 @@ class Photos:
 
     @cached_property
     def _files(self) -> dict[str, Path]:
-        return {name: self._base / name for name in self._class_of}
+        return {name: inside(self._base, name) for name in self._class_of}
 
     @cached_property
     def _order(self) -> list[str]:
@@ -127,6 +132,11 @@ class Photos:
             raise InputError(f"photos: {self.source} has no photo {name!r}")
         return self.classes.index(self._class_of[name])
 
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """The digests of all photos: what a model must not have been fitted on."""
+        return frozenset(map(file_digest, self._files.values()))
+
     def fingerprint(self) -> str:
         """The digest of all photos by name and content."""
         return files_digest(self._files.values(), self._base)
@@ -140,38 +150,24 @@ class Photos:
 def _listed(source: Path, subset: str | None) -> list[tuple[str, str]]:
     """(file, class) of a list or table."""
     if source.suffix == ".txt":
-        names = [line.strip() for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
+        names = [line.strip() for line in read_text(source).splitlines() if line.strip()]
         bad = [name for name in names if "/" not in name]
         if bad:
             raise InputError(f"photos: {source} has the line {bad[0]!r}; lines are class/file.jpg")
         return [(name, name.rpartition("/")[0]) for name in names]
-    with open(source, newline="", encoding="utf-8-sig") as file:
-        table = csv.DictReader(file)
-        head = list(table.fieldnames or [])
-        columns = next((c for c in _COLUMNS if set(c[:2]) <= set(head)), None)
-        if columns is None:
-            raise InputError(f"photos: {source} has the columns {', '.join(head)}; needed are filename and label")
-        rows = [row for row in table if subset is None or row.get(columns[2]) == subset]
-    return [(row[columns[0]], row[columns[1]]) for row in rows]
+    head, rows = read_table(source)
+    columns = next((c for c in _COLUMNS if set(c[:2]) <= set(head)), None)
+    if columns is None:
+        raise InputError(f"photos: {source} has the columns {', '.join(head)[:200]}; needed are filename and label")
+    return [(row[columns[0]], row[columns[1]]) for row in rows if subset is None or row.get(columns[2]) == subset]
 
 
 def read_photo(path: Path) -> np.ndarray:
     """A JPEG or PNG as (h, w, 3) uint8, not turned by EXIF. Raises Excluded, with its name, where it is damaged."""
-    import cv2
-
     try:
-        if path.suffix.lower() == ".png":
-            stored = read_png(path, bits=8)
-            return stored if stored.ndim == 3 else np.repeat(stored[:, :, None], 3, axis=2)
-        data = path.read_bytes()
-    except (InputError, OSError) as error:
+        return read_rgb(path)
+    except InputError as error:
         raise Excluded(f"{path.name} cannot be used: {error}") from error
-    whole = data.rfind(b"\xff\xd9") > data.rfind(b"\xff\xda") > 0  # the end after the last scan's start; OpenCV
-    read = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION  # decodes half a file in silence
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), read) if whole else None
-    if image is None:
-        raise Excluded(f"{path.name} is damaged or truncated")
-    return np.ascontiguousarray(image[:, :, ::-1])
 
 
 def fitted(image: np.ndarray, size: int, crop: bool) -> np.ndarray:

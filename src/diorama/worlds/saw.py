@@ -10,6 +10,8 @@ import numpy as np
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.names import inside
+from diorama.core.saved import read_array
 from diorama.core.scene import Scene
 from diorama.worlds._recorded import colour, existing, natural, one_of, read_each, read_picture, same_size, unchangeable
 from diorama.worlds.iiw import read_judgements
@@ -48,10 +50,10 @@ class Saw:
     @cached_property
     def _labels(self) -> Path:
         """The one folder of labels; its name says how they were made."""
-        inside = [p for p in (self._base / "saw_pixel_labels").glob("*") if p.is_dir()]
-        if len(inside) != 1:
-            raise InputError(f"saw: saw_pixel_labels holds {len(inside)} folders of labels, expected one")
-        return inside[0]
+        held = [p for p in (self._base / "saw_pixel_labels").glob("*") if p.is_dir()]
+        if len(held) != 1:
+            raise InputError(f"saw: saw_pixel_labels holds {len(held)} folders of labels, expected one")
+        return held[0]
 
     @cached_property
     def names(self) -> list[str]:
@@ -59,7 +61,10 @@ class Saw:
         if self.split == "all":
             return sorted((p.stem for p in self._labels.glob("*.npy")), key=natural)
         path = self._base / "saw_splits" / f"{self.split}_ids.npy"
-        return [str(i) for i in _array(path).tolist()]
+        listed = read_array(path)
+        if listed.ndim != 1 or listed.dtype.kind not in "iuU":
+            raise InputError(f"{path} is not a list of ids: it holds {listed.dtype} of shape {listed.shape}")
+        return [str(i) for i in listed.tolist()]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -74,22 +79,15 @@ class Saw:
         return files_digest([p for p in files if p.is_file()], self._base)
 
     def _files(self, name: str) -> tuple[Path, Path, Path]:
-        photo, labels = self._base / "saw_images_512" / f"{name}.png", self._labels / f"{name}.npy"
-        return photo, labels, self._base / "saw_annotations" / f"{name}.json"
+        photo, labels = inside(self._base / "saw_images_512", f"{name}.png"), inside(self._labels, f"{name}.npy")
+        return photo, labels, inside(self._base / "saw_annotations", f"{name}.json")
 
     def _frame(self, scene: Scene) -> Frame:
         photo, path, judged = self._files(scene.params["photo"])
-        image, labels = colour(read_picture(photo)), _array(path)
+        image, labels = colour(read_picture(photo)), read_array(path)
         if labels.ndim != 2 or not np.isin(labels, _LABELS).all():
             raise InputError(f"{path} is not a map of the labels 0, 1, 2 and 100")
         factors: dict[str, Any] = {"saw": same_size(path, image, labels)}
         if judged.is_file():
             factors["judgements"] = read_judgements(judged)
         return Frame(scene, image, "srgb", {"factors": factors})
-
-
-def _array(path: Path) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"saw: {path} cannot be read: {error}") from error

@@ -68,13 +68,6 @@ def check_norm(method: str, norm: str, tuned: str = "", unchosen: bool = False) 
         )
 
 
-def constant(frame: Frame, reflectance: bool) -> Layers:
-    """All of the image in one layer, the other one constant."""
-    mask, index = frame.mask, np.flatnonzero(frame.mask)
-    image, ones = _fill(mask, index, clipped_gray(frame)[mask]), _fill(mask, index, np.ones(len(index)))
-    return Layers(image, ones) if reflectance else Layers(ones, image)
-
-
 def only(layers: Sequence[Layers]) -> Layers:
     """The one decomposition in a list of one."""
     (single,) = layers

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import constant
+from diorama.methods.decompose._gradients import gray
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """R = 1 ("shading") or S = 1 ("reflectance"); `everything=None` leaves the choice to the protocol's tuning."""
+    """R = 1 ("shading") or S = 1 ("reflectance"), gray; `everything=None` leaves the choice to the protocol's tuning.
+
+    Dark pixels stay as they are, as in the released code: only the algorithms that take a logarithm clip them.
+    """
 
     cite: ClassVar[tuple[str, ...]] = ("grosse2009",)
 
@@ -31,4 +36,7 @@ class Baseline:
         """The whole image as one layer."""
         if self.everything is None:
             raise InputError("baseline: everything is not chosen; give 'shading' or 'reflectance'")
-        return constant(frames[0], self.everything == "reflectance")
+        mask = frames[0].mask[:, :, None]
+        image = np.where(mask, gray(frames[0])[:, :, None], 0).astype(np.float32)
+        ones = mask.astype(np.float32)
+        return Layers(image, ones) if self.everything == "reflectance" else Layers(ones, image)

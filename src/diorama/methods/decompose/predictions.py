@@ -12,7 +12,8 @@ from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
-from diorama.core.saved import ENDINGS, read_array
+from diorama.core.names import case_path
+from diorama.core.saved import ENDINGS, read_archive, read_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,11 @@ class Predictions:
 
     def _layer(self, case: str, name: str) -> np.ndarray | None:
         base = Path(self.folder).expanduser()
-        if (path := base / f"{case}.npz").is_file():
-            with read_array(path) as arrays:
-                return self._decoded(arrays[name], path) if name in arrays else None
+        if (path := case_path(base, case, ".npz")).is_file():
+            arrays = read_archive(path, [name])
+            return self._decoded(arrays[name], path) if arrays else None
         for ending in ENDINGS:
-            if (path := base / case / f"{name}{ending}").is_file():
+            if (path := case_path(base, case) / f"{name}{ending}").is_file():
                 return self._decoded(read_array(path), path)
         return None
 

@@ -1,8 +1,8 @@
 """Relevance propagation on any network of modules: zennit's rules, with residual sums shared out and biases left out.
 
 zennit needs to be told where a network adds two branches. Here every sum of two equal shapes that both depend on the
-image is found while the network runs, so that residual blocks of any library conserve relevance. Batch norms are merged
-into the convolution before them while the network runs, and restored afterwards.
+image is found while the network runs, so that residual blocks of any library share it out. Batch norms are merged into
+the convolution before them while the network runs, and restored afterwards; or they follow a rule of their own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _CONVOLUTION = torch.nn.modules.conv._ConvNd
+_BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm
 _LAYER = (_CONVOLUTION, torch.nn.Linear)
 _ADDITIONS = {
     torch.add,
@@ -62,8 +63,16 @@ def first_layer(module: nn.Module) -> nn.Module:
     return found
 
 
-def composite(first: str, conv: str, stable: Callable[[Tensor], Tensor]) -> Any:
-    """Which rule holds where: `first` and `conv` by name; `stable` is the denominator of the ε rule of linear layers."""
+#: What a rule divides by, given a layer's outputs.
+Denominator = Callable[["Tensor"], "Tensor"]
+
+
+def composite(first: str, conv: str, batch_norm: str, linear: Denominator, signed: Denominator) -> Any:
+    """Which rule holds where, by name; `linear` and `signed` are the denominators of ε in linear layers and convolutions.
+
+    The rules of signed contributions (ε, γ) keep a convolution's bias in the denominator. Without it the denominator
+    passes through 0 where the layer's output does not, and relevance grows without bound from layer to layer.
+    """
     make_importable()  # zennit imports torchvision
     from zennit import rules
     from zennit.canonizers import SequentialMergeBatchNorm
@@ -72,13 +81,30 @@ def composite(first: str, conv: str, stable: Callable[[Tensor], Tensor]) -> Any:
     convolutions = {
         "alpha1_beta0": lambda: rules.ZPlus(zero_params="bias"),
         "alpha2_beta1": lambda: rules.AlphaBeta(2.0, 1.0, zero_params="bias"),
-        "gamma": lambda: rules.Gamma(0.25, zero_params="bias"),
-        "epsilon": lambda: rules.Epsilon(zero_params="bias"),
+        "gamma": lambda: rules.Gamma(0.25),
+        "epsilon": lambda: rules.Epsilon(signed),
     }
     firsts = {"box": _box, "flat": rules.Flat, "w_square": lambda: rules.WSquare(zero_params="bias")}
-    by_type = [(_CONVOLUTION, convolutions[conv]()), (torch.nn.Linear, rules.Epsilon(stable, zero_params="bias"))]
+    by_type = [(_CONVOLUTION, convolutions[conv]()), (torch.nn.Linear, rules.Epsilon(linear, zero_params="bias"))]
     at_first = [] if first == "same" else [(_LAYER, firsts[first]())]
-    return SpecialFirstLayerMapComposite(layer_map_base() + by_type, at_first, canonizers=[SequentialMergeBatchNorm()])
+    merged = batch_norm == "merged"
+    layers = layer_map_base() + by_type if merged else [(_BATCH_NORM, _scale_and_shift()), *layer_map_base(), *by_type]
+    return SpecialFirstLayerMapComposite(layers, at_first, canonizers=[SequentialMergeBatchNorm()] if merged else [])
+
+
+def _scale_and_shift() -> Any:
+    """Of a batch norm w·x + b the input takes the share |w·x| / (|w·x| + |b|), and the shift the rest, which is lost."""
+    from zennit.core import BasicHook
+
+    return BasicHook(
+        input_modifiers=[lambda x: x, torch.zeros_like],  # what the layer makes of 0 is its shift
+        gradient_mapper=lambda R, y: (R / _further_from_0(y[0] - y[1], y[1]), torch.zeros_like(R)),
+        reducer=lambda x, g: x[0] * g[0],
+    )
+
+
+def _further_from_0(z: Tensor, shift: Tensor) -> Tensor:
+    return z + torch.where(z < 0, -1.0, 1.0) * (shift.abs() + 1e-9)
 
 
 def _box() -> Any:

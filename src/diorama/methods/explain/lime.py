@@ -59,7 +59,8 @@ class Lime:
         """The superpixel (h, w) that every pixel belongs to, numbered from 0."""
         from skimage.segmentation import quickshift
 
-        found = quickshift(image, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed)
+        exact = image.astype(np.float64)  # as the lime package: single precision splits flat areas into many more
+        found = quickshift(exact, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed)
         return np.unique(found, return_inverse=True)[1].reshape(found.shape)
 
     def _shown(self, image: np.ndarray, count: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.names import case_path
 from diorama.core.saved import ENDINGS, read_array
 
 
@@ -53,5 +54,5 @@ class Predictions:
         return Heatmap(values, signed=bool((values < 0).any()))
 
     def _files(self, case: str, target: int | None) -> Iterator[Path]:
-        base = Path(self.folder).expanduser() / case
+        base = case_path(Path(self.folder).expanduser(), case)
         return (path for ending in ENDINGS if (path := base / f"{target}{ending}").is_file())

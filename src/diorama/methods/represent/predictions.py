@@ -11,6 +11,7 @@ from diorama.core.answers import Code
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.saved import read_archive, read_array
 
 
 @dataclass(frozen=True)
@@ -39,24 +40,26 @@ class Predictions:
     @cached_property
     def _rows(self) -> tuple[np.ndarray, dict[str, int] | None]:
         """The codes, and the row of every name unless names are row numbers."""
-        try:
-            stored = np.load(Path(self.codes).expanduser(), allow_pickle=False)
-            if isinstance(stored, np.ndarray):
-                codes, names = stored, None
-            else:
-                codes, names = stored["codes"], {str(name): i for i, name in enumerate(stored["names"])}
-        except (OSError, ValueError, EOFError, KeyError) as error:
-            raise InputError(f"predictions: {self.codes} cannot be read as codes: {error}") from error
+        path, names = Path(self.codes).expanduser(), None
+        if path.suffix == ".npz":
+            stored = read_archive(path, ("codes", "names"))
+            if len(stored) < 2:
+                raise InputError(f"predictions: {self.codes} lacks codes or names: an .npz file needs both arrays")
+            codes, names = stored["codes"], {str(name): i for i, name in enumerate(stored["names"].ravel())}
+        else:
+            codes = read_array(path)
         if codes.ndim != 2 or codes.dtype.kind not in "fiu":
             raise InputError(
                 f"predictions: codes in {self.codes} are {codes.dtype} {codes.shape}, expected (n, latents)"
             )
+        if not np.isfinite(codes).all():
+            raise InputError(f"predictions: codes in {self.codes} are not all finite: a latent is NaN or infinite")
         return codes, names
 
     def load(self, name: str, frame: Frame, target: int | None) -> Code:
         """The saved code of a frame."""
         codes, names = self._rows
-        row = names.get(name) if names is not None else int(name) if name.isdigit() else None
+        row = names.get(name) if names is not None else int(name) if name.isdecimal() else None
         if row is None or row >= len(codes):
             raise InputError(
                 f"predictions: {self.codes} has no code for frame {name!r}, or names differ from the world's"

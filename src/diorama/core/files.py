@@ -1,0 +1,99 @@
+"""Reading files that somebody else wrote: regular files only, and none that takes more memory than is allowed.
+
+One limit holds for every reader: `DIORAMA_MAX_MB` (default 1024) is the memory in megabytes that one file may take, as it
+is stored and as it is decoded. It is checked before anything is decoded.
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from diorama.core.errors import InputError
+
+VARIABLE, DEFAULT_MB = "DIORAMA_MAX_MB", 1024.0
+#: Bytes of a pixel of a frame: three channels of float32.
+PIXEL = 12
+
+
+def limit() -> float:
+    """How many bytes one file may take, stored or decoded.
+
+    >>> limit() / 2**20 if VARIABLE not in os.environ else 1024.0
+    1024.0
+    """
+    said = os.environ.get(VARIABLE, "")
+    try:
+        megabytes = float(said) if said else DEFAULT_MB
+    except ValueError:
+        megabytes = math.nan
+    if not megabytes > 0:
+        raise InputError(f"{VARIABLE}={said[:40]!r}: give the memory that one file may take in megabytes, e.g. 4096")
+    return megabytes * 2**20
+
+
+def check_memory(size: float, what: object) -> None:
+    """Raise InputError where something takes more memory than one file may."""
+    if size > limit():
+        raise InputError(
+            f"{what} takes {size / 2**20:,.0f} MB of memory, more than the {limit() / 2**20:,.0f} MB that are allowed;"
+            f" set {VARIABLE} to allow more"
+        )
+
+
+def check_pixels(width: int, height: int, what: object) -> None:
+    """Raise InputError where a picture has no pixels, or more than fit into the memory that one file may take."""
+    if width < 1 or height < 1:
+        raise InputError(f"{what} has no pixels ({width}×{height}): fetch or save it again")
+    check_memory(width * height * PIXEL, f"{what} of {width}×{height} pixels")
+
+
+def check_regular(path: Path) -> None:
+    """Raise InputError unless this is a regular file: not a folder, a pipe or a device, whatever links to it."""
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    if not there:
+        raise InputError(f"{path} is missing")
+    if not path.is_file():
+        raise InputError(f"{path} is not a regular file: a folder, a pipe or a device cannot be read as one")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file."""
+    check_regular(path)
+    try:
+        with open(path, "rb") as file:
+            check_memory(os.fstat(file.fileno()).st_size, path)
+            return file.read()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_text(path: Path) -> str:
+    """The content of a text file in UTF-8, with or without a byte order mark."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a text in UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value of a file."""
+    try:
+        return json.loads(read_text(path))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path} is not JSON ({' '.join(str(error).split())[:100]}): fetch or write it again"
+        ) from error
+
+
+def cache_folder() -> Path:
+    """Where computed things are kept between runs: $DIORAMA_CACHE, else `diorama` in the user's cache."""
+    if said := os.environ.get("DIORAMA_CACHE"):
+        return Path(said).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "diorama"

@@ -1,0 +1,137 @@
+"""Files that are written whole: whenever a writer dies, a reader finds the old file, the new file or none.
+
+Data go to a temporary name in the same folder, are synced, and are renamed; then the folder is synced. What a dead writer
+leaves is known by its name and removed by the next run.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+_numbers = count()
+_TEMPORARY = re.compile(r"\.(\d+)-\d+@(.*)\.tmp")
+#: Seconds after which a temporary file of another machine is a leftover: writing one takes far less.
+_OLD = 3600.0
+
+
+def checksum(data: bytes) -> str:
+    """What a file is checked by.
+
+    >>> checksum(b"")[:8]
+    '08d6cad8'
+    """
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, or put it in the place of the one that is there."""
+    with _beside(path, data) as temporary:
+        os.replace(temporary, path)
+
+
+def create_whole(path: Path, data: bytes) -> bool:
+    """Write a file unless there is one already; False if another writer was first."""
+    with _beside(path, data) as temporary:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links
+            os.replace(temporary, path)
+        return True
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as a JSON file."""
+    write_whole(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as the text of a JSON file."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(errors="backslashreplace")
+
+
+@contextmanager
+def _beside(path: Path, data: bytes) -> Iterator[Path]:
+    """The data under a temporary name, safely on the disk; the folder is synced when the caller has named the file."""
+    make_folder(path.parent)
+    temporary = path.parent / f".{os.getpid()}-{next(_numbers)}@{os.uname().nodename}.tmp"
+    try:
+        with open(temporary, "xb", buffering=0) as file:
+            if file.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and the ones above it, each entered safely into its parent."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems sync names by themselves
+            raise
+    finally:
+        os.close(handle)
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file is one that somebody is writing, or was."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def remove_leftovers(folder: Path) -> int:
+    """Remove what dead writers left anywhere in a folder, and say how many files that were."""
+    found = [path for path in folder.rglob(".*.tmp") if _abandoned(path)]
+    for path in found:
+        path.unlink(missing_ok=True)
+    return len(found)
+
+
+def _abandoned(path: Path) -> bool:
+    match = _TEMPORARY.fullmatch(path.name)
+    if match is None:
+        return False
+    if match[2] == os.uname().nodename and not _alive(int(match[1])):
+        return True
+    try:
+        return time.time() - path.stat().st_mtime > _OLD
+    except FileNotFoundError:  # its writer has just finished
+        return False
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def set_aside(path: Path, why: str) -> str:
+    """Give a damaged file a name that nobody reads, and say so in one line."""
+    os.replace(path, path.with_name(f"{path.name}.damaged"))
+    sync_folder(path.parent)
+    return f"{path} is damaged ({why}): set aside as {path.name}.damaged"

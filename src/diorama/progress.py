@@ -1,0 +1,101 @@
+"""How far a long command is: a bar on a terminal, a line now and then in a log file. On stderr, never among results."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+#: Seconds between two lines where stderr is no terminal; shorter work says nothing.
+EVERY = 15.0
+
+
+class Progress(Protocol):
+    """Called with what is done and what there is in all; `doing` says more, e.g. an epoch and its loss."""
+
+    def __call__(self, done: int, total: int, doing: str = "") -> None: ...
+
+
+@contextmanager
+def shown(what: str, units: str) -> Iterator[Progress]:
+    """Show how far `what` is, counted in `units`, until the end of the block."""
+    with _bar(what) if sys.stderr.isatty() else _lines(what, units) as progress:
+        yield progress
+
+
+class State:
+    """How far the work is, and how long the rest will take."""
+
+    def __init__(self, what: str, units: str, now: Callable[[], float] = time.monotonic):
+        self._what, self._units, self._now = what, units, now
+        self._start = self._since = now()
+        self._first, self._done, self._total, self._doing = 0, 0, 0, ""
+
+    def __call__(self, done: int, total: int, doing: str = "") -> None:
+        """Take note. The pace is measured from the first call on: what came before it may have been known already.
+
+        Another total, or less done, is another piece of work with a pace of its own.
+        """
+        if total != self._total or done < self._done:
+            self._since, self._first = self._now(), done
+        self._done, self._total, self._doing = done, total, doing
+
+    def line(self) -> str:
+        """What is done, how long it took, how long the rest will take, in one line.
+
+        >>> State("scoring", "cases").line()
+        'scoring: nothing finished after 0 s'
+        """
+        passed = clock(self._now() - self._start)
+        if not self._total:
+            return f"{self._what}: nothing finished after {passed}"
+        left = f", about {clock(self._left())} left" if self._done > self._first else ""
+        doing = f" ({self._doing})" if self._doing else ""
+        return f"{self._what}: {self._done} of {self._total} {self._units} after {passed}{left}{doing}"
+
+    def _left(self) -> float:
+        pace = (self._now() - self._since) / (self._done - self._first)
+        return pace * (self._total - self._done)
+
+
+def clock(seconds: float) -> str:
+    """Seconds as a reader says them.
+
+    >>> clock(41.2), clock(184), clock(7380)
+    ('41 s', '3 min 04 s', '2 h 03 min')
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole // 60 % 60:02d} min"
+
+
+@contextmanager
+def _lines(what: str, units: str) -> Iterator[Progress]:
+    """A line every `EVERY` seconds, from a thread: also while the first case takes minutes."""
+    state, ended = State(what, units), threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(EVERY):
+            print(state.line(), file=sys.stderr, flush=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield state
+    finally:
+        ended.set()
+        teller.join()
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Progress]:
+    from rich import progress as rich
+    from rich.console import Console
+
+    left = rich.TextColumn("left"), rich.TimeRemainingColumn()
+    columns = rich.TextColumn(what), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(), *left
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
+        task = drawn.add_task(what, total=None)
+        yield lambda done, total, doing="": drawn.update(task, completed=done, total=total)
