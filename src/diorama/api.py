@@ -40,12 +40,14 @@ def run(
 def execute(made: Run, processes: int, progress: Progress) -> dict[str, Any]:
     """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known."""
     from diorama.core.gallery import illustrate
+    from diorama.core.record import record
     from diorama.core.store import write_json
 
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)
     launch(made, processes, progress)
     illustrate(made)
+    record(made)
     results = document(read_results(made.folder)) | {"computed": missing, "known": total - missing}
     write_json(made.folder / "summary.json", results)
     return results

@@ -47,6 +47,8 @@ def main() -> None:
         code = _say(error.format_message(), USAGE)
     except InputError as error:
         code = _say(str(error), USAGE)
+    except ImportError as error:
+        code = _say(_missing(error), USAGE)
     except (KeyboardInterrupt, click.Abort):
         code = _say("stopped; what was computed is kept, and the same command goes on from there", INTERRUPTED)
     except WorkerError as error:
@@ -62,6 +64,17 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else OK)
 
 
+#: Which extra brings a package that the base install lacks.
+_EXTRAS = {"numba": "render", "embreex": "render", "trimesh": "render", "torch": "torch", "captum": "torch"}
+_EXTRAS |= {"skimage": "lime", "zennit": "lrp", "torchvision": "zoos", "timm": "zoos", "sklearn": "represent"}
+
+
+def _missing(error: ImportError) -> str:
+    package = (error.name or "").partition(".")[0]
+    hint = f": pip install 'diorama[{_EXTRAS[package]}]'" if package in _EXTRAS else ""
+    return f"{error}{hint}"
+
+
 def _check_words(words: list[str]) -> None:
     """Refuse bytes that are no text: names of folders and components are written into plans and pages."""
     for word in words:
@@ -70,7 +83,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"diorama: {shortened(message)}", file=sys.stderr)
+    print(shortened(f"diorama: {message}"), file=sys.stderr)
     return code
 
 
@@ -173,8 +186,15 @@ def run(
     count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
+    _name_imports(asked_for)
     with apart() as results, taken(out, asked_for) as made:
         return _run(made, count, gates, as_json, results)
+
+
+def _name_imports(plan: Any) -> None:
+    """A plan names code: say which, before it is imported."""
+    for name in plan.imports():
+        _tell(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
@@ -266,6 +286,7 @@ def train(recipe: str, out: Path | None) -> None:
 )
 def work(run_folder: Path, shard: str) -> None:
     """Compute one shard of a RUN's missing rows; what launchers and job arrays call."""
+    from diorama.core.record import record
     from diorama.core.run import open_run
     from diorama.core.run import work as do_work
 
@@ -274,7 +295,10 @@ def work(run_folder: Path, shard: str) -> None:
         raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
     with apart() as out:
         told = partial(print, file=out, flush=True)
-        do_work(open_run(run_folder), int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        made = open_run(run_folder)
+        _name_imports(made.plan)
+        do_work(made, int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        record(made)
 
 
 @cli.command()

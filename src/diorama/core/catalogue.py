@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diorama.core import keys, spec
-from diorama.core.classifying import adapt
+from diorama.core.classifying import adapt, is_module
+from diorama.core.contracts import scene_at
 from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
 from diorama.core.torchvision_ops import make_importable
+from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]
 KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
@@ -94,6 +96,12 @@ class Component:
         """The component itself, made once."""
         return adapt(self._made(), self.name) if self.kind == "model" else self._made()
 
+    @cached_property
+    def watch(self) -> Watch | None:
+        """The torch module behind a model, as it is now; None where there is none."""
+        module: Any = getattr(self.object, "module", None)
+        return Watch(module) if is_module(module) else None
+
     def _made(self) -> Any:
         if is_maker(self.target, self.kind):
             outcome = attempt(lambda: self.target(**self.spec.params))
@@ -123,6 +131,13 @@ class Component:
     def digest(self) -> str:
         """The digest of the key."""
         return digest(self.key)
+
+    @cached_property
+    def seen_size(self) -> tuple[int, int] | None:
+        """Height and width of the first image of a staged world; None of others, whose images may differ in size."""
+        if hasattr(self.object, "__len__"):
+            return None
+        return attempt(lambda: self.object.render([scene_at(self.object, 0, 0)[1]])[0].image.shape[:2]).value
 
     @property
     def label(self) -> str:
@@ -272,6 +287,9 @@ def _check_type(component: Component, name: str, given: Any) -> None:
             choices = ", ".join(map(repr, typing.get_args(hint)))
             raise InputError(f"{component.name}: {name}={given!r} is not one of {choices}")
         return
+    lists = any(typing.get_origin(o) in (tuple, list) for o in options)
+    if lists and str not in options and isinstance(given, str | int | float):
+        raise InputError(f"{component.name}: {name}={given!r} should be a list: write {name}=[{given}]")
     if not all(o in (int, float, str, bool, type(None)) for o in options):
         return
     numeric = isinstance(given, int) and not isinstance(given, bool) and float in options

@@ -9,7 +9,8 @@ import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Panel, Score
+from diorama.core.contracts import Bounds, Case, Panel, Score
+from diorama.core.controls import is_control
 from diorama.core.encoding import CHUNK, Draw, codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
@@ -62,6 +63,12 @@ class Cg(shared.Draws):
     def range(self) -> tuple[float, float]:
         """Signed, or absolute as published."""
         return (-1.0, 1.0) if self.variant == "corrected" else (0.0, 1.0)
+
+    @property
+    def ranges(self) -> dict[str, Bounds]:
+        """Differences of probabilities can be negative; what is left are shares, and a count."""
+        differences = {"cg": self.range, "cg_null": self.range, "factors_told": (0.0, None)}
+        return {name: differences.get(name, (0.0, 1.0)) for name in self.metrics}
 
     def settings(self, world: Any) -> dict[str, str]:
         """What is printed with every number."""
@@ -157,7 +164,7 @@ class Judge:
         wanted = tuple(len(levels) for levels in bench.world.object.levels.values())
         if heads is None or tuple(heads) != wanted:
             raise InputError(f"{bench.model.name} should have heads {wanted}, one per factor, not {heads}")
-        if not hasattr(bench.asked.object, "decode") and not hasattr(bench.asked.object, "answers"):
+        if not hasattr(bench.asked.object, "decode") and not is_control(bench.asked.object):
             raise Undefined("the encoder has no decoder")
 
     def __call__(self, codes: np.ndarray) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
-from diorama.core.contracts import Case, Score, World
+from diorama.core.contracts import Bounds, Case, Score, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, residual
@@ -31,6 +31,7 @@ class Lmse:
     cite: ClassVar[tuple[str, ...]] = ("grosse2009", "barron2015", "narihira2015", "fan2018")
     direction: ClassVar[Literal["lower", "higher"]] = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    ranges: ClassVar[dict[str, Bounds]] = {"ln_lmse": (None, 0.0)}
     version, track, needs = 1, "decompose", ("reflectance", "shading")
     doses, dose_name = DOSES, _layers.LEAK
     #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects), quoted by others and not verified by us; the

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from diorama.core.answers import Layers
-from diorama.core.contracts import World
+from diorama.core.contracts import Bounds, World
 from diorama.core.controls import DOSES
 from diorama.core.frame import Frame
 from diorama.metrics.errors import si_mse
@@ -24,6 +24,7 @@ class SiMse:
     cite: ClassVar[tuple[str, ...]] = ("barron2015", "fan2018")
     direction: ClassVar[Literal["lower", "higher"]] = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    ranges: ClassVar[dict[str, Bounds]] = {"ln_si_mse": (None, 0.0)}
     version, track, needs = 1, "decompose", ("reflectance", "shading")
     doses, dose_name = DOSES, _layers.LEAK
     metrics: ClassVar[tuple[str, ...]] = ("si_mse", "si_mse_reflectance", "si_mse_shading", "ln_si_mse")
