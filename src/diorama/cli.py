@@ -83,7 +83,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"diorama: {shortened(message)}", file=sys.stderr)
+    print(shortened(f"diorama: {message}"), file=sys.stderr)
     return code
 
 
