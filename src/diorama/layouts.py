@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from diorama.core.bench import CHUNK
+from diorama.core.capabilities import Parted, Sets
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Parted, Sets, scene_at
+from diorama.core.contracts import scene_at
 from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise, resize, write_png

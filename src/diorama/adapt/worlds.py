@@ -3,7 +3,8 @@
 from typing import Any
 
 from diorama.adapt.wrapping import has, require, wrapped
-from diorama.core.contracts import Labelled, Levelled, Listed, Lit, Parted, Sets, World
+from diorama.core.capabilities import Labelled, Levelled, Listed, Lit, Parted, Sets
+from diorama.core.contracts import World
 
 #: The members by which a capability is recognised.
 _SIGNS: dict[Any, tuple[str, ...]] = {

@@ -10,15 +10,18 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import is_module
+from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
+from diorama.core.neighbours import load_file
 from diorama.core.scene import digest
+from diorama.core.state import State
 from diorama.core.torchvision_ops import make_importable
 from diorama.core.watch import Watch
 
@@ -94,7 +97,7 @@ class Component:
         """The component itself, made once."""
         from diorama.adapt import adapt
 
-        return adapt(self.kind, self._made(), self.name)
+        return adapt(self.kind, self.made, self.name)
 
     def at(self, point: dict[str, Any]) -> Any:
         """The component with some parameters changed."""
@@ -107,7 +110,9 @@ class Component:
         """The torch module behind a model, as it is now; None where there is none."""
         return Watch(self.object.module) if is_module(self.object.module) else None
 
-    def _made(self) -> Any:
+    @cached_property
+    def made(self) -> Any:
+        """What the spec makes, before it is adapted: one of ours, or an outsider's object as it is."""
         if is_maker(self.target, self.kind):
             outcome = attempt(lambda: self.target(**self.spec.params))
             if isinstance(outcome.error, InputError):
@@ -126,9 +131,38 @@ class Component:
         return {
             "target": f"{self.path.stem}:{getattr(self.target, '__name__', self.name)}",
             "params": shown,
-            "data": self.object.fingerprint(),
+            "data": self._data(),
             **keys.source_key(self.path, self.root),
         }
+
+    def _data(self) -> str | None:
+        """What the component holds beside its source: what it says itself by `fingerprint`, or what is found in it."""
+        if self.root == keys.OURS:
+            return self.object.fingerprint()
+        told = getattr(type(self.made), "fingerprint", Contract.fingerprint) is not Contract.fingerprint
+        return self._told() if told else self._found()
+
+    def _told(self) -> str:
+        told = attempt(self.object.fingerprint)
+        if told.error or not isinstance(told.value, str):
+            what = told.reason or f"it gave {type(told.value).__name__}"
+            raise InputError(
+                f"{self.label}: fingerprint() should give a text that says what the component holds: {what}"
+            )
+        return told.value
+
+    def _found(self) -> str:
+        """The digest of arrays, weights, files …; where something cannot be known, nothing is reused, and that is said."""
+        state = State(self.root.folder.resolve())
+        for part in (self.target, self.made):
+            state.add(part)
+        if state.unknown:
+            print(
+                f"diorama: {self.label} holds {state.unknown[0]}, which cannot be looked into: its results are not reused"
+                " by later runs; give it fingerprint(), a text that changes with what it holds",
+                file=sys.stderr,
+            )
+        return state.digest()
 
     @cached_property
     def digest(self) -> str:
@@ -200,7 +234,7 @@ def _outside(kind: Kind, parsed: spec.Spec) -> Component:
         path = Path(where).expanduser()
         if not path.is_file():
             raise InputError(f"{kind} {parsed.name!r}: there is no file {where}")
-        module, root = _load_file(path.resolve()), keys.Root("", path.resolve().parent)
+        module, root = load_file(path.resolve()), keys.Root("", path.resolve().parent)
     else:
         module, root = _load_module(kind, where, parsed.name)
         path = Path(module.__file__ or "")
@@ -211,21 +245,6 @@ def _outside(kind: Kind, parsed: spec.Spec) -> Component:
     if not (callable(target) or (kind == "model" and hasattr(target, "logits"))):
         raise InputError(f"{kind} {parsed.name!r}: {attribute} is {type(target).__name__}, not a class or function")
     return Component(kind, parsed, parsed.name, target, path.resolve(), root)
-
-
-def _load_file(path: Path) -> types.ModuleType:
-    name = f"diorama_file_{digest(str(path))[:12]}"
-    loader = importlib.util.spec_from_file_location(name, path)
-    if loader is None or loader.loader is None:
-        raise InputError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(loader)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))  # so that the file can import its neighbours
-    outcome = attempt(partial(loader.loader.exec_module, module))
-    sys.path.remove(str(path.parent))
-    if outcome.error:
-        raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error
-    return module
 
 
 def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, keys.Root]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from diorama.core import keys
 from diorama.core.bench import Asked
+from diorama.core.capabilities import Labelled
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
-from diorama.core.contracts import USUAL_CASES, Explainer, Fitting, Labelled
+from diorama.core.contracts import USUAL_CASES, Explainer, Fitting
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.names import check_distinct
@@ -74,6 +75,8 @@ class Plan:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
         except RecursionError as error:
             raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
+        except ValueError as error:  # a number of thousands of digits
+            raise InputError(f"{path} is not a TOML plan: a number in it is too long") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))

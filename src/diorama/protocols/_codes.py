@@ -14,8 +14,9 @@ import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
+from diorama.core.capabilities import Levelled
 from diorama.core.cases import Case, Panel, Score
-from diorama.core.contracts import USUAL_DRAWS, Levelled, Protocol, World
+from diorama.core.contracts import USUAL_DRAWS, Protocol, World
 from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold

@@ -4,8 +4,9 @@
 """
 
 from diorama.core.bench import Bench
+from diorama.core.capabilities import Sets
 from diorama.core.cases import Case
-from diorama.core.contracts import Sets, World
+from diorama.core.contracts import World
 from diorama.core.scene import Scene
 from diorama.protocols._layers import OnLayers
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.bench import Bench
+from diorama.core.capabilities import Labelled
 from diorama.core.cases import Panel
-from diorama.core.contracts import Labelled, Protocol
+from diorama.core.contracts import Protocol
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.pictures import PURPLE_ORANGE, diverging

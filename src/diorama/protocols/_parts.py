@@ -13,7 +13,8 @@ import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask
 from diorama.core.bench import Bench
-from diorama.core.contracts import Parted, Protocol
+from diorama.core.capabilities import Parted
+from diorama.core.contracts import Protocol
 from diorama.core.errors import AnswerError, Undefined
 from diorama.core.scene import Scene
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
+from diorama.core.capabilities import Lit
 from diorama.core.cases import Case, Panel, Score
-from diorama.core.contracts import Bounds, Lit, World
+from diorama.core.contracts import Bounds, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene

@@ -9,8 +9,9 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
+from diorama.core.capabilities import Listed
 from diorama.core.cases import Case, Score
-from diorama.core.contracts import Listed, Protocol, World
+from diorama.core.contracts import Protocol, World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Labelled, Listed
+from diorama.core.capabilities import Labelled, Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.files import read_text

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from diorama.core.contracts import Parted
+from diorama.core.capabilities import Parted
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame

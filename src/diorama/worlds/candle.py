@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from diorama.core.contracts import Levelled
+from diorama.core.capabilities import Levelled
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng

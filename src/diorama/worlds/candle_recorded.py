@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from diorama.core.contracts import Levelled, Listed
+from diorama.core.capabilities import Levelled, Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.files import read_json

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Sets
+from diorama.core.capabilities import Sets
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng

@@ -9,7 +9,7 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Levelled, Listed
+from diorama.core.capabilities import Levelled, Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.saved import damage_named, read_archive, read_header

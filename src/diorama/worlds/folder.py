@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Listed, Parted
+from diorama.core.capabilities import Listed, Parted
 from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame

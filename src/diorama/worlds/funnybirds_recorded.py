@@ -15,7 +15,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from diorama.core.contracts import Listed, Parted
+from diorama.core.capabilities import Listed, Parted
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.files import read_json

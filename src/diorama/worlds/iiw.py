@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from diorama.core.contracts import Listed
+from diorama.core.capabilities import Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.files import read_json, read_text

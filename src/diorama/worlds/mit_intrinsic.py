@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Listed
+from diorama.core.capabilities import Listed
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame

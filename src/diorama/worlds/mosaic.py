@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.capabilities import Labelled, Listed
 from diorama.core.catalogue import build
-from diorama.core.contracts import Labelled, Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.images import quantise

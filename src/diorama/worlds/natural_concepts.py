@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Sets
+from diorama.core.capabilities import Sets
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Listed, Lit
+from diorama.core.capabilities import Listed, Lit
 from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.files import read_text

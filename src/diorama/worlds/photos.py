@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Labelled, Listed
+from diorama.core.capabilities import Labelled, Listed
 from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import Excluded, InputError
 from diorama.core.files import read_text

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.contracts import Listed
+from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import changed, composed, files_of

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diorama.core.contracts import Levelled, Listed
+from diorama.core.capabilities import Levelled, Listed
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng

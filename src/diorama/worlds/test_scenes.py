@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from diorama.core.contracts import Listed
+from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds._concept_layers import changed, composed, files_of
