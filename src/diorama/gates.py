@@ -59,10 +59,13 @@ def _number(text: str) -> float | None:
         return None
 
 
-def failed_gates(gates: list[Gate], results: dict[str, Any]) -> list[str]:
-    """One line for every gate and cell that does not meet it; a cell without a mean meets nothing."""
-    lines = []
+def failed_gates(gates: list[Gate], results: dict[str, Any], run: Run) -> list[str]:
+    """One line for every gate and cell that does not meet it; a cell without rows or without a mean meets nothing."""
+    lines, computed = [], {cell["key"] for cell in results["cells"]}
     for gate in gates:
+        for absent in (cell for cell in run.cells if cell.key not in computed and not cell.control):
+            if gate.method in (None, absent.labels["method"]) and gate.metric in _metrics(absent):
+                lines.append(f"{gate.text!r}, but {absent.labels['method']} on {absent.world.label} was not computed")
         for cell in results["cells"]:
             wanted = not cell["control"] and gate.method in (None, cell["method"]) and gate.metric in cell["summary"]
             if wanted:

@@ -68,3 +68,8 @@ def check_readable(folder: Path) -> None:
         if path.suffix == ".json" and (why := damage(path)):
             raise InputError(f"{path} is damaged ({why}): `diorama run {folder}/plan.toml -o {folder}` mends it")
     check_layout(folder)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether something is the directory of a run, as far as one can tell from its names."""
+    return folder.is_dir() and any((folder / name).exists() for name in ("run.json", "cells.json", "cells"))
