@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -38,8 +39,14 @@ def cli() -> None:
     """
 
 
+def _interrupt(number: int, frame: Any) -> None:
+    """A job that is told to end stops as it does after Ctrl-C: its workers end, and what was computed is kept."""
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """The entry point: every expected failure ends in one line and its exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         _check_words(sys.argv[1:])
         code = cli.main(standalone_mode=False)
