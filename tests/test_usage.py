@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from diorama.core.errors import InputError, shortened
 from diorama.core.plan import MOST_CASES, Plan, expand
+from diorama.core.spec import parse
 from diorama.gates import parse_gate
 from diorama.progress import State
 from tests.conftest import REPOSITORY
@@ -219,3 +221,97 @@ def test_the_first_run_of_the_readme_works_when_pasted(diorama, tmp_path):
     result = diorama(*words)
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "diorama-run" / "report.html").is_file()
+
+
+BIRDS = ["-w", "birds(size=128)", "-M", "birds_cnn", "-p", "single_deletion", "-n", "1"]
+TINY = """
+import numpy as np
+from diorama import Frame, Scene
+
+class Tiny:
+    factors, truth = {}, ("label", "parts")
+    def sample(self, rng): return Scene("tiny", {"k": int(rng.integers(9))})
+    def do(self, scene, **changes): return scene
+    def render(self, scenes):
+        truth = {"label": 0, "parts": np.zeros((16, 16), int)}
+        return [Frame(s, np.zeros((16, 16, 3), np.float32), "srgb", truth) for s in scenes]
+"""
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Two classes of four pictures each."""
+    from diorama.core.images import write_png
+
+    for label, name in enumerate(("cat", "dog")):
+        for i in range(4):
+            write_png(tmp_path / "photos" / name / f"{i}.png", np.full((32, 32, 3), 60 * label + i, np.uint8))
+
+
+MOSAIC = ["-m", "grad_cam", "-p", "confusion"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-w", "mosaic(source=photos)", "-M", "birds_cnn", *MOSAIC], ["write mosaic(source=…, cell=64)"]),
+        (["-w", "mosaic(source=photos, cell=64)", "-M", "birds_cnn", *MOSAIC], ["has 2: fit one", "head(backbone="]),
+        (["-w", "photos(source=photos)", "-M", "birds_cnn", *MOSAIC], ["needs the truth cells", "mosaic(source=…)"]),
+        ([*BIRDS, "-m", "grad_cam(layer=nowhere)"], ["the model has no layer 'nowhere'"]),
+        ([*BIRDS, "-m", "captum(name=Salience)"], ["captum has no method 'Salience'; did you mean 'Saliency'"]),
+        ([*BIRDS, "-m", "captum(name=LayerGradCam)"], ["needs a layer", "layer=…"]),
+        ([*BIRDS, "-m", "captum(name=LayerGradCam, layer=nowhere)"], ["the model has no layer 'nowhere'"]),
+        (["-w", "./tiny.py:Tiny", *BIRDS[2:], "-m", "grad_cam"], ["takes 128×128 images", "are 16×16"]),
+        (["-w", "mit_intrinsic(root=photos, objects=apple)", "-m", "weiss", "-p", "lmse"], ["write objects=[apple]"]),
+    ],
+)
+def test_hints_name_what_would_work_before_anything_runs(photos, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.py").write_text(TINY)
+    letters = {"-w": "worlds", "-M": "models", "-m": "methods", "-p": "protocols"}
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    with pytest.raises(InputError) as caught:
+        expand(Plan(**{name: [given[k]] if k in given else [] for k, name in letters.items()}, cases=1))
+    for part in said:
+        assert part in str(caught.value)
+
+
+def test_lists_of_bare_words():
+    assert parse("w(objects=[apple, pear], k=(a, 2), z=[[a], 'b c'])").params == {
+        "objects": ["apple", "pear"],
+        "k": ("a", 2),
+        "z": [["a"], "b c"],
+    }
+    for text in ("w(a=[x)", "w(a=[x,,y])"):
+        with pytest.raises(InputError):
+            parse(text)
+
+
+BASE = """
+import sys
+from diorama import cli
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "embreex", "torch", "captum"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (["render", "candle", "-n", "1", "-o", "out"], "render"),
+        (["render", "birds", "-n", "1", "-o", "out"], "render"),
+        (["run", *BIRDS, "-m", "grad_cam"], "torch"),
+        (["train", "birds_cnn"], "torch"),
+    ],
+)
+def test_the_base_install_names_the_extra_it_lacks(tmp_path, words, extra):
+    done = subprocess.run(
+        [sys.executable, "-c", BASE, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    says(done, 2, f"pip install 'diorama[{extra}]'")

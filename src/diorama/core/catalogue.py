@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from diorama.core import keys, spec
 from diorama.core.classifying import adapt
+from diorama.core.contracts import scene_at
 from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
@@ -123,6 +124,13 @@ class Component:
     def digest(self) -> str:
         """The digest of the key."""
         return digest(self.key)
+
+    @cached_property
+    def seen_size(self) -> tuple[int, int] | None:
+        """Height and width of the first image of a staged world; None of others, whose images may differ in size."""
+        if hasattr(self.object, "__len__"):
+            return None
+        return attempt(lambda: self.object.render([scene_at(self.object, 0, 0)[1]])[0].image.shape[:2]).value
 
     @property
     def label(self) -> str:
@@ -272,6 +280,9 @@ def _check_type(component: Component, name: str, given: Any) -> None:
             choices = ", ".join(map(repr, typing.get_args(hint)))
             raise InputError(f"{component.name}: {name}={given!r} is not one of {choices}")
         return
+    lists = any(typing.get_origin(o) in (tuple, list) for o in options)
+    if lists and str not in options and isinstance(given, str | int | float):
+        raise InputError(f"{component.name}: {name}={given!r} should be a list: write {name}=[{given}]")
     if not all(o in (int, float, str, bool, type(None)) for o in options):
         return
     numeric = isinstance(given, int) and not isinstance(given, bool) and float in options

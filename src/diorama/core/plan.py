@@ -328,7 +328,8 @@ def _lacking(world: Component, protocol: Component) -> str:
     """Why a protocol cannot be used on a world at all, or an empty string."""
     lacking = ", ".join(t for t in protocol.object.needs if t not in world.object.truth)
     if lacking:
-        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have"
+        remedy = "; compose one: -w 'mosaic(source=…)' takes a folder, a table or a world" if "cells" in lacking else ""
+        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have{remedy}"
     if protocol.object.track == "represent" and not hasattr(world.object, "levels"):
         return f"{protocol.name} needs a world with levels of factors, like sprites; {world.name} has none"
     fixed = ", ".join(f for f in getattr(protocol.object, "changes", ()) if f not in world.object.factors)
@@ -338,14 +339,7 @@ def _lacking(world: Component, protocol: Component) -> str:
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    size, wanted = getattr(world, "size", None), getattr(cell.model.object, "size", None) if cell.model else None
-    if cell.model and wanted and size and size != wanted:
-        return f"{cell.model.name} takes {wanted}×{wanted} images: write {cell.world.name}(size={wanted})"
-    known = len(getattr(world, "classes", ()))
-    classes = getattr(cell.model.object, "classes", known) if cell.model else known
-    if known and isinstance(classes, int) and classes != known:
-        return f"{cell.model.name} has {classes} classes, {cell.world.name} has {known}"  # type: ignore[union-attr]
-    if reason := _learnt_from(cell.model, cell.world):
+    if cell.model and (reason := _unfit(cell.world, cell.model)):
         return reason
     if cell.method is None:
         return ""
@@ -358,6 +352,9 @@ def refusal(cell: Cell) -> str:
     unknown = sorted(factors - set(world.factors))
     if unknown:
         return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
+    model_refused = getattr(cell.method.object, "refuses", None) if cell.model else None
+    if model_refused and (reason := model_refused(cell.model.object)):  # type: ignore[union-attr]
+        return reason
     refuses = getattr(protocol, "refuses", None)
     return refuses(world, cell.model.object if cell.model else None, cell.method.object) if refuses else ""
 
@@ -373,6 +370,24 @@ def _learnt_from(model: Component | None, world: Component) -> str:
         f"{model.name} was fitted on {count} photos that {world.name} shows:"
         f" write {fix} to leave them out, or show other photos"
     )
+
+
+def _unfit(world: Component, model: Component) -> str:
+    """Why a model cannot be asked about a world's images, or an empty string: their size, or the number of classes."""
+    wanted, size = getattr(model.object, "size", None), getattr(world.object, "size", None)
+    if wanted and size and size != wanted:
+        sized = getattr(world.object, "sized", "size={}".format)  # how the world is told
+        return f"{model.name} takes {wanted}×{wanted} images: write {world.name}({sized(wanted)})"
+    if wanted and not size and world.seen_size not in (None, (wanted, wanted)):
+        return "{} takes {}×{} images, those of {} are {}×{}".format(
+            model.name, wanted, wanted, world.name, *world.seen_size[::-1]
+        )
+    known = len(getattr(world.object, "classes", ()))
+    classes = getattr(model.object, "classes", known)
+    if known and isinstance(classes, int) and classes != known:
+        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
+    return ""
 
 
 def _track(method: Component) -> str:

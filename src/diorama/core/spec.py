@@ -60,8 +60,8 @@ def parse(text: str) -> Spec:
 def value(word: str, context: str = "") -> Any:
     """A literal, or the word itself when it is a bare word or path.
 
-    >>> value("3"), value("None"), value("data/mit"), value("'a b'")
-    (3, None, 'data/mit', 'a b')
+    >>> value("3"), value("None"), value("data/mit"), value("'a b'"), value("[apple, 'a b']")
+    (3, None, 'data/mit', 'a b', ['apple', 'a b'])
     """
     try:
         return _checked(ast.literal_eval(word), word)
@@ -69,6 +69,9 @@ def value(word: str, context: str = "") -> Any:
         raise
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
+    if word[:1] in ("[", "(") and word[-1:] in ("]", ")"):  # a list of bare words: [apple, pear]
+        words = [value(part.strip(), context) for part in _split(word[1:-1], context or word)]
+        return words if word[0] == "[" else tuple(words)
     if not word or word[0] in "'\"[{(" or word[-1] in "'\"":
         raise InputError(
             f"cannot read the value {word!r}{f' in {context!r}' if context else ''}: quotes or brackets do not match"

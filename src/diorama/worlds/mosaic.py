@@ -130,6 +130,10 @@ class Mosaic:
             raise InputError(f"mosaic: frames of {self.source} may have any size; give the cells' with cell=…")
         return self.grid * side
 
+    def sized(self, side: int) -> str:
+        """The parameter that makes mosaics of a side."""
+        return f"source=…, cell={side // self.grid}" if side % self.grid == 0 else f"source=…, grid=2, cell={side // 2}"
+
     @cached_property
     def pool(self) -> dict[int, list[Scene]]:
         """The scenes of every label."""

@@ -42,8 +42,13 @@ def as_answers(attribution: Tensor, channels: Channels, absolute: bool) -> list[
 
 def layer_of(module: nn.Module, name: str, method: str) -> nn.Module:
     """The submodule of that name. Raises InputError with the nearest names where there is none."""
-    modules = dict(module.named_modules())
-    if name not in modules:
-        hint = did_you_mean(name, [n for n in modules if n])
-        raise InputError(f"{method}: the model has no layer {name!r}; {hint}")
-    return modules[name]
+    if reason := missing_layer(module, name, method):
+        raise InputError(reason)
+    return module.get_submodule(name)
+
+
+def missing_layer(module: nn.Module, name: str | None, method: str) -> str:
+    """That a module has no layer of a name, with the nearest ones; an empty string where it has, or none is named."""
+    names = [n for n, _ in module.named_modules() if n]
+    known = name is None or name in names
+    return "" if known else f"{method}: the model has no layer {name!r}; {did_you_mean(str(name), names)}"

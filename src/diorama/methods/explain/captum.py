@@ -1,5 +1,6 @@
 """Any attribution method of captum by name: Saliency, DeepLift, Occlusion, GuidedBackprop, LayerGradCam …"""
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,7 +9,8 @@ import numpy as np
 
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.explaining import heatmaps, tensors
+from diorama.core.explaining import heatmaps, module_of, need, tensors
+from diorama.methods.explain._gradients import missing_layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +26,32 @@ class Captum:
     layer: str | None = None
     options: dict[str, Any] | None = None
 
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps as captum gives them, the sign kept."""
+    def refuses(self, model: Any) -> str:
+        """Why a model cannot be asked, said before the run: a layer that is missing, needed or not taken."""
+        takes = "layer" in inspect.signature(self._kind()).parameters
+        if takes and self.layer is None:
+            return f"captum(name={self.name}) needs a layer: write captum(name={self.name}, layer=…)"
+        if self.layer is not None and not takes:
+            return f"captum(name={self.name}) takes no layer, but layer={self.layer} is given"
+        return missing_layer(module_of(model), self.layer, "captum")
+
+    def _kind(self) -> Any:
+        need("captum", "captum", "torch")
         import captum.attr
 
-        kind = getattr(captum.attr, self.name, None)
-        if kind is None:
+        if self.name not in captum.attr.__all__:
             raise InputError(f"captum has no method {self.name!r}; {did_you_mean(self.name, captum.attr.__all__)}")
-        x, target = tensors(model, images, targets)
+        return getattr(captum.attr, self.name)
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Heat maps as captum gives them, the sign kept."""
+        kind, (x, target) = self._kind(), tensors(model, images, targets)
         method = (
             kind(model.module) if self.layer is None else kind(model.module, model.module.get_submodule(self.layer))
         )
         found = method.attribute(x.requires_grad_(True), target=target, **(self.options or {}))
         if self.layer is not None:
-            found = captum.attr.LayerAttribution.interpolate(found, images.shape[1:3])
+            from captum.attr import LayerAttribution
+
+            found = LayerAttribution.interpolate(found, images.shape[1:3])
         return heatmaps(found)

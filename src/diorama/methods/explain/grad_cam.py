@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
 from diorama.core.explaining import heatmaps, module_of, tensors
-from diorama.methods.explain._gradients import chosen, layer_of
+from diorama.methods.explain._gradients import chosen, layer_of, missing_layer
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -31,6 +31,12 @@ class GradCam:
     upsample: Literal["nearest", "bilinear"] = "nearest"
     relu: bool = True
     shift: bool = False
+
+    def refuses(self, model: Any) -> str:
+        """Why a model cannot be asked, said before the run: there is no layer, or not the one named."""
+        if self.layer is None and getattr(model, "cam_layer", None) is None:
+            return "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
+        return missing_layer(module_of(model), self.layer, "grad_cam")
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1); signed only without ReLU and shift."""
