@@ -131,44 +131,39 @@ def test_the_recipe_for_clusters(diorama, tmp_path):
     assert again.returncode == 0 and json.loads(again.stdout)["computed"] == 0
 
 
+BIG = """
+import numpy as np
+from diorama import Scene, Score
+from diorama.protocols.lmse import Lmse
+
+class Big(Lmse):
+    metrics = ("x",)
+
+    def score(self, bench, case):
+        image = bench.frame(Scene.from_json(case.payload["scene"])).image
+        v = np.resize(image.astype(float), 90_000) + np.random.default_rng(0).normal(size=90_000)
+        a = v.reshape(300, 300)
+        yield Score("x", float((a @ a).sum() + v @ v + np.linalg.solve(a, v[:300]).sum()))
+"""
+
+
 def test_the_same_bytes_for_any_number_of_processes_and_threads(tmp_path):
-    """The products of `truth_residual` are large enough for BLAS to share them among threads."""
-    (tmp_path / "big.py").write_text(
-        "import numpy as np\nfrom diorama.protocols.lmse import Lmse\nfrom diorama import Score\n"
-        "class Big(Lmse):\n    metrics = ('x',)\n    def score(self, bench, case):\n"
-        "        a = np.random.default_rng(0).normal(size=(500, 500))\n"
-        "        image = bench.frame(self.scene_of(case) if hasattr(self, 'scene_of') else __import__('diorama').Scene.from_json(case.payload['scene'])).image\n"
-        "        v = np.resize(image.astype(float), 250_000)\n"
-        "        yield Score('x', float((a @ a).sum() + v @ a.ravel() + np.linalg.lstsq(a, v[:500], rcond=None)[0].sum()))\n"
-    )
-    found = []
-    for threads in (None, "2"):
-        for on in ("local", "local:2"):
-            env = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
-            env |= {"OPENBLAS_NUM_THREADS": threads} if threads else {}
-            out = tmp_path / f"{threads}-{on}"
-            words = [
-                "run",
-                "-w",
-                WORLD,
-                "-m",
-                "weiss",
-                "-p",
-                f"{tmp_path}/big.py:Big",
-                "-n",
-                "2",
-                "-o",
-                str(out),
-                "--on",
-                on,
-            ]
-            subprocess.run([sys.executable, "-m", "diorama", *words], env=env, check=True, capture_output=True)
-            found.append(rows(out))
-    code = f"import numpy, diorama.api as api; api.run({[WORLD]!r}, ['weiss'], [{str(tmp_path / 'big.py')!r} + ':Big'], cases=2, out={str(tmp_path / 'python')!r})"
-    env.pop("OPENBLAS_NUM_THREADS")
-    subprocess.run([sys.executable, "-c", code], env=env, check=True)
-    found.append(rows(tmp_path / "python"))
-    assert all(each == found[0] and each for each in found)
+    """As `truth_residual`, with products that are large enough for BLAS to share them among threads."""
+    (tmp_path / "big.py").write_text(BIG)
+    plain = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    two, protocol = {"OPENBLAS_NUM_THREADS": "2"}, f"{tmp_path}/big.py:Big"
+    words = ["-m", "diorama", "run", "-w", WORLD, "-m", "weiss", "-p", protocol, "-n", "2", "-o"]
+    code = f"import numpy, diorama.api as d; d.run([{WORLD!r}], ['weiss'], [{protocol!r}], cases=2, out='d')"
+    calls = {
+        "a": ([*words, "a"], plain | {"OPENBLAS_NUM_THREADS": "1"}),
+        "b": ([*words, "b", "--on", "local:2"], plain),
+        "c": ([*words, "c"], plain | two),
+        "d": (["-c", code], plain | two),
+    }
+    for call, env in calls.values():
+        subprocess.run([sys.executable, *call], env=env, check=True, capture_output=True, cwd=tmp_path)
+    found = [rows(tmp_path / name) for name in calls]
+    assert found[0] and all(each == found[0] for each in found)
 
 
 def test_a_world_without_cases_is_an_error(tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from diorama.core.layout import check_readable, damage, read_document
+from diorama.core.layout import check_readable, damage, manifest_damage, read_document
 from diorama.core.parts import Rows, merge, parts, strange
 from diorama.core.store import checksum, is_temporary
 
@@ -33,7 +33,7 @@ def _cell(folder: Path) -> Iterator[str]:
     path = folder / "manifest.json"
     if not path.exists():
         yield f"{path} is missing"
-    elif why := damage(path):
+    elif why := manifest_damage(path):
         yield f"{path}: {why}"
     for stray in strange(folder):
         yield f"{stray}: it has not the name of a part"
