@@ -91,7 +91,7 @@ def broken(tmp_path_factory) -> Path:
     [
         ("Nan", "answers properly: reflectance has"),
         ("Moody", "two different answers"),
-        ("Scribbler", "wrote to a frame"),
+        ("Scribbler", "assignment destination is read-only"),
         ("Crooked", "sweep and decompose differ at {'k': 2.0}"),
         ("Raises", "KeyError: 'weights'"),
         ("Forgetful", "draws from another source of chance"),

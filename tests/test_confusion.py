@@ -8,7 +8,7 @@ import pytest
 from diorama.core.answers import Boxes, Heatmap, Mask
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.catalogue import build
-from diorama.core.controls import Dosed, Oracle
+from diorama.core.controls import Control, Dosed, Oracle
 from diorama.core.errors import AnswerError
 from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
@@ -23,8 +23,8 @@ from tests.test_mosaic import write_folder
 MODEL = f"{REPOSITORY}/tests/tiny_models.py:Two"
 
 
-class Says:
-    """A method that answers every scene with one function of its frame."""
+class Says(Control):
+    """A control that answers every scene with one function of its frame."""
 
     def __init__(self, answer):
         self.answer = answer

@@ -16,9 +16,11 @@ from diorama.core.controls import Oracle
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
 from diorama.core.plan import Cell, Plan
+from diorama.core.record import Record, record
 from diorama.core.rows import Row
 from diorama.core.run import create, work
 from diorama.core.scene import Scene, rng
+from diorama.core.summary import Settled
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, split
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, resampled, smoothed
@@ -388,6 +390,7 @@ def test_a_run_is_summarised_and_goes_on_where_it_ended(sets, tmp_path):
     plan = Plan([SETS], ["leak(alpha=0.4)"], [text.format("corrected"), text.format("published")], cases=2)
     run = create(tmp_path / "run", plan)
     work(run, 0, 1)
+    record(run)
     assert not any(run.missing(cell) for cell in run.cells)
     corrected, published = document(read_results(run.folder))["cells"]
     assert corrected["summary"]["log_csm_r"]["n_ok"] == 1
@@ -403,7 +406,7 @@ def test_the_report_says_whether_the_papers_order_is_reproduced():
 
     def section(means):
         values = {"iid_timelapse": 0.878, "iid_translation": 0.552, "iid_supervised": 1.544}
-        result = CellResult(Path(), {"derived": ["csm_r"], "metrics": ["r_a"]}, [], None, 1, (None,))
+        result = CellResult(Path(), {"derived": ["csm_r"], "metrics": ["r_a"]}, [], Record(Settled([], {})), 1)
         lines = [
             Line(result, {"method": m, "control": "", "paper": {"csm_r": values[m]}, "summary": {"csm_r": _mean(v)}})
             for m, v in means.items()

@@ -259,10 +259,10 @@ def test_the_published_variant_equals_the_loop_in_every_protocol(folder, tmp_pat
                 if value is not None and index not in ties:
                     assert row.value == pytest.approx(value, abs=1e-9), (method, metric, index)
         if not ties:
-            found = cell.condensed[0]
-            assert {place["t"] for place in found.chosen.values()} == {t}
+            found = cell.record
+            assert {place["t"] for place in found.places.values()} == {t}
             for metric in ("com", "mx", "bi"):
-                assert found.derived[metric].mean == pytest.approx(final[metric], abs=1e-9)
+                assert found.summary[metric].mean == pytest.approx(final[metric], abs=1e-9)
         whole = [row.value for row in cell.rows if row.metric == "csdc"][3]
         assert whole in (None, [0.0] * 80)  # the last class
 

@@ -109,7 +109,7 @@ class Broken:
     def decompose(self, frames):
         h, w = frames[0].image.shape[:2]
         good = np.ones((h, w, 1))
-        if frames[0].scene.params["colours"][0][0] > 0.45:
+        if int(frames[0].scene.key, 16) % 2:
             return Layers(good, good)
         if self.how == "raise":
             raise RuntimeError("the sensor\\nis on fire")
@@ -172,11 +172,11 @@ def test_the_fit_of_a_fold_does_not_see_the_case_it_is_judged_on(tmp_path):
     (tmp_path / "spy.py").write_text(
         "import numpy as np\nfrom diorama import Layers\n"
         "class Spy:\n    def fit(self, examples, objective):\n"
-        "        return {'sites': np.array([f[0].scene.params['sites'][0] for f in examples])}\n"
+        "        return {'keys': np.array([list(bytes.fromhex(f[0].scene.key)) for f in examples], np.uint8)}\n"
         "    def fitted(self, fit):\n        new = Spy()\n        new.fit_ = fit\n        return new\n"
         "    def decompose(self, frames):\n"
-        "        seen = (self.fit_['sites'] == frames[0].scene.params['sites'][0]).all(axis=1).any()\n"
-        "        assert not seen and len(self.fit_['sites']) == 2\n"
+        "        seen = [bytes(key).hex() for key in self.fit_['keys']]\n"
+        "        assert frames[0].scene.key not in seen and len(seen) == 2\n"
         "        g = np.ones((*frames[0].image.shape[:2], 1))\n        return Layers(g, g)\n"
     )
     document = run([WORLD], [f"{tmp_path}/spy.py:Spy"], ["lmse"], cases=4, out=tmp_path / "out")

@@ -13,6 +13,7 @@ from diorama.core.classifying import adapt
 from diorama.core.errors import InputError
 from diorama.core.images import write_png
 from diorama.core.plan import Plan
+from diorama.core.record import record
 from diorama.core.run import create, work
 from diorama.metrics.cav import draw_sets, fit_cavs, gram, load_cavs
 from diorama.metrics.tcav import (
@@ -111,6 +112,7 @@ def run(place, out, protocol, methods=("mean_difference",), model="Patch", cases
     )
     made = create(out, plan)
     work(made, 0, 1)
+    record(made)
     return document(read_results(out))
 
 
@@ -213,6 +215,7 @@ def test_a_regression_by_its_output_and_by_its_error(place, tmp_path, gradient, 
     plan = Plan(["sprites"], ["mean_difference"], [protocol], [f"{place}/mine.py:Area(share={share})"], cases=3)
     made = create(tmp_path / "run", plan)
     work(made, 0, 1)
+    record(made)
     (cell,) = document(read_results(tmp_path / "run"))["cells"]
     assert cell["summary"]["tcav"]["mean"] == pytest.approx(expected, abs=0.05)
     assert cell["summary"]["agreement"]["mean"] >= 0.95

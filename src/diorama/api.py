@@ -45,6 +45,7 @@ def execute(
     With `supervise` components run in worker processes, whatever they do; `timeout` is in seconds per case.
     """
     from diorama.core.gallery import illustrate
+    from diorama.core.record import record
     from diorama.core.store import write_json
 
     total = sum(len(cell.cases) for cell in made.cells)
@@ -55,6 +56,7 @@ def execute(
     else:
         launch(made, processes, progress)
         illustrate(made)
+    record(made)
     found = read_results(made.folder)
     results = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
     write_json(made.folder / "summary.json", results)

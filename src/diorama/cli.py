@@ -90,7 +90,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"diorama: {shortened(message)}", file=sys.stderr)
+    print(shortened(f"diorama: {message}"), file=sys.stderr)
     return code
 
 
@@ -199,8 +199,15 @@ def run(
     count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
+    _name_imports(asked_for)
     with apart() as results, taken(out, asked_for) as made:
         return _prepared(made) if prepare else _run(made, count, gates, as_json, results, timeout)
+
+
+def _name_imports(plan: Any) -> None:
+    """A plan names code: say which, before it is imported."""
+    for name in plan.imports():
+        _tell(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
@@ -256,7 +263,7 @@ def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO, ti
     text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text")
     print(text, file=out, flush=True)
     _tell(f"report: {report}")
-    unmet = failed_gates(gates, results, made)
+    unmet = failed_gates(gates, results, made.cells)
     for line in unmet:
         _tell(f"diorama: required {line}")
     failures = sum(s["n_error"] for cell in results["cells"] for s in list(cell["summary"].values())[:1])
@@ -309,6 +316,7 @@ def train(recipe: str, out: Path | None) -> None:
 def work(run_folder: Path, shard: str, timeout: float | None) -> int:
     """Compute one shard of a RUN's missing rows; what launchers and job arrays call. Says what it did and what is left."""
     from diorama.core import device as devices
+    from diorama.core.record import record
     from diorama.core.run import missing_of, open_run
     from diorama.launch.local import supervised
 
@@ -319,8 +327,10 @@ def work(run_folder: Path, shard: str, timeout: float | None) -> int:
         raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
     with apart() as out:
         made = open_run(run_folder)
+        _name_imports(made.plan)
         with shown("scoring", "cases") as progress:
             computed = supervised(made, (int(index), int(count)), 1, progress, timeout)
+        record(made)
         failed = sum(len(missing_of(made, k)) for k in range(int(index), len(made.units), int(count)))
         total, left = sum(cell.count for cell in made.cells), sum(len(made.missing(cell)) for cell in made.cells)
         print(f"shard {shard}: {computed} cases computed, {failed} failed; {left} of {total} cases are left", file=out)

@@ -2,11 +2,15 @@
 
 import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.run import Run
+
+if TYPE_CHECKING:
+    from diorama.core.plan import Cell
+    from diorama.core.run import Run
 
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 _GATE = re.compile(r"(.*?)(<=|>=|<|>)([^<>=]*)", re.DOTALL)
@@ -23,7 +27,7 @@ class Gate:
     relation: str
     bound: float
 
-    def check(self, run: Run) -> None:
+    def check(self, run: "Run") -> None:
         """Raise InputError if no cell of the run has the method or the metric."""
         cells = [cell for cell in run.cells if not cell.control]
         metrics = sorted({m for cell in cells for m in _metrics(cell)})
@@ -59,18 +63,19 @@ def _number(text: str) -> float | None:
         return None
 
 
-def failed_gates(gates: list[Gate], results: dict[str, Any], run: Run) -> list[str]:
-    """One line for every gate and cell that does not meet it; a cell without rows or without a mean meets nothing."""
+def failed_gates(gates: list[Gate], results: dict[str, Any], planned: "Sequence[Cell]" = ()) -> list[str]:
+    """One line for every gate and cell that does not meet it; no mean meets nothing, and neither does no cell."""
     lines, computed = [], {cell["key"] for cell in results["cells"]}
     for gate in gates:
-        for absent in (cell for cell in run.cells if cell.key not in computed and not cell.control):
+        for absent in (cell for cell in planned if cell.key not in computed and not cell.control):
             if gate.method in (None, absent.labels["method"]) and gate.metric in _metrics(absent):
                 lines.append(f"{gate.text!r}, but {absent.labels['method']} on {absent.world.label} was not computed")
-        for cell in results["cells"]:
-            wanted = not cell["control"] and gate.method in (None, cell["method"]) and gate.metric in cell["summary"]
-            if wanted:
-                mean = cell["summary"][gate.metric]["mean"]
-                if mean is None or not _COMPARE[gate.relation](mean, gate.bound):
-                    got = "no value" if mean is None else f"{mean:.6g}"
-                    lines.append(f"{gate.text!r}, but {cell['method']} on {cell['world']} has {got}")
+        asked = [c for c in results["cells"] if not c["control"] and gate.method in (None, c["method"])]
+        found = [(cell, cell["summary"][gate.metric]["mean"]) for cell in asked if gate.metric in cell["summary"]]
+        if not found:
+            lines.append(f"{gate.text!r}, but no cell has it")
+        for cell, mean in found:
+            if mean is None or not _COMPARE[gate.relation](mean, gate.bound):
+                got = "no value" if mean is None else f"{mean:.6g}"
+                lines.append(f"{gate.text!r}, but {cell['method']} on {cell['world']} has {got}")
     return lines

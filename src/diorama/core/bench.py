@@ -15,12 +15,15 @@ import numpy as np
 from diorama.core.answers import Answer, Layers, check_answer
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Case, World
+from diorama.core.controls import is_control
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.explaining import explain
 from diorama.core.frame import Frame
 from diorama.core.guard import Note, noting
 from diorama.core.scene import Scene
+from diorama.core.watch import blame, undisturbed
 
+_METHOD = "the method"
 #: Images per pass through a model.
 CHUNK = 8
 
@@ -80,6 +83,10 @@ class Bench:
         changes = getattr(self.asked.object, "views", ())
         return self.frames([scene, *(world.do(scene, **change) for change in changes)])
 
+    def shown(self, frames: Sequence[Frame]) -> list[Frame]:
+        """Frames as the method gets them: without their truth, unless it declares `given_truth`."""
+        return [*frames] if given_truth(self.asked.object) else [frame.blind() for frame in frames]
+
     def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
         """The model's logits (scenes, classes), float64."""
         if self.model is None:
@@ -89,7 +96,8 @@ class Bench:
         missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in made}
         with self._noting(missing):
             for chunk, images in _chunks(list(missing), self.frames(list(missing.values()))):
-                found = np.asarray(model.object.logits(images), np.float64)
+                with undisturbed(model.name, model.watch, "logits"):
+                    found = np.asarray(model.object.logits(images), np.float64)
                 if not np.isfinite(found).all():
                     raise AnswerError(f"{model.name} gave logits that are NaN or infinite")
                 made.update(zip(chunk, found, strict=False))
@@ -139,10 +147,24 @@ class Bench:
     def _answer(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
         if missing and self.protocol.track == "explain" and not _answers_itself(self.asked.object):
             self._explain(missing)
+            self._check_model(missing)
             return
         for key, (scene, target) in missing.items():
             with self._noting([key]):
                 self._keep(key, scene, self._one(scene, target))
+
+    def _check_model(self, answered: Iterable[tuple[str, ...]]) -> None:
+        """Compare every weight with what it was; if the method changed one, nothing it said stands."""
+        changed = self.model.watch.put_back(thorough=True) if self.model and self.model.watch else []
+        for key in answered if changed else ():
+            del self.memo.answers[key]
+        blame(_METHOD, changed)
+
+    @contextmanager
+    def undisturbed(self, scene: Scene) -> Iterator[None]:
+        """Let the method answer about a scene: what others use is put back if it changes, and that is an error."""
+        with undisturbed(_METHOD, self.model.watch if self.model else None, scene.key):
+            yield
 
     def layers(self, scene: Scene) -> Layers:
         """The method's decomposition of a scene."""
@@ -166,10 +188,12 @@ class Bench:
 
     def _one(self, scene: Scene, target: int | None) -> list[Answer]:
         method = self.asked.object
-        if hasattr(method, "answers"):  # a control
+        if is_control(method):
             return method.answers(self, scene, target)
         if hasattr(method, "load"):  # saved predictions
-            return [method.load(self.case.key, self.frame(scene), target)]
+            frame = self.shown([self.frame(scene)])[0]
+            with self.undisturbed(scene):
+                return [method.load(self.case.key, frame, target)]
         return _decompose(self, scene)
 
     def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
@@ -181,8 +205,8 @@ class Bench:
         frames = self.frames([scene for scene, _ in missing.values()])
         for chunk, images in _chunks(list(missing), frames):
             targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
-            with self._noting(chunk):
-                found = [explain(method, self.model.object, images, targets) for method in methods]
+            with self._noting(chunk), self.undisturbed(missing[chunk[0]][0]):
+                found = [explain(method, self.model.object, np.array(images), targets.copy()) for method in methods]
             for i, key in enumerate(chunk):
                 self._keep(key, missing[key][0], [answers[i] for answers in found])
 
@@ -193,14 +217,19 @@ class Bench:
         for name, scene in scenes.items():
             keys = [key for key, question in missing.items() if question[0].key == name]
             image, targets = self.frame(scene).srgb(), [missing[key][1] for key in keys]
-            with self._noting(keys):
+            with self._noting(keys), self.undisturbed(scene):
                 found = [list(method.explain_targets(self.model.object, image, targets)) for method in methods]
             for i, key in enumerate(keys):
                 self._keep(key, scene, [answers[i] for answers in found])
 
 
 def _answers_itself(method: Any) -> bool:
-    return hasattr(method, "answers") or hasattr(method, "load")
+    return is_control(method) or hasattr(method, "load")
+
+
+def given_truth(method: Any) -> bool:
+    """Whether a method says that it needs the truth it is asked for: one that plants a known error in it."""
+    return getattr(method, "given_truth", False) is True
 
 
 def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], np.ndarray]]:
@@ -211,12 +240,13 @@ def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], n
 
 
 def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
-    frames, asked = bench.views(scene), bench.asked
-    if asked.points == ({},):
-        return [_call(asked.object, frames)]
-    if hasattr(asked.object, "sweep"):
-        return list(asked.object.sweep(frames))
-    return [_call(asked.at_point(point), frames) for point in asked.points]
+    frames, asked = bench.shown(bench.views(scene)), bench.asked
+    with bench.undisturbed(scene):
+        if asked.points == ({},):
+            return [_call(asked.object, frames)]
+        if hasattr(asked.object, "sweep"):
+            return list(asked.object.sweep(frames))
+        return [_call(asked.at_point(point), frames) for point in asked.points]
 
 
 def _call(method: Any, frames: list[Frame]) -> Answer:

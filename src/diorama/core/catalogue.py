@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diorama.core import keys, spec
-from diorama.core.classifying import adapt
+from diorama.core.classifying import adapt, is_module
 from diorama.core.contracts import scene_at
 from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.scene import digest
 from diorama.core.torchvision_ops import make_importable
+from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]
 KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
@@ -94,6 +95,12 @@ class Component:
     def object(self) -> Any:
         """The component itself, made once."""
         return adapt(self._made(), self.name) if self.kind == "model" else self._made()
+
+    @cached_property
+    def watch(self) -> Watch | None:
+        """The torch module behind a model, as it is now; None where there is none."""
+        module: Any = getattr(self.object, "module", None)
+        return Watch(module) if is_module(module) else None
 
     def _made(self) -> Any:
         if is_maker(self.target, self.kind):

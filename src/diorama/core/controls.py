@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 DOSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 
 
+class Control:
+    """An answer of known quality: it alone is shown the bench, and with it the truth."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Oracle:
+class Oracle(Control):
     """Answers with the truth, through the same answer type and checks as everyone."""
 
     protocol: Any
@@ -25,7 +31,7 @@ class Oracle:
 
 
 @dataclass(frozen=True, slots=True)
-class Dosed:
+class Dosed(Control):
     """Answers with the truth spoilt by each of the protocol's doses."""
 
     protocol: Any
@@ -38,3 +44,8 @@ class Dosed:
     def answers(self, bench: "Bench", scene: Scene, target: int | None) -> list[Answer]:
         """The protocol's answer at every dose."""
         return [self.protocol.dosed(bench, scene, target, dose) for dose in self.protocol.doses]
+
+
+def is_control(method: Any) -> bool:
+    """Whether an answer comes from a control and not from a method under test."""
+    return isinstance(method, Control)

@@ -11,6 +11,7 @@ import numpy as np
 
 from diorama.core.answers import Code, check_array
 from diorama.core.bench import Bench
+from diorama.core.controls import is_control
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, digest
@@ -40,7 +41,7 @@ def codes_of(bench: Bench, draw: Draw) -> np.ndarray:
     """The codes (N, M) of a draw at this point of the method's grid; checked."""
     key, known = _key(bench, draw, bench.asked.digest), bench.memo.answers
     if key not in known:
-        found = _controlled(bench) if hasattr(bench.asked.object, "answers") else _encoded(bench, draw)
+        found = _controlled(bench) if is_control(bench.asked.object) else _encoded(bench, draw)
         for z in found:
             check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
         known[key] = [Code(z) for z in found]
@@ -68,9 +69,11 @@ def _encoded(bench: Bench, draw: Draw) -> list[Any]:
         frames = bench.world.object.render([scene for _, scene in part])
         rows += [_row(bench.world.object, frame) for frame in frames]
         names = [name for name, _ in part] + [part[-1][0]] * (CHUNK - len(part))
-        padded = [*frames, *[frames[-1]] * (CHUNK - len(frames))]
+        shown = bench.shown(frames)
+        padded = [*shown, *[shown[-1]] * (CHUNK - len(shown))]
         for method, found in zip(methods, codes, strict=True):
-            found.append(encode(method, names, padded)[: len(part)])
+            with bench.undisturbed(part[0][1]):
+                found.append(encode(method, names, padded)[: len(part)])
     bench.memo.answers.setdefault(_key(bench, draw, "factors"), [Code(np.array(rows))])
     return [np.concatenate(found) for found in codes]
 

@@ -36,7 +36,7 @@ def shortened(message: str, longest: int = 500) -> str:
 
 def tell(line: str) -> None:
     """Say something that a user should know though the work goes on."""
-    print(f"diorama: {shortened(line)}", file=sys.stderr, flush=True)
+    print(shortened(f"diorama: {line}"), file=sys.stderr, flush=True)
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

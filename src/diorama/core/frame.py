@@ -1,12 +1,12 @@
 """A frame: what a camera saw of a scene, and the truth that was staged or measured."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.scene import Scene
+from diorama.core.scene import Scene, sealed
 
 Encoding = Literal["linear", "srgb"]
 
@@ -22,6 +22,7 @@ class Frame:
 
     `reflectance`, `shading` and `specular` are (h, w, 1) or (h, w, 3), `mask` is (h, w) bool. Staged worlds satisfy
     image = reflectance·shading + specular in linear light exactly; recorded ones up to one global scale and a residual.
+    Frames are shared by everyone who asks about a scene: arrays, dictionaries and lists in them cannot be written to.
     """
 
     scene: Scene
@@ -35,6 +36,16 @@ class Frame:
         unknown = sorted(set(self.truth) - set(TRUTH))
         if unknown:
             raise InputError(f"unknown truth {unknown[0]!r}; the vocabulary is {', '.join(TRUTH)}")
+        object.__setattr__(self, "image", _fixed(self.image))
+        object.__setattr__(self, "truth", _fixed(self.truth))
+
+    def blind(self) -> "Frame":
+        """What a method gets of the frame: the image and the mask, and a scene that says nothing but its key.
+
+        The mask is part of the question: released algorithms for photographs of objects take it.
+        """
+        shown = {"mask": self.truth["mask"]} if self.truth.get("mask") is not None else {}
+        return Frame(sealed(self.scene), self.image, self.encoding, shown)
 
     @property
     def mask(self) -> np.ndarray:
@@ -49,6 +60,44 @@ class Frame:
     def srgb(self) -> np.ndarray:
         """The image as a screen shows it."""
         return self.image if self.encoding == "srgb" else linear_to_srgb(self.image)
+
+
+class _FixedDict(dict[Any, Any]):
+    """A dictionary that cannot be written to."""
+
+    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
+        raise TypeError("a frame's truth cannot be written to: copy it first")
+
+    def __reduce_ex__(self, version: Any) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # a copy is the reader's own
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+
+class _FixedList(list[Any]):
+    """A list that cannot be written to."""
+
+    def __reduce_ex__(self, version: Any) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    _refuse = _FixedDict._refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = extend = insert = _refuse
+    pop = remove = clear = sort = reverse = _refuse
+
+
+def _fixed(value: Any) -> Any:
+    """The same arrays, dictionaries and lists, through which nothing can be written."""
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, _FixedDict | _FixedList):
+        return value
+    if isinstance(value, dict):
+        return _FixedDict({name: _fixed(held) for name, held in value.items()})
+    if isinstance(value, list):
+        return _FixedList(map(_fixed, value))
+    return tuple(map(_fixed, value)) if type(value) is tuple else value
 
 
 def srgb_to_linear(x: np.ndarray) -> np.ndarray:

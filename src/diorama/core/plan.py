@@ -1,6 +1,7 @@
 """A plan: which worlds, models, methods and protocols, how many cases; and the cells it comes to."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -25,6 +26,8 @@ DEFAULT_CASES = 32
 MOST_CASES = 100_000
 #: Cases where each is a draw of many frames and the plan does not say how many.
 DEFAULT_DRAWS = 5
+#: A file or module with the name in it, anywhere in a spec: `./mine.py:Mine`, `package.module:Name`.
+_OUTSIDE = re.compile(r"([^\s(),=:'\"\[\]{}]+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
 _VERBS = {
     "explain": ("explain", "attribute"),
     "decompose": ("decompose",),
@@ -51,6 +54,13 @@ class Plan:
         for name in ("worlds", "protocols"):
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
+
+    def imports(self) -> list[str]:
+        """The files and modules outside this package whose code the plan names, in its order."""
+        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
+        named = [match[1] for text in texts for match in _OUTSIDE.finditer(text) if match[1] not in entries("model")]
+        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in named]
+        return list(dict.fromkeys(files))
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""

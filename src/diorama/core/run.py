@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import diorama
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked, Bench, Memo, given_truth
 from diorama.core.contracts import Case, Score
 from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
@@ -346,7 +346,8 @@ def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
 def _standing_notes(cell: Cell) -> list[str]:
     """What components want said beside every value: the `note` of a world, model or method."""
     parts = (cell.world, cell.model, cell.method)
-    return [one_line(note) for part in parts if part and (note := getattr(part.object, "note", ""))]
+    told = ["the method was shown the truth"] if given_truth(cell.asked.object) else []
+    return told + [one_line(note) for part in parts if part and (note := getattr(part.object, "note", ""))]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:

@@ -97,3 +97,25 @@ class Scene:
     def changed(self, changes: dict[str, Any]) -> "Scene":
         """The same scene with some parameters replaced; every other parameter stays as it is."""
         return Scene(self.world, {**self.params, **changes})
+
+
+@dataclass(frozen=True)
+class _Sealed(Scene):
+    """A scene whose parameters are not told, except which of the world's numbered lights it is under."""
+
+    known_as: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key of the scene that is not told."""
+        return self.known_as
+
+
+def sealed(scene: Scene) -> Scene:
+    """A scene for a method: its world, its key, and `light` where that is a number; none of the other parameters.
+
+    >>> sealed(Scene("mondrian", {"colours": [0.1], "light": 3})).params
+    {'light': 3}
+    """
+    light = scene.params.get("light")
+    return _Sealed(scene.world, {"light": light} if type(light) is int else {}, scene.key)

@@ -40,19 +40,19 @@ def parse(text: str) -> Spec:
     name = name.strip()
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"cannot read component {text!r}: write name, name(k=v, …), package.module:Name or ./file.py:Name"
+            f"cannot read component {_cut(text)!r}: write name, name(k=v, …), package.module:Name or ./file.py:Name"
         )
     if not paren:
         return Spec(name)
     if not rest.endswith(")"):
-        raise InputError(f"cannot read component {text!r}: the closing parenthesis is missing")
+        raise InputError(f"cannot read component {_cut(text)!r}: the closing parenthesis is missing")
     params: dict[str, Any] = {}
     for part in _split(rest[:-1], text):
         match = _KEY.fullmatch(part)
         if not match:
-            raise InputError(f"cannot read {part.strip()!r} in {text!r}: parameters are written name=value")
+            raise InputError(f"cannot read {_cut(part.strip())!r} in {_cut(text)!r}: parameters are written name=value")
         if match[1] in params:
-            raise InputError(f"parameter {match[1]!r} is given twice in {text!r}")
+            raise InputError(f"parameter {_cut(match[1])!r} is given twice in {_cut(text)!r}")
         params[match[1]] = value(match[2], text)
     return Spec(name, params)
 
@@ -73,9 +73,8 @@ def value(word: str, context: str = "") -> Any:
         words = [value(part.strip(), context) for part in _split(word[1:-1], context or word)]
         return words if word[0] == "[" else tuple(words)
     if not word or word[0] in "'\"[{(" or word[-1] in "'\"":
-        raise InputError(
-            f"cannot read the value {word!r}{f' in {context!r}' if context else ''}: quotes or brackets do not match"
-        )
+        where = f" in {_cut(context)!r}" if context else ""
+        raise InputError(f"cannot read the value {_cut(word)!r}{where}: quotes or brackets do not match")
     return word
 
 
@@ -86,19 +85,24 @@ def _checked(found: Any, word: str) -> Any:
     if isinstance(found, dict):
         return {_checked(k, word): _checked(v, word) for k, v in found.items()}
     if isinstance(found, float) and not math.isfinite(found):
-        raise InputError(f"cannot read the value {word[:80]!r}: it is not a finite number")
+        raise InputError(f"cannot read the value {_cut(word)!r}: it is not a finite number")
     if isinstance(found, str):
         _check_text(found)
     elif not isinstance(found, int | float | bool | None):
-        raise InputError(f"cannot read the value {word[:80]!r}: give numbers, words, lists, tuples or dicts of them")
+        raise InputError(f"cannot read the value {_cut(word)!r}: give numbers, words, lists, tuples or dicts of them")
     return found
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text, for messages of one line."""
+    return text if len(text) <= 80 else text[:80] + "…"
 
 
 def _check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"cannot read {text[:80]!r}: it is not UTF-8; rename what it names") from error
+        raise InputError(f"cannot read {_cut(text)!r}: it is not UTF-8; rename what it names") from error
 
 
 def _split(text: str, whole: str) -> list[str]:
@@ -114,12 +118,12 @@ def _split(text: str, whole: str) -> list[str]:
             stack.append(c)
         elif c in _CLOSING:
             if not stack or stack.pop() != _CLOSING[c]:
-                raise InputError(f"cannot read component {whole!r}: unbalanced {c!r}")
+                raise InputError(f"cannot read component {_cut(whole)!r}: unbalanced {c!r}")
         elif c == "," and not stack:
             parts.append(text[start:i])
             start = i + 1
     if stack or quote:
-        raise InputError(f"cannot read component {whole!r}: {quote or stack[-1]!r} is never closed")
+        raise InputError(f"cannot read component {_cut(whole)!r}: {quote or stack[-1]!r} is never closed")
     parts.append(text[start:])
     if not parts[-1].strip():  # a trailing comma, or no parameter at all
         parts.pop()

@@ -86,7 +86,7 @@ class Probe:
         if self.layer == OUTPUT:
             return _stacked([self._encoded(layer) for layer in _answers(bench, frames, branch)])
         network = self._network(bench)
-        return np.concatenate([network.features(chunk, branch, self.layer) for chunk in _chunks(frames)])
+        return np.concatenate([network.features(bench.shown(chunk), branch, self.layer) for chunk in _chunks(frames)])
 
     def gradients(self, bench: Bench, frames: Sequence[Frame], branch: str) -> np.ndarray:
         """Gradients (n, d) of the squared error of a branch; rows of zeros where the answer is the truth."""
@@ -96,7 +96,7 @@ class Probe:
             return _stacked([self._residual(f, a, t) for f, a, t in zip(frames, answers, truths, strict=True)])
         network = self._network(bench)
         pairs = zip(_chunks(frames), _chunks(truths), strict=True)
-        found = np.concatenate([network.loss_grad(some, branch, self.layer, true) for some, true in pairs])
+        found = np.concatenate([network.loss_grad(bench.shown(some), branch, self.layer, true) for some, true in pairs])
         near = [_none(t - a, t, f.mask) for f, a, t in zip(frames, answers, truths, strict=True)]
         return np.where(np.array(near)[:, None], np.float32(0), found)
 

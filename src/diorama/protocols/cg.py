@@ -10,6 +10,7 @@ import numpy as np
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
 from diorama.core.contracts import Bounds, Case, Panel, Score
+from diorama.core.controls import is_control
 from diorama.core.encoding import CHUNK, Draw, codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
@@ -163,7 +164,7 @@ class Judge:
         wanted = tuple(len(levels) for levels in bench.world.object.levels.values())
         if heads is None or tuple(heads) != wanted:
             raise InputError(f"{bench.model.name} should have heads {wanted}, one per factor, not {heads}")
-        if not hasattr(bench.asked.object, "decode") and not hasattr(bench.asked.object, "answers"):
+        if not hasattr(bench.asked.object, "decode") and not is_control(bench.asked.object):
             raise Undefined("the encoder has no decoder")
 
     def __call__(self, codes: np.ndarray) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Bounds, Case, Panel, Score, World
+from diorama.core.controls import is_control
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
@@ -142,7 +143,7 @@ class Tcav:
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The scores of one run."""
-        if hasattr(bench.asked.object, "answers"):
+        if is_control(bench.asked.object):
             values = bench.asked.object.answers(bench, None, None)[0].values
             yield Score("tcav", float(share(values, 1)))
             yield self._agreement(bench, values)
@@ -305,7 +306,7 @@ class Tcav:
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
         """The run's CAV, where `vectors` asks for it: what is kept beside the rows, as `load_cavs` reads it."""
-        if not self.vectors or hasattr(bench.asked.object, "answers"):
+        if not self.vectors or is_control(bench.asked.object):
             return {}
         found = self._material(bench, case)
         run = self._run(bench, case, found)

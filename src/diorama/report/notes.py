@@ -118,10 +118,14 @@ def incomplete(runs: Iterable[Results]) -> str:
     """One line that says how much is missing, or an empty string."""
     runs = list(runs)
     missing, planned = sum(r.missing for r in runs), sum(r.planned for r in runs)
-    if not missing:
-        return ""
-    verb = "is" if missing == 1 else "are"
-    return f"incomplete: {missing:,} of {planned:,} cases {verb} missing; run the same command again"
+    bare = [c for r in runs for c in r.cells if not c.record.whole]
+    said = []
+    if missing:
+        said.append(f"{missing:,} of {planned:,} cases {'is' if missing == 1 else 'are'} missing")
+    if bare:
+        names = ", ".join(dict.fromkeys(m for c in bare for m in c.manifest["derived"]))
+        said.append(f"{names} of {count(len(bare), 'cell')} {'is' if len(bare) == 1 else 'are'} not summarised yet")
+    return f"incomplete: {'; '.join(said)}; run the same command again" if said else ""
 
 
 def skipped(runs: Iterable[Results]) -> list[str]:

@@ -74,8 +74,7 @@ class Section:
     @property
     def others(self) -> list[str]:
         """The other metrics that judge methods."""
-        derived = self.some.manifest.get("derived", []) if self.some.condensed else []
-        every = [*derived, *self.some.manifest["metrics"]]
+        every = [*self.some.derived, *self.some.manifest["metrics"]]
         left_out = {self.metric, *self.some.manifest.get("unlisted", ())}
         return [m for m in every if m not in left_out and not m.startswith(OF_THE_WORLD)]
 

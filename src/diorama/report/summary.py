@@ -2,36 +2,39 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diorama.core.catalogue import build
-from diorama.core.contracts import Bounds
 from diorama.core.errors import InputError
-from diorama.core.guard import attempt
 from diorama.core.layout import check_readable, read_manifest
 from diorama.core.parts import read_rows
+from diorama.core.record import Record, read
 from diorama.core.rows import Row
-from diorama.core.summary import Condensed, Settled, Summary, curve, mean_ranks, pick, settle, summarise
+from diorama.core.summary import Settled, mean_ranks
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell's manifest, its rows in the order of the cases, and the same with one value per case.
-
-    `condensed` is what the protocol makes of all rows together: one, of a dose cell one per dose; empty for most.
-    """
+    """A cell's manifest, its rows in the order of the cases, and the record of what they come to."""
 
     folder: Path
     manifest: dict[str, Any]
     rows: list[Row]
-    settled: Settled
+    record: Record
     cases: int
-    condensed: tuple[Condensed, ...] = ()
+
+    @property
+    def settled(self) -> Settled:
+        """The rows with one value per case and metric, and the grid points chosen."""
+        return self.record.settled
+
+    @property
+    def derived(self) -> list[str]:
+        """The metrics of the whole cell, as far as they are known."""
+        return self.manifest.get("derived", []) if self.record.whole else []
 
     @property
     def case_metric(self) -> str:
@@ -42,17 +45,12 @@ class CellResult:
     @property
     def metric(self) -> str:
         """The metric that leads: the first of the whole cell, or else of a case."""
-        return self.manifest["derived"][0] if self.condensed else self.case_metric
+        return self.derived[0] if self.derived else self.case_metric
 
     @property
     def missing(self) -> int:
         """How many cases have not been computed yet."""
         return self.cases - len({row.case for row in self.rows})
-
-    def range(self, metric: str) -> Bounds:
-        """What a metric's intervals are kept within: its own range, or else the one that the protocol declares."""
-        lo, hi = self.manifest.get("ranges", {}).get(metric, self.manifest["range"])
-        return lo, hi
 
     def of(self, metric: str) -> list[Row]:
         """The settled rows of one metric."""
@@ -97,31 +95,7 @@ def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
         return None
     known = read_rows(folder, listed["key"])
     rows = [known[at] for case in listed["cases"] for m in manifest["metrics"] if (at := (case, m)) in known]
-    whole, count = _summariser(manifest), len(listed["cases"])
-    if manifest["control"] == "dose":  # the grid is the result, nothing is chosen
-        points = len(manifest["points"])
-        at_dose = [[pick(row, i, points) for row in rows] for i in range(points)] if whole and rows else []
-        return CellResult(folder, manifest, rows, Settled(rows, {}), count, tuple(whole(r) for r in at_dose))  # type: ignore[misc]
-    settled = settle(rows, manifest["metrics"][0], manifest["direction"]) if manifest["at"] else Settled(rows, {})
-    if whole is None or not rows:
-        return CellResult(folder, manifest, rows, Settled(_single(settled.rows), settled.chosen), count)
-    found = whole(settled.rows)
-    return CellResult(folder, manifest, rows, Settled(found.rows, settled.chosen), count, (found,))
-
-
-def _summariser(manifest: dict[str, Any]) -> Callable[[list[Row]], Condensed] | None:
-    """The `summarise` of a cell's protocol, where it has one and can still be found."""
-    if not manifest.get("derived"):
-        return None
-    return attempt(lambda: build("protocol", manifest["protocol"]).object.summarise).value
-
-
-def _single(rows: list[Row]) -> list[Row]:
-    """Lists over a grid that only the protocol can read have no single value."""
-    why = "the protocol that reads these values is not there"
-    return [
-        replace(row, value=None, status="undefined", reason=why) if isinstance(row.value, list) else row for row in rows
-    ]
+    return CellResult(folder, manifest, rows, read(folder, manifest, rows), len(listed["cases"]))
 
 
 def document(results: Results) -> dict[str, Any]:
@@ -152,42 +126,21 @@ def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:
     shown["published"] = (manifest.get("paper") or {}).get(cell.metric, manifest["published"])
     shown["paper"] = manifest.get("paper")
     shown["seconds"] = round(sum(row.seconds for row in cell.rows if row.metric == cell.case_metric), 3)
+    shown["summary"] = {m: summary.to_json() for m, summary in cell.record.summary.items()}
     if manifest["control"] == "dose":
         shown["doses"] = [point["dose"] for point in manifest["points"]]
-        names = [*manifest.get("derived", ()), *manifest["metrics"]] if cell.condensed else manifest["metrics"]
-        shown["curve"] = {m: _curve(cell, m) for m in names if cell.condensed or _listed(cell, m)}
-        shown["summary"] = {}
+        shown["curve"] = {m: [s.to_json() for s in several] for m, several in cell.record.curve.items()}
         return shown
     shown["chosen"] = _chosen(cell)
-    if not cell.condensed:
-        shown["summary"] = {m: summarise(cell.of(m), cell.range(m)).to_json() for m in manifest["metrics"]}
-        return shown
-    shown["grid"] = cell.condensed[0].grid
-    names = [*manifest["derived"], *manifest["metrics"]]
-    shown["summary"] = {m: _of_whole(cell, cell.condensed[0], m).to_json() for m in names}
+    if cell.record.grid:
+        shown["grid"] = cell.record.grid
     return shown
-
-
-def _of_whole(cell: CellResult, found: Condensed, metric: str) -> Summary:
-    """A metric of the whole cell, or the mean over cases at the points that were chosen."""
-    rows = (row for row in found.rows if row.metric == metric)
-    return found.derived.get(metric) or summarise(rows, cell.range(metric))
-
-
-def _listed(cell: CellResult, metric: str) -> bool:
-    return any(isinstance(row.value, list) for row in cell.of(metric))
-
-
-def _curve(cell: CellResult, metric: str) -> list[dict[str, Any]]:
-    if cell.condensed:
-        return [_of_whole(cell, found, metric).to_json() for found in cell.condensed]
-    return [s.to_json() for s in curve(cell.of(metric), len(cell.manifest["points"]), cell.range(metric))]
 
 
 def _chosen(cell: CellResult) -> list[dict[str, Any]]:
     """How often each grid point was chosen, most often first; on the protocol's own grid where it has one."""
-    if cell.condensed and cell.condensed[0].chosen:
-        often = Counter(tuple(place.items()) for place in cell.condensed[0].chosen.values())
+    if cell.record.places:
+        often = Counter(tuple(place.items()) for place in cell.record.places.values())
         return [{"point": dict(place), "cases": n} for place, n in often.most_common()]
     counts: dict[int, int] = defaultdict(int)
     for point in cell.settled.chosen.values():

@@ -268,6 +268,10 @@ FIELDS = ("run", "world", "model", "method", "protocol", "variant", "control", "
           "reason", "point", "seconds", "cell")  # fmt: skip
 
 
+#: What a text begins with that spreadsheets compute.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
 def records(runs: Runs) -> Iterator[dict[str, Any]]:
     """One record per case and metric, at the chosen point; a dose cell gives one per dose."""
     for run, results in runs.items():
@@ -290,8 +294,13 @@ def long_csv(runs: Runs) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records(runs))
+    writer.writerows({field: _cell(value) for field, value in record.items()} for record in records(runs))
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay as they are."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def as_json(runs: Runs) -> str:

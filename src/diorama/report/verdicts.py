@@ -76,7 +76,7 @@ def better_than_chance(section: Section, method: Line, random: Line) -> bool:
     A metric of the whole cell has no pairs: then the two intervals must not meet.
     """
     a, b = method.primary, random.primary
-    if method.cell.condensed and a["lo"] is not None and b["lo"] is not None:
+    if method.cell.derived and a["lo"] is not None and b["lo"] is not None:
         return a["hi"] < b["lo"] if section.direction == "lower" else a["lo"] > b["hi"]
     gap = paired(random.values(), method.values(), section.direction)
     worst = gap.hi if section.direction == "lower" else gap.lo

@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.report.sections import name_runs
@@ -37,9 +38,15 @@ def _read(folders: list[Path]) -> list[Results]:
 
 
 def _write(runs: Runs, path: Path, format: str) -> None:
-    """Write beside the place and move there, so that a failure never leaves half a report."""
+    """Write beside the place and move there, so that a failure never leaves half a report.
+
+    A link is followed to what it names; what is there and no regular file (a device, a pipe) is written to, not replaced.
+    """
+    path = path.resolve() if path.is_symlink() else path
     if path.is_dir():
         raise IsADirectoryError(21, "it is a directory")
+    if path.exists() and not path.is_file():
+        return _pour(runs, path, format)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if format == "parquet":
@@ -49,6 +56,20 @@ def _write(runs: Runs, path: Path, format: str) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _pour(runs: Runs, path: Path, format: str) -> None:
+    """Write into a device or a pipe: the whole report, made before it is opened."""
+    if format == "parquet":
+        with TemporaryDirectory() as folder:
+            write_parquet(runs, Path(folder, "report"))
+            data = Path(folder, "report").read_bytes()
+    else:
+        data = _text(runs, format).encode()
+    with open(path, "wb", buffering=0) as file:
+        left = memoryview(data)
+        while left:
+            left = left[file.write(left) or 0 :]
 
 
 def _text(runs: Runs, format: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Layers, check_answer
+from diorama.core.bench import given_truth
 from diorama.core.catalogue import Component, build
 from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
@@ -36,7 +37,13 @@ def _prepared(component: Component) -> Any:
 
 
 def _decompose(method: Any, frames: list[Frame]) -> Layers:
-    return method.decompose(frames) if hasattr(method, "decompose") else method(frames)
+    shown = _shown(method, frames)
+    return method.decompose(shown) if hasattr(method, "decompose") else method(shown)
+
+
+def _shown(method: Any, frames: list[Frame]) -> list[Frame]:
+    """The frames as a run shows them to the method."""
+    return frames if given_truth(method) else [frame.blind() for frame in frames]
 
 
 def answers_properly(component: Component) -> str:
@@ -81,7 +88,7 @@ def grid_is_consistent(component: Component) -> str:
         return f"a point of the grid cannot be made: {made.reason}"
     if hasattr(method, "sweep"):
         frames = _frames(method)
-        swept = list(method.sweep(frames))
+        swept = list(method.sweep(_shown(method, frames)))
         if len(swept) != len(grid):
             return f"sweep gave {len(swept)} answers for {len(grid)} grid points"
         for i in (0, len(grid) // 2, len(grid) - 1):

@@ -12,17 +12,23 @@ from diorama.core.frame import Frame
 _COUNT = 24
 
 
-def _frames(first: int = 0) -> tuple[list[str], list[Frame]]:
+def _staged(first: int) -> tuple[list[str], list[Frame]]:
     world = build("world", "sprites").object
     named = [world.scene(i) for i in range(first, first + _COUNT)]
     return [name for name, _ in named], world.render([scene for _, scene in named])
+
+
+def _frames(first: int = 0) -> tuple[list[str], list[Frame]]:
+    """Names and frames as a run shows them to an encoder."""
+    names, frames = _staged(first)
+    return names, [frame.blind() for frame in frames]
 
 
 def _prepared(component: Component) -> Any:
     """The method, fitted where it is fitted at all."""
     method = component.object
     if hasattr(method, "fit"):
-        return method.fitted(method.fit(iter([[frame] for frame in _frames(100)[1]]), None))
+        return method.fitted(method.fit(iter([[frame] for frame in _staged(100)[1]]), None))
     return method
 
 

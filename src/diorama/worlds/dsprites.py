@@ -69,7 +69,7 @@ class Dsprites:
     @cached_property
     def _packed(self) -> np.ndarray:
         """Every image as bits (n, 512), read in pieces: the whole would take 3 GB."""
-        with self._open() as file, _member(file, "imgs", self.npz) as stream, damage_named(self.npz):
+        with damage_named(self.npz), self._open() as file, _member(file, "imgs", self.npz) as stream:
             shape = _shape(stream, self.npz)
             if len(shape) != 3 or shape[1:] != (64, 64) or shape[0] != len(self._latents):
                 raise InputError(

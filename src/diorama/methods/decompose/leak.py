@@ -20,6 +20,7 @@ class Leak:
     """
 
     cite: ClassVar[tuple[str, ...]] = ("gupta2022",)
+    given_truth: ClassVar[bool] = True
 
     alpha: float = 0.0
     into: Literal["reflectance", "shading"] = "reflectance"

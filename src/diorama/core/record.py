@@ -1,0 +1,164 @@
+"""The record of a cell: what its rows come to, written beside them by whoever computed them.
+
+Some metrics are of a whole cell and only its protocol knows how they are made (FunnyBirds' mX, CSM's ratios). A run writes
+them into `summary.json` of each cell when it ends; a report, a comparison or a gate reads them there, so that reading
+results imports and builds nothing. A record holds the digest of the rows it was made from. Where it does not fit the rows
+that are there, readers take plain means of the rows and say that running again completes the rest.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diorama.core.contracts import Bounds
+from diorama.core.guard import attempt
+from diorama.core.rows import Row
+from diorama.core.store import write_json
+from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
+
+if TYPE_CHECKING:
+    from diorama.core.run import Run
+
+#: Goes up when records are made in another way: older ones no longer fit.
+VERSION = 1
+NAME = "summary.json"
+UNREAD = "its protocol has not summarised these rows yet: run the same command again"
+Whole = Callable[[Sequence[Row]], Condensed]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One value per case and metric, the grid points chosen, and the summaries of all metrics.
+
+    `places` says for each case where on the protocol's own grid it was read, `grid` draws that grid, `curve` has the
+    summaries at each dose of a dose cell. `whole` is False where the metrics of the whole cell are not known.
+    """
+
+    settled: Settled
+    whole: bool = True
+    summary: dict[str, Summary] = field(default_factory=dict)
+    curve: dict[str, list[Summary]] = field(default_factory=dict)
+    places: dict[str, dict[str, float]] = field(default_factory=dict)
+    grid: dict[str, Any] = field(default_factory=dict)
+
+
+def record(run: "Run") -> None:
+    """Write the record of every cell of a run that has rows, where the one that is there does not fit them."""
+    for cell in run.cells:
+        rows, folder = run.rows(cell), run.cell_folder(cell)
+        manifest = _manifest(folder)
+        if rows and manifest is not None and _fitting(folder, rows) is None:
+            whole = cell.protocol.object.summarise if manifest.get("derived") else None
+            made = attempt(lambda m=manifest, r=rows, w=whole: make(m, r, w))  # type: ignore[misc]
+            if made.error is None:
+                write_json(folder / NAME, {"rows": digest(rows), **_to_json(made.value, rows)})
+
+
+def read(folder: Path, manifest: dict[str, Any], rows: list[Row]) -> Record:
+    """The record of a cell's rows: the one beside them if it fits, or else what the rows alone say."""
+    return _fitting(folder, rows) or make(manifest, rows)
+
+
+def digest(rows: Sequence[Row]) -> str:
+    """A digest of rows in their order."""
+    text = "".join(row.line() for row in rows)
+    return blake2b(f"{VERSION}\n{text}".encode(), digest_size=16).hexdigest()
+
+
+def make(manifest: dict[str, Any], rows: list[Row], whole: Whole | None = None) -> Record:
+    """What the rows come to; `whole` is the protocol's `summarise`, without which metrics of the whole cell are unknown."""
+    derived = list(manifest.get("derived", ())) if whole else []
+    known = bool(whole) or not manifest.get("derived")
+    if manifest["control"] == "dose":  # the grid is the result, nothing is chosen
+        return Record(Settled(rows, {}), known, curve=_curves(manifest, rows, derived, whole))
+    settled = settle(rows, manifest["metrics"][0], manifest["direction"]) if manifest["at"] else Settled(rows, {})
+    if whole is None or not rows:
+        settled = Settled([_single(row) for row in settled.rows], settled.chosen)
+        return Record(settled, known, _summaries(manifest, settled.rows, manifest["metrics"]))
+    found = whole(settled.rows)
+    summary = _summaries(manifest, found.rows, [*derived, *manifest["metrics"]], found.derived)
+    return Record(Settled(found.rows, settled.chosen), known, summary, {}, found.chosen, found.grid)
+
+
+def _curves(
+    manifest: dict[str, Any], rows: list[Row], derived: list[str], whole: Whole | None
+) -> dict[str, list[Summary]]:
+    points = len(manifest["points"])
+    if whole is None:
+        of = {m: [row for row in rows if row.metric == m] for m in manifest["metrics"]}
+        listed = {m: several for m, several in of.items() if any(_grid_alone(r, points) for r in several)}
+        return {m: curve(several, points, bounds(manifest, m)) for m, several in listed.items()}
+    found = [whole([pick(row, i, points) for row in rows]) for i in range(points)] if rows else []
+    names = [*derived, *manifest["metrics"]]
+    at_dose = [_summaries(manifest, one.rows, names, one.derived) for one in found]
+    return {m: [one[m] for one in at_dose] for m in names}
+
+
+def _grid_alone(row: Row, points: int) -> bool:
+    """Whether a list has one value for each point of the method's grid, and the protocol no grid of its own."""
+    return isinstance(row.value, list) and len(row.value) == points
+
+
+def _summaries(
+    manifest: dict[str, Any], rows: Sequence[Row], names: Sequence[str], derived: dict[str, Summary] | None = None
+) -> dict[str, Summary]:
+    """A metric of the whole cell, or the mean over cases."""
+    of: dict[str, list[Row]] = {name: [] for name in names}
+    for row in rows:
+        of[row.metric].append(row)
+    known = derived or {}
+    return {m: known.get(m) or summarise(several, bounds(manifest, m)) for m, several in of.items()}
+
+
+def bounds(manifest: dict[str, Any], metric: str) -> Bounds:
+    """What a metric's intervals are kept within: its own range, or else the one that the protocol declares."""
+    lo, hi = manifest.get("ranges", {}).get(metric, manifest["range"])
+    return lo, hi
+
+
+def _single(row: Row) -> Row:
+    """Lists over a grid that only the protocol can read have no single value."""
+    return replace(row, value=None, status="undefined", reason=UNREAD) if isinstance(row.value, list) else row
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _fitting(folder: Path, rows: Sequence[Row]) -> Record | None:
+    try:
+        found = json.loads((folder / NAME).read_bytes())
+        return _from_json(found, rows) if found["rows"] == digest(rows) else None
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # absent, torn or edited
+        return None
+
+
+def _to_json(made: Record, rows: Sequence[Row]) -> dict[str, Any]:
+    """The record as a JSON value; of the rows with one value, those that differ from the rows as they were written."""
+    raw = {(row.case, row.metric): row for row in rows}
+    changed = [r for r in made.settled.rows if r != raw.get((r.case, r.metric))]
+    return {
+        "settled": [[r.case, r.metric, r.value, r.status, r.reason, r.at] for r in changed],
+        "chosen": made.settled.chosen,
+        "whole": made.whole,
+        "summary": {m: asdict(s) for m, s in made.summary.items()},
+        "curve": {m: [asdict(s) for s in several] for m, several in made.curve.items()},
+        "places": made.places,
+        "grid": made.grid,
+    }
+
+
+def _from_json(found: dict[str, Any], rows: Sequence[Row]) -> Record:
+    changed = {(c, m): {"value": v, "status": s, "reason": r, "at": a} for c, m, v, s, r, a in found["settled"]}
+    settled = [replace(row, **changed.get((row.case, row.metric), {})) for row in rows]
+    curves = {m: [Summary(**s) for s in several] for m, several in found["curve"].items()}
+    summary = {m: Summary(**s) for m, s in found["summary"].items()}
+    chosen = {case: int(point) for case, point in found["chosen"].items()}
+    return Record(Settled(settled, chosen), found["whole"], summary, curves, found["places"], found["grid"])

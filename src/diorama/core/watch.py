@@ -1,0 +1,235 @@
+"""What nobody may change while answering: the model that all methods share, and the switches of torch, numpy and Python.
+
+After every answer the cheap signs are looked at (version counters, mode, hooks, gradients, switches), after every group of
+answers all weights. What changed is put back, and the component that changed it gets rows that say what.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diorama.core.errors import AnswerError
+from diorama.core.scene import digest
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+#: What hangs on a module, by the name torch keeps it under.
+_HELD = {
+    "_modules": "layers",
+    "_parameters": "parameters",
+    "_buffers": "buffers",
+    "_forward_hooks": "forward hooks",
+    "_forward_pre_hooks": "forward hooks",
+    "_backward_hooks": "backward hooks",
+    "_backward_pre_hooks": "backward hooks",
+}
+_PLAIN = (bool, int, float, str, tuple, type(None))
+#: Differences that a message names.
+_NAMED = 3
+
+
+class Watch:
+    """A torch module as it was, with a copy of its weights to compare with and to put back."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._modules = [_Layer(name, part) for name, part in module.named_modules()]
+        self._tensors = [_Weights(name, t) for name, t in (*module.named_parameters(), *module.named_buffers())]
+        self._signs = self._look()
+
+    def _look(self) -> list[Any]:
+        return [layer.sign() for layer in self._modules] + [held.sign() for held in self._tensors]
+
+    def put_back(self, thorough: bool) -> list[str]:
+        """Undo every change and say what they were; `thorough` compares all values too."""
+        if not thorough and self._look() == self._signs:
+            return []
+        found = [said for layer in self._modules for said in layer.put_back()]
+        found += [said for held in self._tensors for said in held.put_back()]
+        self._signs = self._look()
+        return list(dict.fromkeys(found))
+
+
+class _Layer:
+    """One submodule: its mode, what hangs on it, its settings if it is one of torch's own layers."""
+
+    def __init__(self, name: str, module: nn.Module) -> None:
+        self.name, self.fields = name or "the module", module.__dict__
+        self.training, self.forward = module.training, self.fields.get("forward")
+        self.hung = [self.fields[kind] for kind in _HELD]
+        self.held = {kind: dict(self.fields[kind]) for kind in _HELD}
+        own = type(module).__module__.startswith("torch.nn.")  # others may count their calls or keep what they saw
+        settings = {k: v for k, v in self.fields.items() if own and k[0] != "_" and isinstance(v, _PLAIN)}
+        self.settings = {k: v for k, v in settings.items() if k != "training"}
+
+    def sign(self) -> list[Any]:
+        """What is cheap to compare: mode, and the identity of all that hangs on it."""
+        fields = self.fields
+        return [fields["training"], id(fields.get("forward")), *(tuple(map(id, h.values())) for h in self.hung if h)]
+
+    def put_back(self) -> Iterator[str]:
+        """Undo changes and name them."""
+        if self.fields["training"] != self.training:
+            self.fields["training"] = self.training
+            yield f"{'eval' if self.training else 'training'} mode of {self.name}"
+        for kind, held in self.held.items():
+            if not _same(self.fields[kind], held):
+                self.fields[kind].clear()
+                self.fields[kind].update(held)
+                yield f"{_HELD[kind]} of {self.name}"
+        if self.fields.get("forward") is not self.forward:
+            del self.fields["forward"]
+            if self.forward is not None:
+                self.fields["forward"] = self.forward
+            yield f"forward of {self.name}"
+        for name, value in self.settings.items():
+            if self.fields.get(name) != value:
+                self.fields[name] = value
+                yield f"{name} of {self.name}"
+
+
+def _same(now: dict[str, Any], then: dict[str, Any]) -> bool:
+    return now.keys() == then.keys() and all(now[name] is then[name] for name in then)
+
+
+class _Weights:
+    """One parameter or buffer: its values, whether it takes gradients."""
+
+    def __init__(self, name: str, tensor: Tensor) -> None:
+        self.name, self.tensor = name, tensor
+        self.copy, self.wants = tensor.detach().clone(), tensor.requires_grad
+
+    def sign(self) -> tuple[int, bool, bool]:
+        """What is cheap to compare."""
+        return self.tensor._version, self.tensor.requires_grad, self.tensor.grad is None
+
+    def put_back(self) -> Iterator[str]:
+        """Undo changes and name them."""
+        if self.tensor.requires_grad != self.wants:
+            self.tensor.requires_grad_(self.wants)
+            yield f"requires_grad of {self.name}"
+        if self.tensor.grad is not None:
+            self.tensor.grad = None
+            yield f"the gradient of {self.name}"
+        if not _equal(self.tensor.detach(), self.copy):
+            self.tensor.data = self.copy.clone()
+            yield f"the values of {self.name}"
+
+
+def _equal(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors hold the same bytes, so that NaN equals itself."""
+    import torch
+
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(a.element_size())
+    return torch.equal(a, b) if whole is None else torch.equal(a.view(whole), b.view(whole))
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted under us
+        return ""
+
+
+def _go(folder: str) -> None:
+    if folder:
+        os.chdir(folder)
+
+
+#: How a switch is read and set.
+_Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
+_SWITCHES: dict[str, _Switch] = {
+    "numpy's handling of errors": (np.geterr, lambda v: np.seterr(**v)),
+    "the working directory": (_folder, _go),
+}
+
+
+def _switches() -> dict[str, _Switch]:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return _SWITCHES
+    return _SWITCHES | {
+        "torch's gradient mode": (torch.is_grad_enabled, torch._C._set_grad_enabled),
+        "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+        "torch's default device": (torch.get_default_device, torch.set_default_device),
+        "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
+        "torch's deterministic mode": (
+            torch.are_deterministic_algorithms_enabled,
+            torch.use_deterministic_algorithms,
+        ),
+        "torch's matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+        "torch's anomaly detection": (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
+        "torch's autocast": (
+            lambda: torch.is_autocast_enabled("cpu"),
+            lambda v: torch.set_autocast_enabled("cpu", v),
+        ),
+        "hooks on all of torch's modules": (_global_hooks, _unhook),
+    }
+
+
+def _global_hooks() -> tuple[int, ...]:
+    module = sys.modules["torch.nn.modules.module"]
+    return tuple(key for name in _GLOBAL for key in getattr(module, name))
+
+
+def _unhook(kept: tuple[int, ...]) -> None:
+    module = sys.modules["torch.nn.modules.module"]
+    for name in _GLOBAL:
+        hooks = getattr(module, name)
+        for key in set(hooks) - set(kept):
+            del hooks[key]
+
+
+_GLOBAL = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+
+
+@contextmanager
+def undisturbed(who: str, watch: Watch | None, chance: str) -> Iterator[None]:
+    """Let a component answer; raise AnswerError, with everything put back, if it changed what others use.
+
+    Chance (`random`, `numpy.random`, `torch`) starts from `chance` inside and goes on as before outside: an answer depends
+    on no other, and nobody's own random numbers on the answers.
+    """
+    switches = _switches()
+    before = {name: read() for name, (read, _) in switches.items()}
+    states = _seeded(chance)
+    try:
+        yield
+    finally:
+        for put_back in states:
+            put_back()
+        changed = [name for name, value in before.items() if switches[name][0]() != value]
+        for name in changed:
+            switches[name][1](before[name])
+        changed += watch.put_back(thorough=False) if watch else []
+    blame(who, changed)
+
+
+def blame(who: str, changed: list[str]) -> None:
+    """Raise AnswerError if a component changed anything."""
+    if changed:
+        more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+        raise AnswerError(f"{who} changed what others use: {', '.join(changed[:_NAMED])}{more}; it was put back")
+
+
+def _seeded(chance: str) -> list[Callable[[], Any]]:
+    """Seed the global generators; returns what puts them back."""
+    seed = int(digest(chance)[:8], 16)
+    python, array = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    states: list[Callable[[], Any]] = [lambda: random.setstate(python), lambda: np.random.set_state(array)]
+    if torch := sys.modules.get("torch"):
+        tensor = torch.get_rng_state()
+        torch.default_generator.manual_seed(seed)
+        states.append(lambda: torch.set_rng_state(tensor))
+    return states
