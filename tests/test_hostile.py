@@ -140,13 +140,15 @@ def test_a_score_has_a_value_only_where_it_is_ok():
         ("method", "object", "views = property(lambda self: 1 / 0)", "views is ZeroDivisionError: division by zero"),
         ("method", "object", "note = 7", "note is 7, and has to be a text"),
         ("model", "object", "classes = 'ten'", "classes is 'ten', and has to be a whole number"),
-        ("world", "object", "truth = ('beauty',)", "truth is ('beauty',), and has to be a list of label"),
-        ("world", "object", "__len__ = lambda self: -1", "cannot count its scenes: ValueError"),
-        ("protocol", "object", "metrics = ()", "metrics is (), and has to be a list of names"),
+        ("world", "Mondrian", "truth = ('beauty',)", "truth is ('beauty',), and has to be a list of label"),
+        ("world", "Mondrian", "__len__ = lambda self: -1", "cannot count its scenes: ValueError"),
+        ("protocol", "Lmse", "metrics = ()", "metrics is (), and has to be a list of names"),
     ],
 )
 def test_odd_declarations_are_one_line(tmp_path, kind, base, line, said):
-    (tmp_path / "odd.py").write_text(f"class Odd({base}):\n    logits = None\n    {line}\n")
+    head = "from diorama.worlds.mondrian import Mondrian\nfrom diorama.protocols.lmse import Lmse\n"
+    verbs = "    def logits(self, images): ...\n    def decompose(self, frames): ...\n"
+    (tmp_path / "odd.py").write_text(f"{head}class Odd({base}):\n{verbs}    {line}\n")
     with pytest.raises(InputError) as caught:
         build(kind, f"{tmp_path}/odd.py:Odd")
     assert said in str(caught.value) and len(str(caught.value)) <= 500

@@ -267,6 +267,22 @@ def test_a_plan_nested_three_thousand_deep_is_one_line(tmp_path, diorama):
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and len(done.stderr) < 500, done.stderr[-300:]
 
 
+def test_brackets_three_thousand_deep_and_long_numbers_are_one_line(tmp_path, diorama):
+    with pytest.raises(InputError, match="nested"):
+        parse("a(b=" + "[" * 3000 + "]" * 3000 + ")")
+    (tmp_path / "p.toml").write_text("cases = " + "9" * 5000)
+    done = diorama("run", "p.toml")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr[-300:]
+
+
+def test_an_array_header_that_is_no_literal_is_damage(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((3, 3), np.uint8))
+    data = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(data.replace(b"}", b"("))
+    with pytest.raises(InputError, match=r"x\.npy"):
+        read_array(tmp_path / "x.npy")
+
+
 def test_candle_keeps_its_panoramas_where_it_is_told(tmp_path, monkeypatch):
     from diorama.core.files import cache_folder
 

@@ -161,3 +161,13 @@ def test_a_run_says_first_which_files_it_imports(folder: Path, tmp_path: Path) -
 def test_code_is_found_anywhere_in_a_plan(spec: str, named: list[str]) -> None:
     found = Plan(["mondrian", spec], ["baseline"], ["lmse"]).imports()
     assert [name.removeprefix(f"{Path.cwd()}/") for name in found] == named
+
+
+def test_compare_says_so_and_fails_when_nothing_was_compared(folder: Path) -> None:
+    path = cell_of(folder) / "manifest.json"
+    other = json.loads(path.read_text()) | {"control": "dose", "points": [{"dose": 0.0}]}
+    path.write_text(json.dumps(other))
+    command = [sys.executable, "-m", "diorama", "compare", str(folder), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == "diorama: nothing was compared: a dose curve has no single value per case\n"

@@ -5,7 +5,7 @@ import io
 import json
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ from diorama.core.errors import InputError
 from diorama.core.images import encode_webp
 from diorama.core.parts import write_part
 from diorama.core.rows import Row
+from diorama.core.summary import Settled
 from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text
-from diorama.report.figures import dose_figure, methods_figure, spread
+from diorama.report.figures import Axis, _shorten, _tick, dose_figure, methods_figure, spread
 from diorama.report.gallery import webp_size
 from diorama.report.html import LIMIT, html
+from diorama.report.notes import failures
 from diorama.report.paired import paired, sign_flip
 from diorama.report.sections import name_runs, sections
 from diorama.report.summary import read_results
@@ -566,3 +568,50 @@ def test_webp_size_of_every_kind() -> None:
     assert webp_size(extended) == (11, 7)
     with pytest.raises(ValueError, match="not a WebP"):
         webp_size(b"GIF89a")
+
+
+def test_a_mean_without_interval_or_cases_is_drawn(tmp_path: Path) -> None:
+    """A metric of a whole cell with one case: nothing but the mean says how far the axis goes."""
+    folder = make_run(tmp_path / "run", [Given("only", [0.4])])
+    results = read_results(folder)
+    (cell,) = results.cells
+    summary = {"whole": replace(cell.record.summary["err"], lo=None, hi=None), **cell.record.summary}
+    led = replace(cell, manifest={**cell.manifest, "derived": ["whole"]}, record=replace(cell.record, summary=summary))
+    (section,) = sections({"": replace(results, cells=[led])})
+    assert section.metric == "whole" and not section.lines[0].values()
+    assert "whole" in methods_figure(section)
+
+
+def test_compare_says_which_metric_and_that_a_report_leads_with_another(run: Path) -> None:
+    results = read_results(run)
+    (found,) = compare(results, results, ("good", "poor"))
+    assert "err ↓" in compare_text([found])
+    said = compare_text([{**found, "lead": "mx"}])
+    assert "reports lead with mx, which no single case has: compared is err" in said
+
+
+def test_alike_failures_are_one_line_and_name_their_metrics(tmp_path: Path) -> None:
+    given = [
+        Given(name, [("error", f"needs {i} MB"), ("error", f"needs {i + 1} MB"), 0.1, 0.2])
+        for i, name in enumerate("abcd")
+    ]
+    (said,) = failures(only_section(make_run(tmp_path / "run", given)))
+    assert said.text.startswith("a, b, c, d: 2 cases error: needs ") and "differ in numbers" in said.text
+    one = read_results(make_run(tmp_path / "one", [GOOD]))
+    rows = [
+        replace(r, value=None, status="undefined", reason="no") if r.metric == "err_part" else r
+        for r in one.cells[0].rows
+    ]
+    cell = replace(one.cells[0], record=replace(one.cells[0].record, settled=Settled(rows, {})))
+    (section,) = sections({"": replace(one, cells=[cell])})
+    assert failures(section)[0].text.startswith("good: 4 cases undefined in err_part only")
+
+
+def test_ticks_are_told_apart_and_long_names_keep_their_ends() -> None:
+    for lo, hi in ((0.0, 0.13), (0.5, 0.57), (0.0, 1.0), (-3.0, 40.0), (0.0, 0.0125)):
+        axis = Axis(lo, hi, 0, 100)
+        for wanted in (5, 6):
+            said = [_tick(t, axis, wanted) for t in axis.ticks(wanted)]
+            assert len(set(said)) == len(said), (lo, hi, said)
+    a, b = "integrated_gradients(steps=16, baseline=gray)", "integrated_gradients(steps=16, baseline=mean)"
+    assert _shorten(a, 24) != _shorten(b, 24) and len(_shorten(a, 24)) == 24

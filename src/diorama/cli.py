@@ -360,6 +360,10 @@ def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bo
     if len(runs) != (1 if between else 2):
         raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
     found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
+    if all(line["reason"] for line in found):
+        raise InputError(
+            f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found)) or 'no cells'}"
+        )
     names = between or (str(runs[0]), str(runs[1]))
     print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")
 

@@ -10,7 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,9 @@ from diorama.core.contracts import scene_at
 from diorama.core.declared import check_declared
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
+from diorama.core.neighbours import load_file
 from diorama.core.scene import digest
+from diorama.core.state import State
 from diorama.core.torchvision_ops import make_importable
 from diorama.core.watch import Watch
 
@@ -118,14 +120,44 @@ class Component:
     def key(self) -> dict[str, Any]:
         """What the component is: target, parameters (data by content, not by path), source and libraries."""
         located = getattr(self.target, "located", ())
-        fingerprint = getattr(self.object, "fingerprint", None)
         shown = {k: _plain(v) for k, v in self.params.items() if k not in located}
         return {
             "target": f"{self.path.stem}:{getattr(self.target, '__name__', self.name)}",
             "params": shown,
-            "data": fingerprint() if callable(fingerprint) else None,
+            "data": self._data(),
             **keys.source_key(self.path, self.root),
         }
+
+    def _data(self) -> str | None:
+        """What the component holds beside its source: what it says itself by `fingerprint`, or what is found in it."""
+        adapted = type(self.object).__module__.startswith("diorama.")
+        outside = self.root != keys.OURS
+        if hasattr(self.object, "fingerprint") and not (adapted and outside):
+            return self._told()
+        return self._found(adapted) if outside else None
+
+    def _told(self) -> str:
+        told = attempt(self.object.fingerprint)
+        if told.error or not isinstance(told.value, str):
+            what = told.reason or f"it gave {type(told.value).__name__}"
+            raise InputError(
+                f"{self.label}: fingerprint() should give a text that says what the component holds: {what}"
+            )
+        return told.value
+
+    def _found(self, adapted: bool) -> str:
+        """The digest of arrays, weights, files …; where something cannot be known, nothing is reused, and that is said."""
+        state = State(self.root.folder.resolve())
+        held = (getattr(self.object, "module", None), getattr(self.object, "_function", None))
+        for part in (self.target, *(held if adapted else (self.object,))):
+            state.add(part)
+        if state.unknown:
+            print(
+                f"diorama: {self.label} holds {state.unknown[0]}, which cannot be looked into: its results are not reused"
+                " by later runs; give it fingerprint(), a text that changes with what it holds",
+                file=sys.stderr,
+            )
+        return state.digest()
 
     @cached_property
     def digest(self) -> str:
@@ -197,7 +229,7 @@ def _outside(kind: Kind, parsed: spec.Spec) -> Component:
         path = Path(where).expanduser()
         if not path.is_file():
             raise InputError(f"{kind} {parsed.name!r}: there is no file {where}")
-        module, root = _load_file(path.resolve()), keys.Root("", path.resolve().parent)
+        module, root = load_file(path.resolve()), keys.Root("", path.resolve().parent)
     else:
         module, root = _load_module(kind, where, parsed.name)
         path = Path(module.__file__ or "")
@@ -208,21 +240,6 @@ def _outside(kind: Kind, parsed: spec.Spec) -> Component:
     if not (callable(target) or (kind == "model" and hasattr(target, "logits"))):
         raise InputError(f"{kind} {parsed.name!r}: {attribute} is {type(target).__name__}, not a class or function")
     return Component(kind, parsed, parsed.name, target, path.resolve(), root)
-
-
-def _load_file(path: Path) -> types.ModuleType:
-    name = f"diorama_file_{digest(str(path))[:12]}"
-    loader = importlib.util.spec_from_file_location(name, path)
-    if loader is None or loader.loader is None:
-        raise InputError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(loader)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))  # so that the file can import its neighbours
-    outcome = attempt(partial(loader.loader.exec_module, module))
-    sys.path.remove(str(path.parent))
-    if outcome.error:
-        raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error
-    return module
 
 
 def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, keys.Root]:

@@ -83,6 +83,8 @@ class Plan:
             raise InputError(f"{path} is not a TOML plan: {error}") from error
         except RecursionError as error:
             raise InputError(f"{path} is not a TOML plan: it is nested too deeply") from error
+        except ValueError as error:  # a number of thousands of digits
+            raise InputError(f"{path} is not a TOML plan: a number in it is too long") from error
         except OSError as error:
             raise InputError(f"cannot read the plan {path}: {error.strerror}") from error
         return cls.from_table(table, str(path))

@@ -1,6 +1,7 @@
 """Arrays that were saved elsewhere: NumPy, PNG and EXR files. Never pickle."""
 
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -68,7 +69,10 @@ def read_header(file: IO[bytes], where: object) -> tuple[tuple[int, ...], bool, 
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise InputError(f"{where} is a NumPy file of version {version}: save it again with np.save")
-    shape, fortran, kind = _HEADERS[version](file)
+    try:
+        shape, fortran, kind = _HEADERS[version](file)
+    except (tokenize.TokenError, SyntaxError, TypeError) as error:  # numpy reads the header as Python literals
+        raise InputError(f"{where} has a damaged header: fetch or save it again") from error
     if kind.hasobject:
         raise InputError(f"{where} holds Python objects, which are not read: save numbers with np.save")
     if any(side < 0 for side in shape):

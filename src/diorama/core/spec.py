@@ -10,6 +10,7 @@ from diorama.core.errors import InputError
 
 _NAME = re.compile(r"[\w./~-]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w.]*:[A-Za-z_]\w*|[A-Za-z_][\w./:-]*")
 _KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
+_DEEPEST = 100
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
@@ -116,6 +117,8 @@ def _split(text: str, whole: str) -> list[str]:
             quote = c
         elif c in "([{":
             stack.append(c)
+            if len(stack) > _DEEPEST:
+                raise InputError(f"cannot read component {_cut(whole)!r}: brackets are nested over {_DEEPEST} deep")
         elif c in _CLOSING:
             if not stack or stack.pop() != _CLOSING[c]:
                 raise InputError(f"cannot read component {_cut(whole)!r}: unbalanced {c!r}")

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from diorama.report.sections import Section
-from diorama.report.shown import NONE, printable
+from diorama.report.shown import NONE, decimals, number, printable
 
 #: More cases or methods than this are not shown one by one.
 CASES, METHODS = 40, 12
@@ -22,6 +22,7 @@ class Shade:
 class Heat:
     """The table of cases, hardest first, and how many are left out."""
 
+    metric: str
     methods: list[str]
     rows: list[tuple[str, list[Shade]]]
     left_out: int
@@ -36,17 +37,17 @@ def heat(section: Section) -> Heat | None:
         return None
     worse = 1 if section.direction == "lower" else -1
     cases.sort(key=lambda case: -worse * _mean([c[case] for c in columns if case in c]))
-    shown = cases[:CASES]
+    shown, places = cases[:CASES], decimals(value for column in columns for value in column.values())
     values = [c[case] for c in columns for case in shown if case in c]
     ranked = sorted(worse * value for value in values)  # ranks, so that one outlier does not flatten all the rest
 
     def one(value: float | None) -> Shade:
         if value is None:
             return Shade(NONE)
-        return Shade(section.show(value), bisect_left(ranked, worse * value) / max(len(ranked) - 1, 1))
+        return Shade(number(value, places), bisect_left(ranked, worse * value) / max(len(ranked) - 1, 1))
 
     rows = [(printable(case), [one(column.get(case)) for column in columns]) for case in shown]
-    return Heat([line.name for line in lines], rows, len(cases) - len(shown))
+    return Heat(section.some.case_metric, [line.name for line in lines], rows, len(cases) - len(shown))
 
 
 def _mean(values: list[float]) -> float:

@@ -86,6 +86,7 @@ def _difference(a: CellResult, b: CellResult) -> dict[str, Any]:
         return {**said, "reason": f"the protocols disagree: {a.case_metric} in a, {b.case_metric} in b"}
     found = paired(_values(a), _values(b), a.manifest["direction"])
     reason = "" if found.n else "no case has a value in both"
+    said["lead"] = a.metric
     return {**said, "metric": a.case_metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
 
 
@@ -119,6 +120,8 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     ]
     alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
     closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
+    led = sorted({(f["lead"], f["metric"]) for f in scored if f["lead"] != f["metric"]})
+    closing += "".join(f"\nreports lead with {lead}, which no single case has: compared is {m}" for lead, m in led)
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
 
 

@@ -81,11 +81,16 @@ def _svg(height: float, title: str, desc: str, parts: list[str]) -> str:
 
 
 def _shorten(name: str, limit: int) -> str:
-    return name if len(name) <= limit else name[: limit - 1] + "…"
+    """The name, its middle cut out where it is too long: names of one family differ at their ends."""
+    if len(name) <= limit:
+        return name
+    kept = limit - 1
+    return name[: kept - kept // 2] + "…" + name[-(kept // 2) :]
 
 
-def _tick(value: float, axis: Axis) -> str:
-    step = nice_step((axis.hi - axis.lo) / 5)
+def _tick(value: float, axis: Axis, wanted: int = 5) -> str:
+    """A tick's number, with the decimals that its step needs."""
+    step = nice_step((axis.hi - axis.lo) / wanted)
     return number(value, max(0, -math.floor(math.log10(step) + 1e-9) + (1 if brief(step).endswith("25") else 0)))
 
 
@@ -198,7 +203,7 @@ def methods_figure(section: Section) -> str:
     parts = []
     for tick in x.ticks(6):
         parts.append(line_at(x(tick), 22, x(tick), height - 46, "grid"))
-        parts.append(text_at(x(tick), height - 28, _tick(tick, x), "tick", "middle"))
+        parts.append(text_at(x(tick), height - 28, _tick(tick, x, 6), "tick", "middle"))
     parts.append(
         text_at((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle")
     )

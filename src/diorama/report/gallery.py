@@ -7,7 +7,7 @@ from pathlib import Path
 
 from diorama.core.names import case_path
 from diorama.report.sections import Line, Section
-from diorama.report.shown import point, printable
+from diorama.report.shown import decimals, number, point, printable
 
 #: Bytes of markup around a picture, a little more than it takes.
 MARKUP = 1_200
@@ -15,7 +15,7 @@ MARKUP = 1_200
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A strip of panels of one case with what is said about it."""
+    """A strip of panels of one case with what is said about it; `value` names its metric."""
 
     path: Path
     method: str
@@ -44,13 +44,16 @@ class Picture:
 
 def pictures(section: Section, line: Line) -> list[Picture]:
     """A line's pictures, worst case first; those of grid points that are no longer chosen are left aside."""
-    values = next(filter(None, map(line.values, line.cell.manifest["metrics"])), {})
+    metrics = (line.cell.case_metric, *line.cell.manifest["metrics"])
+    metric = next((m for m in metrics if line.values(m)), metrics[0])
+    values = line.values(metric)
     worst = sorted(values, key=lambda case: values[case], reverse=section.direction == "lower")
-    found = [_picture(section, line, case, values[case]) for case in worst]
+    places = decimals(values.values())
+    found = [_picture(line, case, f"{metric} {number(values[case], places)}") for case in worst]
     return [picture for picture in found if picture]
 
 
-def _picture(section: Section, line: Line, case: str, value: float) -> Picture | None:
+def _picture(line: Line, case: str, value: str) -> Picture | None:
     place = line.cell.settled.chosen.get(case, 0)
     path = case_path(line.cell.folder / "keep", f"{case}@{place}", ".webp")
     try:
@@ -61,7 +64,7 @@ def _picture(section: Section, line: Line, case: str, value: float) -> Picture |
         return None
     captions = [printable(str(c)) for c in said["captions"]]
     chosen = point(said["point"]) if said["point"] else ""
-    return Picture(path, line.name, printable(case), section.show(value), chosen, captions, width, height)
+    return Picture(path, line.name, printable(case), value, chosen, captions, width, height)
 
 
 def webp_size(head: bytes) -> tuple[int, int]:

@@ -1,13 +1,15 @@
 """Footnotes: what has no value and why, notes carried by the rows, skipped pairs, the world's own truth, what is missing."""
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diorama.core.summary import summarise
 from diorama.report.sections import OF_THE_WORLD, Line, Section
 from diorama.report.shown import bounds, brief, count, label, number, printable
 from diorama.report.summary import Results
 
+_NUMBERS = re.compile(r"\d+(\.\d+)?")
 #: Case names given per reason before the rest is only counted.
 NAMED = 6
 
@@ -23,6 +25,7 @@ class Failure:
     status: str
     reason: str
     cases: list[str]
+    metrics: tuple[str, ...] = ()
 
     @property
     def named(self) -> str:
@@ -33,14 +36,33 @@ class Failure:
     @property
     def text(self) -> str:
         """The footnote."""
-        said = f"{self.method}: {count(len(self.cases), 'case')} {self.status}" if self.status else self.method
+        of = f" in {', '.join(self.metrics)} only" if self.metrics else ""
+        said = f"{self.method}: {count(len(self.cases), 'case')} {self.status}{of}" if self.status else self.method
         noted = "" if self.status else f" (note on {count(len(self.cases), 'case')})"
         return f"{said}{noted}: {self.reason or 'no reason was given'} ({self.named})"
 
 
 def failures(section: Section) -> list[Failure]:
     """Everything without a value, by method, status and reason."""
-    return [f for line in _all(section) for f in _by_reason(line, ("error", "undefined", "excluded"))]
+    return _alike([f for line in _all(section) for f in _by_reason(line, ("error", "undefined", "excluded"))])
+
+
+def _alike(found: list[Failure]) -> list[Failure]:
+    """Failures whose reasons differ in numbers only, or that several methods share, as one."""
+    groups: dict[tuple[object, ...], list[Failure]] = {}
+    for one in found:
+        groups.setdefault((one.status, one.metrics, _NUMBERS.sub("#", one.reason)), []).append(one)
+    return [_together(several) for several in groups.values()]
+
+
+def _together(several: list[Failure]) -> Failure:
+    first = several[0]
+    reasons = dict.fromkeys(one.reason for one in several)
+    reason = (
+        first.reason if len(reasons) == 1 else f"{first.reason} (and {len(reasons) - 1} more that differ in numbers)"
+    )
+    cases = list(dict.fromkeys(case for one in several for case in one.cases))
+    return replace(first, method=", ".join(dict.fromkeys(o.method for o in several)), reason=reason, cases=cases)
 
 
 def remarks(section: Section) -> list[Failure]:
@@ -61,11 +83,21 @@ def _all(section: Section) -> list[Line]:
 
 
 def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
-    cases: dict[tuple[str, str], dict[str, None]] = {}
+    cases: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
     for row in line.cell.settled.rows:
         if row.status in statuses and (row.reason or row.status != "ok"):
-            cases.setdefault((row.status, printable(row.reason)), {})[printable(row.case)] = None
-    return [Failure(line.name, "" if s == "ok" else s, reason, list(found)) for (s, reason), found in cases.items()]
+            found = cases.setdefault((row.status, printable(row.reason)), ({}, {}))
+            found[0][printable(row.case)], found[1][row.metric] = None, None
+    name = line.name or "the model"
+    return [
+        Failure(name, "" if s == "ok" else s, reason, list(which), _some(line, metrics) if s != "ok" else ())
+        for (s, reason), (which, metrics) in cases.items()
+    ]
+
+
+def _some(line: Line, metrics: dict[str, None]) -> tuple[str, ...]:
+    """The metrics that a failure concerns, where the one that leads is not among them."""
+    return () if line.cell.case_metric in metrics else tuple(metrics)
 
 
 def world_notes(section: Section) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 #: What stands where there is no value.
 NONE = "–"
-_PATH = re.compile(r"=[^=,()]*/(?=[^/,()]+[,)])")
+_PATH = re.compile(r"=(['\"]?)[^=,()]*/(?=[^/,()]+[,)])")
 
 
 def decimals(values: Iterable[float | None]) -> int:
@@ -67,8 +67,10 @@ def label(text: str | None) -> str:
 
     >>> label("mit(root=/data/mit, image=diffuse)")
     'mit(root=…/mit, image=diffuse)'
+    >>> label("photos(root='/data/my photos')")
+    "photos(root='…/my photos')"
     """
-    return _PATH.sub("=…/", printable(text or ""))
+    return _PATH.sub(r"=\1…/", printable(text or ""))
 
 
 def printable(text: str) -> str:

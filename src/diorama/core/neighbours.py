@@ -1,0 +1,84 @@
+"""Files of a user's with the modules beside them: two folders may each have a `helper.py`, and neither gets the other's."""
+
+import builtins
+import importlib.util
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from diorama.core.errors import InputError
+from diorama.core.guard import attempt
+from diorama.core.scene import digest
+
+#: Of every folder, the modules that were imported from it, by name.
+_AT_HOME: dict[Path, dict[str, types.ModuleType]] = {}
+
+
+def load_file(path: Path) -> types.ModuleType:
+    """The module of a file, which may import its neighbours; a neighbour that was edited is read again."""
+    name = f"diorama_file_{digest(str(path))[:12]}"
+    loader = importlib.util.spec_from_file_location(name, path)
+    if loader is None or loader.loader is None:
+        raise InputError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(loader)
+    # imports inside its functions, which run later, are looked up at home as well
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, path.parent)}
+    sys.modules[name] = module
+    with _home(path.parent):
+        outcome = attempt(partial(loader.loader.exec_module, module))
+    if outcome.error:
+        raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error
+    return module
+
+
+def _import(folder: Path, name: str, *rest: Any, **named: Any) -> Any:
+    top = name.partition(".")[0]
+    if not top or top in sys.stdlib_module_names or not _is_neighbour(folder, top):
+        return builtins.__import__(name, *rest, **named)
+    with _home(folder):
+        return builtins.__import__(name, *rest, **named)
+
+
+def _is_neighbour(folder: Path, top: str) -> bool:
+    return (folder / f"{top}.py").is_file() or (folder / top / "__init__.py").is_file()
+
+
+@contextmanager
+def _home(folder: Path) -> Iterator[None]:
+    """Inside, the names of a folder's modules mean those of this folder; outside, what they meant before."""
+    own = _AT_HOME.setdefault(folder, {})
+    others = [held for home, held in _AT_HOME.items() if home != folder]
+    hidden = {n: m for held in others for n, m in held.items() if sys.modules.get(n) is m}
+    for name in (*hidden, *own):
+        sys.modules.pop(name, None)
+    if any(_edited(module) for module in own.values()):
+        own.clear()
+    sys.modules.update(own)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name, module in list(sys.modules.items()):
+            if _is_neighbour(folder, name.partition(".")[0]) and _from(module, folder):
+                own[name] = module
+                vars(module).setdefault("__diorama_time__", _time(module))
+        sys.modules.update(hidden)
+
+
+def _from(module: types.ModuleType, folder: Path) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return folder in Path(file).parents and "site-packages" not in file and not module.__name__.startswith("diorama")
+
+
+def _time(module: types.ModuleType) -> int:
+    return Path(module.__file__ or "").stat().st_mtime_ns
+
+
+def _edited(module: types.ModuleType) -> bool:
+    return attempt(lambda: _time(module)).value != vars(module).get("__diorama_time__")
