@@ -49,12 +49,6 @@ class Supervisor:
                 self._hand_out()
                 self._listen()
                 progress(min(len(self.finished), total), total)
-        except BaseException:
-            for worker in self.workers:
-                worker.child.ask_to_end()
-            for worker in self.workers:
-                worker.child.stop()
-            raise
         finally:
             self._end()
 
@@ -137,7 +131,10 @@ class Supervisor:
         return f"ended with exit code {code}, as sys.exit or os._exit do"
 
     def _end(self) -> None:
+        """End workers that are left, which is only after a failure or an interruption; they write what they have finished."""
         for worker in self.workers:
-            worker.child.stop(grace=0)
+            worker.child.ask_to_end()
+        for worker in self.workers:
+            worker.child.stop()
             worker.child.close()
         self.workers.clear()
