@@ -131,7 +131,7 @@ class Supervisor:
         return f"ended with exit code {code}, as sys.exit or os._exit do"
 
     def _end(self) -> None:
-        """End workers that are left, which is only after a failure or an interruption; they write what they have finished."""
+        """End workers that are left, after a failure or an interruption; they write what they have finished."""
         for worker in self.workers:
             worker.child.ask_to_end()
         for worker in self.workers:
