@@ -52,13 +52,9 @@ def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Wa
     """The pictures of a cell with a model, whose passes are made together."""
     memo, protocol = Memo(), cell.protocol.object
     cases = [cell.cases[index] for index, _ in found]
-<<<<<<< HEAD
-    if cases and not cell.fitted:
-=======
     step = Step("prepare", cell.key, -1)  # of the pictures
-    if cases and hasattr(protocol, "prepare") and not cell.fitted and step not in watch.lost:
+    if cases and not cell.fitted and step not in watch.lost:
         watch.begin(step)
->>>>>>> main
         attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
     for index, point in found:
         _try_to_draw(run, cell, index, point, memo, watch)
