@@ -346,3 +346,11 @@ def test_the_pool_of_real_photos():
     assert Counter(Counter(n for _, cells in all_shown(world) for _, n in cells).values()) == {8: 100}
     frame = world.render([scene_at(world, 0, 0)[1]])[0]
     assert frame.image.shape == (448, 448, 3) and frame.image.std() > 0.1
+
+
+def test_accuracy_on_mosaics_says_that_they_show_other_classes_too(tmp_path):
+    from diorama.api import run
+    from diorama.report import write_report
+
+    run(["mosaic(source=birds(size=64), per_class=1)"], [], ["accuracy"], ["birds_cnn"], 4, out=tmp_path / "run")
+    assert "of which a good model may name any" in str(write_report([tmp_path / "run"], None, "text"))

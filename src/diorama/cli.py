@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from diorama import __version__
 from diorama.core import spec
-from diorama.core.errors import InputError, WorkerError, did_you_mean, shortened
+from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
 from diorama.progress import shown
 from diorama.streams import apart
 
@@ -55,7 +55,7 @@ def main() -> None:
     except InputError as error:
         code = _say(str(error), USAGE)
     except ImportError as error:
-        code = _say(_missing(error), USAGE)
+        code = _say(missing_package(error), USAGE)
     except (KeyboardInterrupt, click.Abort):
         code = _say("stopped; what was computed is kept, and the same command goes on from there", INTERRUPTED)
     except WorkerError as error:
@@ -69,17 +69,6 @@ def main() -> None:
             f"{error.strerror or error}{where}; what was computed is kept, and the same command goes on", FAILURE
         )
     sys.exit(code if isinstance(code, int) else OK)
-
-
-#: Which extra brings a package that the base install lacks.
-_EXTRAS = {"numba": "render", "embreex": "render", "trimesh": "render", "torch": "torch", "captum": "torch"}
-_EXTRAS |= {"skimage": "lime", "zennit": "lrp", "torchvision": "zoos", "timm": "zoos", "sklearn": "represent"}
-
-
-def _missing(error: ImportError) -> str:
-    package = (error.name or "").partition(".")[0]
-    hint = f": pip install 'diorama[{_EXTRAS[package]}]'" if package in _EXTRAS else ""
-    return f"{error}{hint}"
 
 
 def _check_words(words: list[str]) -> None:

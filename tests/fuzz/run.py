@@ -39,7 +39,6 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=1.0)
     asked.add_argument("--seed", type=int, default=None, help="the first seed (default: the time)")
     asked.add_argument("--only", default="", help="targets whose name contains this")
-    asked.add_argument("--guided", action="store_true", help="also coverage-guided fuzzing of readers (needs atheris)")
     given_ = asked.parse_args()
     start = int(time.time()) if given_.seed is None else given_.seed
     with tempfile.TemporaryDirectory() as base:
@@ -55,10 +54,6 @@ def main() -> int:
     for name, count in counts.items():
         print(f"{name:28s} {count:8d} {len(found[name]):11d}")
     print(f"{'all':28s} {total:8d} {sum(map(len, found.values())):11d}   (seed {start})")
-    if given_.guided:
-        from tests.fuzz.guided import guide
-
-        seen |= guide(given_.minutes * 60)
     return 1 if seen else 0
 
 

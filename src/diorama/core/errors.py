@@ -70,3 +70,18 @@ def which_layer(name: str, known: list[str], outer: list[str] | None = None) -> 
     """
     hint = did_you_mean(name, known)
     return hint if hint.startswith("there are") else f"{hint} It has: {', '.join(outer or known[:20])}"
+
+
+#: Which extra brings a package that the base install lacks.
+_EXTRAS = {"numba": "render", "embreex": "render", "trimesh": "render", "torch": "torch", "captum": "torch"}
+_EXTRAS |= {"skimage": "lime", "zennit": "lrp", "torchvision": "zoos", "timm": "zoos", "sklearn": "represent"}
+
+
+def missing_package(error: ImportError) -> str:
+    """What an import failed for, with the extra that brings it.
+
+    >>> missing_package(ModuleNotFoundError("No module named 'torch'", name="torch"))
+    "No module named 'torch': pip install 'diorama[torch]'"
+    """
+    package = (error.name or "").partition(".")[0]
+    return f"{error}" + (f": pip install 'diorama[{_EXTRAS[package]}]'" if package in _EXTRAS else "")

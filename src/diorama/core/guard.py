@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from diorama.core.errors import missing_package
 from diorama.core.names import readable
 
 
@@ -25,6 +26,8 @@ class Outcome:
     @property
     def text(self) -> str:
         """What the exception says, in one line."""
+        if isinstance(self.error, ModuleNotFoundError):
+            return one_line(missing_package(self.error))
         return "" if self.error is None else one_line(self.error)
 
     @property

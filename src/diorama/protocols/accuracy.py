@@ -1,5 +1,6 @@
 """Accuracy: how often the model's largest logit is the true class; what every explanation of it rests on."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,12 +8,17 @@ from typing import ClassVar
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Score
 from diorama.core.contracts import Protocol
+from diorama.core.guard import Note
 from diorama.protocols._part_tables import label_of
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy(Protocol):
-    """1 where argmax f(x) = y, else 0. Judges the model; takes no method."""
+    """1 where argmax f(x) = y, else 0. Judges the model; takes no method.
+
+    A mosaic shows other classes beside its target: a model that knows them all may name any of them, so that accuracy on
+    mosaics is low for good models too, and its rows say so. Measure it on the single images.
+    """
 
     cite = ("hesse2023",)
     track = ""
@@ -28,4 +34,8 @@ class Accuracy(Protocol):
         """Right or wrong."""
         scene = case.scene
         predicted = int(bench.logits([scene])[0].argmax())
+        shown = (bench.frame(scene).truth.get("cells") or {}).get("labels", ())
+        if len(set(shown)) > 1:
+            told = f"the mosaic shows {len(set(shown))} classes, of which a good model may name any: use single images"
+            warnings.warn(told, Note, stacklevel=2)
         yield Score("accuracy", float(predicted == label_of(bench, scene)))
