@@ -7,7 +7,7 @@ from typing import Any
 from diorama.core.errors import InputError
 from diorama.core.plan import Plan
 from diorama.core.run import Progress, Run, taken
-from diorama.launch.local import launch
+from diorama.launch.local import draw, launch, supervised
 from diorama.report.summary import document, read_results
 
 
@@ -37,17 +37,27 @@ def run(
         return execute(made, processes, lambda done, total: None)
 
 
-def execute(made: Run, processes: int, progress: Progress) -> dict[str, Any]:
-    """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known."""
+def execute(
+    made: Run, processes: int, progress: Progress, supervise: bool = False, timeout: float | None = None
+) -> dict[str, Any]:
+    """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known.
+
+    With `supervise` components run in worker processes, whatever they do; `timeout` is in seconds per case.
+    """
     from diorama.core.gallery import illustrate
     from diorama.core.record import record
     from diorama.core.store import write_json
 
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)
-    launch(made, processes, progress)
-    illustrate(made)
+    if supervise:
+        supervised(made, (0, 1), processes, progress, timeout)
+        draw(made, timeout)
+    else:
+        launch(made, processes, progress)
+        illustrate(made)
     record(made)
-    results = document(read_results(made.folder)) | {"computed": missing, "known": total - missing}
+    found = read_results(made.folder)
+    results = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
     write_json(made.folder / "summary.json", results)
     return results

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -38,8 +39,14 @@ def cli() -> None:
     """
 
 
+def _interrupt(number: int, frame: Any) -> None:
+    """A job that is told to end stops as it does after Ctrl-C: its workers end, and what was computed is kept."""
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """The entry point: every expected failure ends in one line and its exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         _check_words(sys.argv[1:])
         code = cli.main(standalone_mode=False)
@@ -165,6 +172,8 @@ def _none(value: Any) -> Any:
 @click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error.")
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
+@click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -174,6 +183,8 @@ def run(
     on: str,
     require: tuple[str, ...],
     as_json: bool,
+    timeout: float | None,
+    prepare: bool,
     **asked: Any,
 ) -> int:
     """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
@@ -182,13 +193,15 @@ def run(
     from diorama.gates import parse_gate
     from diorama.launch.local import processes
 
+    _check_timeout(timeout)
+    devices.start_with_one_thread()
     devices.choose(device)
     count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
     with apart() as results, taken(out, asked_for) as made:
-        return _run(made, count, gates, as_json, results)
+        return _prepared(made) if prepare else _run(made, count, gates, as_json, results, timeout)
 
 
 def _name_imports(plan: Any) -> None:
@@ -223,7 +236,20 @@ def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
     return Plan.from_table({**{k: v for k, v in vars(file).items() if v is not None}, **given}, str(path))
 
 
-def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO) -> int:
+def _check_timeout(seconds: float | None) -> None:
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise InputError(f"--timeout {seconds:g}: write a number of seconds above 0")
+
+
+def _prepared(made: Any) -> int:
+    _announce(made)
+    _tell(
+        f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it"
+    )
+    return OK
+
+
+def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO, timeout: float | None = None) -> int:
     from diorama.api import execute
     from diorama.gates import failed_gates
     from diorama.report import write_report
@@ -232,12 +258,12 @@ def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO) ->
         gate.check(made)
     _announce(made)
     with shown("scoring", "cases") as progress:
-        results = execute(made, count, progress)
+        results = execute(made, count, progress, supervise=True, timeout=timeout)
     report = write_report([made.folder], None, "html")
     text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text")
     print(text, file=out, flush=True)
     _tell(f"report: {report}")
-    unmet = failed_gates(gates, results)
+    unmet = failed_gates(gates, results, made.cells)
     for line in unmet:
         _tell(f"diorama: required {line}")
     failures = sum(s["n_error"] for cell in results["cells"] for s in list(cell["summary"].values())[:1])
@@ -245,7 +271,9 @@ def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO) ->
         _tell(
             f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks"
         )
-    return GATE_FAILED if unmet else SOME_FAILED if failures else OK
+    if results["missing"]:
+        _tell(f"diorama: {results['missing']} cases have no result; the same command computes them")
+    return GATE_FAILED if unmet else SOME_FAILED if failures or results["missing"] else OK
 
 
 def _announce(made: Any) -> None:
@@ -284,21 +312,29 @@ def train(recipe: str, out: Path | None) -> None:
 @click.option(
     "--shard", default="0/1", show_default=True, metavar="I/N", help="Which share of the work, counted from 0."
 )
-def work(run_folder: Path, shard: str) -> None:
-    """Compute one shard of a RUN's missing rows; what launchers and job arrays call."""
+@click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
+def work(run_folder: Path, shard: str, timeout: float | None) -> int:
+    """Compute one shard of a RUN's missing rows; what launchers and job arrays call. Says what it did and what is left."""
+    from diorama.core import device as devices
     from diorama.core.record import record
-    from diorama.core.run import open_run
-    from diorama.core.run import work as do_work
+    from diorama.core.run import missing_of, open_run
+    from diorama.launch.local import supervised
 
+    _check_timeout(timeout)
+    devices.start_with_one_thread()
     index, _, count = shard.partition("/")
     if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
         raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
     with apart() as out:
-        told = partial(print, file=out, flush=True)
         made = open_run(run_folder)
         _name_imports(made.plan)
-        do_work(made, int(index), int(count), lambda done, total: told(f"{done}/{total}"))
+        with shown("scoring", "cases") as progress:
+            computed = supervised(made, (int(index), int(count)), 1, progress, timeout)
         record(made)
+        failed = sum(len(missing_of(made, k)) for k in range(int(index), len(made.units), int(count)))
+        total, left = sum(cell.count for cell in made.cells), sum(len(made.missing(cell)) for cell in made.cells)
+        print(f"shard {shard}: {computed} cases computed, {failed} failed; {left} of {total} cases are left", file=out)
+    return SOME_FAILED if failed else OK
 
 
 @cli.command()
@@ -335,10 +371,21 @@ def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bo
 @cli.command()
 @click.argument("components", nargs=-1)
 def check(components: tuple[str, ...]) -> int:
-    """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled when none is given."""
+    """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled when none is given.
+
+    The directory of a run is checked for damaged and contradicting files.
+    """
+    from diorama.core.integrity import check_run
+    from diorama.core.layout import is_run
     from diorama.testing.check import check_all
 
     with apart() as out:
+        if components and all(is_run(Path(name)) for name in components):
+            return (
+                OK
+                if all(list(map(partial(check_run, say=partial(print, file=out)), map(Path, components))))
+                else FAILURE
+            )
         return OK if check_all(list(components), partial(print, file=out, flush=True)) else FAILURE
 
 
@@ -346,9 +393,11 @@ def check(components: tuple[str, ...]) -> int:
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
 def demo(out: Path) -> int:
     """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
+    from diorama.core import device as devices
     from diorama.core.plan import Plan
     from diorama.core.run import taken
 
+    devices.start_with_one_thread()
     explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
     decomposers = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
     encoders = ["pca", "beta_vae"]

@@ -2,12 +2,14 @@
 
 import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from diorama.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
+    from diorama.core.plan import Cell
     from diorama.core.run import Run
 
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
@@ -61,10 +63,13 @@ def _number(text: str) -> float | None:
         return None
 
 
-def failed_gates(gates: list[Gate], results: dict[str, Any]) -> list[str]:
+def failed_gates(gates: list[Gate], results: dict[str, Any], planned: "Sequence[Cell]" = ()) -> list[str]:
     """One line for every gate and cell that does not meet it; no mean meets nothing, and neither does no cell."""
-    lines = []
+    lines, computed = [], {cell["key"] for cell in results["cells"]}
     for gate in gates:
+        for absent in (cell for cell in planned if cell.key not in computed and not cell.control):
+            if gate.method in (None, absent.labels["method"]) and gate.metric in _metrics(absent):
+                lines.append(f"{gate.text!r}, but {absent.labels['method']} on {absent.world.label} was not computed")
         asked = [c for c in results["cells"] if not c["control"] and gate.method in (None, c["method"])]
         found = [(cell, cell["summary"][gate.metric]["mean"]) for cell in asked if gate.metric in cell["summary"]]
         if not found:

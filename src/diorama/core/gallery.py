@@ -10,11 +10,11 @@ from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.contracts import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
-from diorama.core.layout import read_document
+from diorama.core.integrity import whole_picture
 from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
-from diorama.core.run import Run, asked_for
+from diorama.core.run import NOBODY, Run, Step, Watch, asked_for
 from diorama.core.scene import digest
 from diorama.core.store import checksum, write_json, write_whole
 from diorama.core.summary import Settled, settle
@@ -23,32 +23,41 @@ from diorama.core.summary import Settled, settle
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, worst: int = WORST) -> None:
+def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
     for cell in run.cells:
         if cell.control == "dose" or not hasattr(cell.protocol.object, "pictures"):
             continue
-        found = [(i, p) for i, p in _worst(run, cell, worst) if not _drawn(_path(run, cell, i, p))]
+        found = [(i, p) for i, p in _worst(run, cell, worst) if not whole_picture(_path(run, cell, i, p))]
         if cell.model:
-            _draw_together(run, cell, found)
+            _draw_together(run, cell, found, watch)
         else:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
     for (_, index), cells in sorted(alone.items()):  # case by case, so that frames and factorisations are shared
         memo = Memo()
         for cell, point in cells:
-            attempt(partial(_draw, run, cell, index, point, memo))
+            _try_to_draw(run, cell, index, point, memo, watch)
 
 
-def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]]) -> None:
+def _try_to_draw(run: Run, cell: Cell, index: int, point: int, memo: Memo, watch: Watch) -> None:
+    step = Step("picture", cell.key, index)
+    if step not in watch.lost:
+        watch.begin(step)
+        attempt(partial(_draw, run, cell, index, point, memo))
+
+
+def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Watch) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
     memo, protocol = Memo(), cell.protocol.object
     cases = [cell.cases[index] for index, _ in found]
-    if cases and hasattr(protocol, "prepare") and not cell.fitted:
+    step = Step("prepare", cell.key, -1)  # of the pictures
+    if cases and hasattr(protocol, "prepare") and not cell.fitted and step not in watch.lost:
+        watch.begin(step)
         attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
     for index, point in found:
-        attempt(partial(_draw, run, cell, index, point, memo))
+        _try_to_draw(run, cell, index, point, memo, watch)
 
 
 def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
@@ -81,14 +90,6 @@ def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
     write_json(
         path.with_suffix(".json"), {**captions, "picture": checksum(picture)}
     )  # last: it says that both are there
-
-
-def _drawn(path: Path) -> bool:
-    """Whether a picture and its captions are there and whole."""
-    try:
-        return read_document(path.with_suffix(".json")).get("picture") == checksum(path.read_bytes())
-    except (OSError, ValueError):
-        return False
 
 
 def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:

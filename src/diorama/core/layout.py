@@ -38,6 +38,29 @@ def damage(path: Path) -> str:
     return ""
 
 
+_TEXTS, _LISTS = ("world", "protocol", "key", "control", "direction", "at"), {"metrics": str, "points": dict}
+
+
+def manifest_damage(path: Path) -> str:
+    """What is wrong with a cell's manifest, or an empty string."""
+    try:
+        found = read_document(path)
+    except (OSError, ValueError) as error:
+        return " ".join(str(error).split())[:120] or "it is no JSON"
+    wrong = [name for name in _TEXTS if not isinstance(found.get(name), str)]
+    wrong += [name for name, kind in _LISTS.items() if not _filled(found.get(name), kind)]
+    return f"it has no {wrong[0]}" if wrong else ""
+
+
+def _filled(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(v, kind) for v in value)
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a cell; None if there is none, or a damaged one, which the next run writes again."""
+    return None if manifest_damage(folder / "manifest.json") else read_document(folder / "manifest.json")
+
+
 def check_layout(folder: Path) -> None:
     """Raise InputError if a directory is neither empty nor a run of this layout."""
     path = folder / "run.json"
@@ -68,3 +91,8 @@ def check_readable(folder: Path) -> None:
         if path.suffix == ".json" and (why := damage(path)):
             raise InputError(f"{path} is damaged ({why}): `diorama run {folder}/plan.toml -o {folder}` mends it")
     check_layout(folder)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether something is the directory of a run, as far as one can tell from its names."""
+    return folder.is_dir() and any((folder / name).exists() for name in ("run.json", "cells.json", "cells"))

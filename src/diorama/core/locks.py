@@ -6,8 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from diorama.core.errors import InputError
+
+_held: set[TextIO] = set()
 
 
 @contextmanager
@@ -25,4 +28,15 @@ def locked(path: Path, wait: bool = False) -> Iterator[None]:
         file.truncate()
         file.write(f"process {os.getpid()} on {os.uname().nodename} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
         file.flush()
-        yield
+        _held.add(file)
+        try:
+            yield
+        finally:
+            _held.discard(file)
+
+
+def release_in_child() -> None:
+    """Let go, in a forked process, of the locks that its parent holds: they end with the parent."""
+    for file in _held:
+        file.close()
+    _held.clear()

@@ -248,6 +248,10 @@ def expand(plan: Plan) -> Expansion:
             if reason := _lacking(world, protocol):  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
+            if count < 1:
+                reason = f"{world.label} has no case for {protocol.name}"
+                skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
+                continue
             models = parts["model"] if needs_model(protocol) else [None]
             for model, (method, control) in product(
                 models, _asked(methods, parts["protocol"], protocol, plan.controls)

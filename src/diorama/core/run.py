@@ -19,7 +19,7 @@ from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt, one_line
-from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage
+from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
 from diorama.core.locks import locked
 from diorama.core.names import case_path
 from diorama.core.parts import Rows, heal, read_rows, rows_between, write_part
@@ -134,7 +134,7 @@ def _mend(run: Run, cell: Cell) -> None:
     folder = run.cell_folder(cell)
     heal(folder, cell.key, tell)
     path = folder / "manifest.json"
-    if path.exists() and (why := damage(path)):
+    if path.exists() and (why := manifest_damage(path)):
         tell(set_aside(path, why))
     data = json_bytes(cell.manifest())
     if not path.exists() or path.read_bytes() != data:

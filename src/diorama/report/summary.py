@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
-from diorama.core.layout import check_readable
+from diorama.core.layout import check_readable, read_manifest
 from diorama.core.parts import read_rows
 from diorama.core.record import Record, read
 from diorama.core.rows import Row
@@ -91,9 +91,8 @@ def read_results(folder: Path) -> Results:
 
 def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
     folder = run / "cells" / listed["key"][:2] / listed["key"]
-    if not (folder / "manifest.json").exists():
+    if (manifest := read_manifest(folder)) is None:
         return None
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     known = read_rows(folder, listed["key"])
     rows = [known[at] for case in listed["cases"] for m in manifest["metrics"] if (at := (case, m)) in known]
     return CellResult(folder, manifest, rows, read(folder, manifest, rows), len(listed["cases"]))

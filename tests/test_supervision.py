@@ -1,0 +1,156 @@
+"""Supervised runs: components that exit, abort, hang or are killed cost their case; workers never outlive their run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.part_files import rows
+
+WORLD = "mondrian(size=24, patches=5)"
+BAD = """
+import os, signal, sys, time
+from dataclasses import dataclass
+import numpy as np
+from diorama import Layers
+
+@dataclass
+class Bad:
+    how: str = "good"
+
+    def decompose(self, frames):
+        if frames[0].scene.params["colours"][0][0] < 0.45:
+            getattr(self, self.how)()
+        ones = np.ones((*frames[0].image.shape[:2], 1))
+        return Layers(ones, ones)
+
+    def exit(self): sys.exit(0)
+    def leave(self): os._exit(0)
+    def abort(self): os.abort()
+    def kill(self): os.kill(os.getpid(), signal.SIGKILL)
+    def hang(self): time.sleep(600)
+    def slow(self): time.sleep(0.5)
+    def talk(self): print("{not json", sys.stdin.read())
+    def once(self):
+        if not os.path.exists("happened"):
+            open("happened", "w").close()
+            os._exit(0)
+"""
+
+
+@pytest.fixture
+def bad(diorama, tmp_path):
+    """Run the method above on six cases, two of them good ones, beside a method that is always good."""
+    (tmp_path / "bad.py").write_text(BAD)
+
+    def call(how: str, *more: str):
+        methods = "-m", f"./bad.py:Bad(how={how})", "-m", "weiss"
+        return diorama("run", "-w", WORLD, "-p", "lmse", *methods, "-n", "6", "-o", "out", "--json", *more, timeout=120)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("how", "reason", "more"),
+    [
+        ("exit", "SystemExit: 0", ()),
+        ("leave", "in 2 attempts the process that computed this ended with exit code 0", ()),
+        ("abort", "was killed by signal 6 (SIGABRT)", ("--on", "local:2")),
+        ("kill", "was killed by signal 9 (SIGKILL)", ()),
+        ("hang", "took longer than the 0.7 s of --timeout", ("--timeout", "0.7", "--on", "local:2")),
+    ],
+)
+def test_a_component_that_ends_its_process_costs_its_cases_only(bad, tmp_path, how, reason, more):
+    result = bad(how, *more)
+    assert result.returncode == 3 and "4 cases failed" in result.stderr and "Traceback" not in result.stderr
+    mine, weiss = (cell["summary"]["lmse"] for cell in json.loads(result.stdout)["cells"])
+    assert (mine["n_ok"], mine["n_error"], weiss["n_ok"]) == (2, 4, 6)
+    found = [json.loads(line) for lines in rows(tmp_path / "out").values() for line in lines]
+    assert {reason in row["reason"] for row in found if row["status"] == "error"} == {True}
+
+
+def test_one_accident_is_no_error(bad):
+    result = bad("once")
+    assert result.returncode == 0, result.stderr
+    assert all(cell["summary"]["lmse"]["n_ok"] == 6 for cell in json.loads(result.stdout)["cells"])
+
+
+def test_what_components_print_or_read_does_not_come_between(bad):
+    result = bad("talk")
+    assert result.returncode == 0 and len(json.loads(result.stdout)["cells"]) == 2
+
+
+def started(tmp_path: Path, *more: str) -> "subprocess.Popen[str]":
+    """A slow run of which the first part has been written."""
+    (tmp_path / "bad.py").write_text(BAD.replace("< 0.45", "< 2"))
+    words = ["run", "-w", WORLD, "-p", "lmse", "-m", "./bad.py:Bad(how=slow)", "-n", "9", "-o", "out", *more]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-m", "diorama", *words], cwd=tmp_path, stdout=pipe, stderr=pipe, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("out/cells/*/*/rows/*.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return process
+
+
+def children(process: "subprocess.Popen[str]") -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + 5
+    while any(map(_runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(map(_runs, pids))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_the_run_ends_its_workers_and_the_next_run_goes_on_at_once(diorama, tmp_path, number):
+    with started(tmp_path, "--on", "local:2") as process:
+        workers = children(process)
+        assert len(workers) == 2
+        os.kill(process.pid, number)
+        _, said = process.communicate(timeout=30)
+    again = diorama("run", "-w", WORLD, "-p", "lmse", "-m", "./bad.py:Bad(how=slow)", "-n", "9", "-o", "out", "--json")
+    assert gone(workers)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["known"] > 0
+    if number == signal.SIGTERM:
+        assert process.returncode == 130 and "the same command goes on from there" in said
+
+
+def test_a_refused_second_run_changes_nothing_and_the_gate_of_the_first_still_fails(diorama, tmp_path):
+    with started(tmp_path, "--require", "lmse<=0.0001") as process:
+        before = {path: path.read_bytes() for path in (tmp_path / "out").glob("*.*")}
+        second = diorama("run", "-w", WORLD, "-p", "lmse", "-m", "baseline", "-n", "1", "-o", "out")
+        assert second.returncode == 2 and "is being written by process" in second.stderr
+        assert before and {path: path.read_bytes() for path in before} == before
+        process.communicate(timeout=60)
+    assert process.returncode == 4
+
+
+def test_workers_are_started_anew_where_forking_is_not_safe(tmp_path, monkeypatch):
+    """A process that has threads of other makers starts new interpreters: the same rows as in one process."""
+    from diorama.api import run
+    from diorama.launch import children as started_by
+
+    made = {}
+    for forks in (True, False):
+        monkeypatch.setattr(started_by, "_may_fork", lambda forks=forks: forks)
+        run([WORLD], ["weiss"], ["lmse"], cases=4, out=tmp_path / str(forks), processes=2)
+        made[forks] = rows(tmp_path / str(forks))
+    run([WORLD], ["weiss"], ["lmse"], cases=4, out=tmp_path / "one")
+    assert made[True] == made[False] == rows(tmp_path / "one")
