@@ -21,7 +21,7 @@ from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.rows import Row
-from diorama.core.scene import Scene, rng
+from diorama.core.scene import Scene, digest, rng
 from diorama.core.summary import Condensed
 from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
@@ -123,10 +123,10 @@ class Csm:
     def _trainer(self) -> str:
         return self.trainer or ("hinge_sgd" if self._published else "linear_svm")
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> str:
         """The worlds of test images and negatives by content: their specs alone would not change with their source."""
         used = (self.test, self.negatives) if self._published else (self.test,)
-        return {text: Source(text, None, 0, None).world.digest for text in used}
+        return digest([Source(text, None, 0, None).world.digest for text in used])
 
     def paper(self, model: str, method: str) -> dict[str, float] | None:
         """What the paper reports for the full-size network of the same family."""
