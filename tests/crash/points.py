@@ -12,6 +12,11 @@ OPERATIONS = ("replace", "rename", "link", "unlink", "mkdir", "fsync")
 GONE = 77
 
 
+def _place(words: tuple[Any, ...]) -> str:
+    """The file that is changed; of a sync, the file behind the descriptor."""
+    return os.readlink(f"/proc/self/fd/{words[0]}") if isinstance(words[0], int) else str(words[0])
+
+
 class Moments:
     """Counts the moments before and after every operation; at `last` the process is gone."""
 
@@ -30,9 +35,9 @@ class Moments:
 
     def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*words: Any, **more: Any) -> Any:
-            self._moment(f"before {name}")
+            self._moment(f"before {name} {_place(words)}")
             found = real(*words, **more)
-            self._moment(f"after {name}")
+            self._moment(f"after {name} {_place(words)}")
             return found
 
         return call
