@@ -24,7 +24,7 @@ class Bad:
     how: str = "good"
 
     def decompose(self, frames):
-        if frames[0].scene.params["colours"][0][0] < 0.45:
+        if frames[0].image.mean() < 0.088:
             getattr(self, self.how)()
         ones = np.ones((*frames[0].image.shape[:2], 1))
         return Layers(ones, ones)
@@ -87,7 +87,7 @@ def test_what_components_print_or_read_does_not_come_between(bad):
 
 def started(tmp_path: Path, *more: str) -> "subprocess.Popen[str]":
     """A slow run of which the first part has been written."""
-    (tmp_path / "bad.py").write_text(BAD.replace("< 0.45", "< 2"))
+    (tmp_path / "bad.py").write_text(BAD.replace("< 0.088", "< 2"))
     words = ["run", "-w", WORLD, "-p", "lmse", "-m", "./bad.py:Bad(how=slow)", "-n", "9", "-o", "out", *more]
     pipe = subprocess.PIPE
     process = subprocess.Popen(

@@ -78,7 +78,7 @@ class State:
             self._array(value)
         elif _is_tensor(value):
             self._array(np.asarray(value.detach().cpu().resolve_conj().view(_whole(value)).numpy()))
-        elif isinstance(value, dict):
+        elif isinstance(value, dict | types.MappingProxyType):  # a dataclass's fields have the latter
             for name, held in value.items():
                 self.add(name)
                 self.add(held)
