@@ -77,3 +77,71 @@ def test_bundled_methods_depend_on_what_they_import_and_nothing_else():
     names = {path.stem for path in retinex}
     assert {"retinex_gray", "_gradients", "poisson", "frame", "scene"} <= names
     assert not {"weiss", "retinex_color", "lmse", "cli", "html", "run"} & names
+
+
+#: Cells by their files: world, model, method, protocol.
+CELLS = {
+    "lmse": ("worlds/mondrian", "methods/decompose/weiss", "protocols/lmse"),
+    "fitted": ("worlds/mondrian", "methods/decompose/tappen05", "protocols/lmse"),
+    "whdr": ("worlds/tabletop", "methods/decompose/retinex_gray", "protocols/whdr"),
+    "psnr": ("worlds/tabletop", "methods/decompose/iid_supervised", "protocols/psnr"),
+    "csm": ("worlds/concepts", "methods/decompose/leak", "protocols/csm"),
+    "funnybirds": ("worlds/birds", "models/birds_cnn", "methods/explain/saliency", "protocols/funnybirds"),
+    "deletion": ("worlds/birds", "models/birds_vgg", "methods/explain/grad_cam", "protocols/single_deletion"),
+    "accuracy": ("worlds/birds", "models/birds_cnn", "protocols/accuracy"),
+    "confusion": ("worlds/mosaic", "models/birds_resnet", "methods/explain/lime_acm", "protocols/confusion"),
+    "tcav": ("worlds/birds", "models/birds_cnn", "methods/concept/ridge", "protocols/tcav"),
+    "mig": ("worlds/sprites", "methods/represent/pca", "protocols/mig"),
+    "cg": ("worlds/sprites", "models/sprites_moments", "methods/represent/pca", "protocols/cg"),
+}
+EVERY, NONE = frozenset(CELLS), frozenset[str]()
+#: One edit of a copy of the package: file, what is replaced, by what; and the cells whose keys it changes.
+EDITS = {
+    "how cases are dealt to folds": ("core/folds.py", "i % 2 != index % 2", "i % 2 == index % 2", EVERY),
+    "how scores of a grid are merged": ("core/run.py", "len(scores) == 1", "len(scores) <= 1", EVERY),
+    "cases of a unit": ("core/run.py", "BLOCK = 8", "BLOCK = 4", EVERY),
+    "a metric": ("metrics/lmse.py", "def lmse(", "_ = 1\n\n\ndef lmse(", frozenset({"lmse", "fitted"})),
+    "a docstring": ("protocols/lmse.py", '"""LMSE: local', '"""LMSE, the local', NONE),
+    "an annotation": ("metrics/mig.py", ") -> Measured:", ") -> object:", NONE),
+    "an unrelated protocol": ("protocols/uc.py", "self.rho < 1", "self.rho < 2", NONE),
+    "a helper of a world": (
+        *("worlds/_tabletop_stage.py", "from ", "_ = 0\nfrom "),
+        frozenset({"whdr", "psnr", "csm"}),
+    ),
+}
+
+
+def cell_keys(package: Path) -> dict[str, list[object]]:
+    from diorama.core.keys import engine_key
+
+    root = Root("diorama", package)
+    return {
+        name: [engine_key(root), *(source_key(package / f"{file}.py", root) for file in files)]
+        for name, files in CELLS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory) -> Path:
+    from diorama.core import keys
+
+    copy = tmp_path_factory.mktemp("copy") / "diorama"
+    shutil.copytree(keys.OURS.folder, copy, ignore=shutil.ignore_patterns("*.safetensors", "__pycache__"))
+    return copy
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_changes_the_keys_of_the_cells_whose_values_it_can_change(edit, package):
+    file, old, new, wanted = EDITS[edit]
+    before, text = cell_keys(package), (package / file).read_text()
+    assert old in text
+    try:
+        (package / file).write_text(text.replace(old, new, 1))
+        after = cell_keys(package)
+    finally:
+        (package / file).write_text(text)
+    assert {name for name in CELLS if after[name] != before[name]} == wanted
+
+
+def test_libraries_that_are_imported_for_annotations_alone_are_in_no_key():
+    assert "torch" not in source_key(build("protocol", "lmse").path)["libraries"]

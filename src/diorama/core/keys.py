@@ -1,12 +1,14 @@
 """Content keys: what a component is, by its parameters, its source, its data and its libraries; never by its label.
 
 The source of a component is that of its module and of every first-party module it imports, as abstract syntax without
-docstrings, so that formatting, comments and documentation change no key.
+docstrings and annotations, so that formatting, comments, documentation and types change no key; what is imported for an
+annotation alone does not count. What can change values without being imported by a component is the engine.
 """
 
 import ast
 import importlib.metadata
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +39,17 @@ class Root:
 
 
 OURS = Root("diorama", _PACKAGE)
+#: What can change values although no component imports it; hashed as it is, its imports are not followed.
+ENGINE = (
+    *("answers", "bench", "cases", "classifying", "contracts", "controls", "device", "encoding", "explaining"),
+    *("fits", "folds", "frame", "guard", "rows", "run", "watch"),
+)
+
+
+def engine_key(root: Root = OURS) -> str:
+    """The digest of the engine: how cases are put together, asked, fitted and scored."""
+    paths = [root.folder / "core" / f"{name}.py" for name in ENGINE]
+    return digest([_syntax(path, path.stat().st_mtime_ns) for path in paths])
 
 
 def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
@@ -70,13 +83,43 @@ def _tree(path: Path, mtime: int) -> ast.Module:
 
 @cache
 def _imports(path: Path, mtime: int) -> tuple[str, ...]:
+    """The modules and names that a file imports for more than its annotations.
+
+    A block for type checkers counts in a module that loads its names lazily (`__getattr__`): nothing else names them. An
+    imported name that is used nowhere is there for others to import, and counts too.
+    """
+    tree = _tree(path, mtime)
+    lazy = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body)
+    typed, noted = set() if lazy else _within(_typing_only(tree)), _within(_annotations(tree))
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in typed]
+    idle = {n.id for n in names if id(n) in noted} - {n.id for n in names if id(n) not in noted}
     found: list[str] = []
-    for node in ast.walk(_tree(path, mtime)):
+    for node in (n for n in ast.walk(tree) if id(n) not in typed):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            found += [a.name for a in node.names if (a.asname or a.name.split(".")[0]) not in idle]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            live = [a.name for a in node.names if (a.asname or a.name) not in idle]
+            found += [node.module] * bool(live) + [f"{node.module}.{name}" for name in live]
     return tuple(found)
+
+
+def _typing_only(tree: ast.Module) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from node.body
+
+
+def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation)
+            yield from [node.returns] if node.returns else []
+        elif isinstance(node, ast.AnnAssign):
+            yield node.annotation
+
+
+def _within(nodes: Iterable[ast.AST]) -> set[int]:
+    return {id(inner) for node in nodes for inner in ast.walk(node)}
 
 
 @cache
@@ -85,6 +128,10 @@ def _syntax(path: Path, mtime: int) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
             node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
     return digest([path.stem, ast.dump(tree)])
 
 

@@ -146,7 +146,7 @@ class Cell:
             "seed": self.seed,
             "control": self.control,
             "version": self.protocol.object.version,
-            "bench": _bench_key(),
+            "engine": keys.engine_key(),
         }
         if self.fitted:  # what it is fitted on depends on all the cases
             described["fitted_on"] = [case.key for case in self.cases]
@@ -212,10 +212,6 @@ class Cell:
             "spread": protocol.spread,
             "depends_on": self.description,
         }
-
-
-def _bench_key() -> dict[str, object]:
-    return keys.source_key(Path(__file__).with_name("bench.py"))
 
 
 @dataclass(frozen=True, slots=True)
