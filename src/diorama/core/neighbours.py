@@ -19,7 +19,13 @@ _AT_HOME: dict[Path, dict[str, types.ModuleType]] = {}
 
 
 def load_file(path: Path) -> types.ModuleType:
-    """The module of a file, which may import its neighbours; a neighbour that was edited is read again."""
+    """The module of a file, which may import its neighbours; one that was edited is read again.
+
+    A file that another one imported is not executed a second time: its classes are then the same for both.
+    """
+    own = _AT_HOME.setdefault(path.parent, {})
+    if path.stem in own and not _edited(own[path.stem]):
+        return own[path.stem]
     name = f"diorama_file_{digest(str(path))[:12]}"
     loader = importlib.util.spec_from_file_location(name, path)
     if loader is None or loader.loader is None:
@@ -32,6 +38,8 @@ def load_file(path: Path) -> types.ModuleType:
         outcome = attempt(partial(loader.loader.exec_module, module))
     if outcome.error:
         raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error
+    own[path.stem] = module
+    vars(module)["__diorama_time__"] = _time(module)
     return module
 
 

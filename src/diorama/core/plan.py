@@ -18,6 +18,7 @@ from diorama.core.catalogue import Component, build, entries
 from diorama.core.contracts import USUAL_CASES, Explainer, Fitting
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.guard import attempt
 from diorama.core.names import check_distinct
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
@@ -231,12 +232,11 @@ def expand(plan: Plan) -> Expansion:
     skipped: list[dict[str, Any]] = []
     for world in parts["world"]:
         for protocol in parts["protocol"]:
-            count = _checked(protocol.object.count(world.object, plan.cases), protocol)
-            if reason := lacking(world, protocol):  # said once, not for every method
-                skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
-                continue
-            if count < 1:
-                reason = f"{world.label} has no case for {protocol.name}"
+            reason, count = lacking(world, protocol), 0
+            if not reason:
+                count = _count(world, protocol, plan.cases)
+                reason = "" if count else f"{world.label} has no case for {protocol.name}"
+            if reason:  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
             models = parts["model"] if needs_model(protocol) else [None]
@@ -277,10 +277,16 @@ def _check_needs(protocols: list[Component], models: list[Component], plan: Plan
         )
 
 
-def _checked(count: int, protocol: Component) -> int:
-    if count > MOST_CASES:
+def _count(world: Component, protocol: Component, asked: int | None) -> int:
+    """How many cases a protocol makes of a world."""
+    outcome = attempt(lambda: protocol.object.count(world.object, asked))
+    if outcome.error or not isinstance(outcome.value, int):
+        why = outcome.reason or f"it gave {type(outcome.value).__name__}"
+        raise InputError(f"{protocol.name} cannot count the cases of {world.label}: {why}")
+    if outcome.value > MOST_CASES:
+        count = outcome.value
         raise InputError(f"{protocol.name}: {count} cases are too many, give at most {MOST_CASES} (cases = … or -n)")
-    return count
+    return max(outcome.value, 0)
 
 
 def _asked(

@@ -132,7 +132,14 @@ class State:
         for part in given.__mro__:
             if self._ours(getattr(sys.modules.get(part.__module__), "__file__", "") or "") or _holds(part, self._ours):
                 for name, held in vars(part).items():
-                    if name not in ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__"):
+                    if name not in (
+                        "__dict__",
+                        "__weakref__",
+                        "__doc__",
+                        "__module__",
+                        "__annotations__",
+                        "__slots__",
+                    ) and not name.startswith(("_abc_", "__abstract")):
                         self._say(name)
                         if not isinstance(held, types.MemberDescriptorType | types.GetSetDescriptorType):
                             self.add(held)

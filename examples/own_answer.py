@@ -1,0 +1,60 @@
+"""A kind of answer of one's own: points with weights; one class, and one conversion for each family that takes it.
+
+diorama run -w birds -M birds_cnn -m examples/own_answer.py:Brightest -p single_deletion -p funnybirds -n 8
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, check_array
+from diorama.core.contracts import Explainer
+from diorama.protocols._parts import Elements, important_parts, part_importance
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Answer):
+    """Places (n, 2) as row and column, and how much each weighs (n,)."""
+
+    places: np.ndarray
+    weights: np.ndarray
+
+    def check(self, size: tuple[int, int]) -> None:
+        """As many weights as places."""
+        check_array("places", self.places, [(len(self.weights), 2)])
+        check_array("weights", self.weights, [(len(self.places),)])
+
+    def spread(self, size: tuple[int, int]) -> np.ndarray:
+        """The weights as a map, flat."""
+        found = np.zeros(size)
+        np.add.at(found, tuple(self.places.T), self.weights)
+        return found.ravel()
+
+
+@part_importance.register
+def _(answer: Points, found: Elements, published: bool = False) -> np.ndarray:
+    """The weight of the points on each part."""
+    return found.total(found.dilated.sums(answer.spread(found.shape)))
+
+
+@important_parts.register
+def _(answer: Points, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """Parts that hold more than a share t of all weight."""
+    return part_importance(answer, found)[None] > t[:, None] * answer.weights.sum()
+
+
+class Brightest(Explainer):
+    """Says that the model looks at the brightest pixels; an explanation to be beaten."""
+
+    targeted = False
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """A hundred points for each image."""
+        light = images.mean(axis=3).reshape(len(images), -1)
+        best = np.argsort(-light, axis=1, kind="stable")[:, :100]
+        return [
+            Points(np.stack(np.unravel_index(b, images.shape[1:3]), axis=1), one[b])
+            for b, one in zip(best, light, strict=True)
+        ]
