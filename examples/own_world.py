@@ -23,7 +23,7 @@ class Tilted(World):
 class Ramps(Tilted):
     """Squares of random gray, lit from the side. `do(scene, tilt=90)` turns the light; image = R · S exactly."""
 
-    factors: ClassVar[dict[str, str]] = {"tilt": "degrees", "light": "0, 1, 2, …: the tilt of that number"}
+    factors: ClassVar[dict[str, str]] = {"tilt": "degrees", "light": "number of a tilt"}
     truth: ClassVar[tuple[str, ...]] = ("reflectance", "shading", "mask")
     tilts = (0, 45, 90, 135, 180, 225, 270, 315)
 
@@ -52,11 +52,8 @@ class Ramps(Tilted):
         squares = np.array(scene.params["grays"], np.float32).reshape(6, 6)
         reflectance = squares[np.minimum((y + 0.5) * 6, 5).astype(int), np.minimum((x + 0.5) * 6, 5).astype(int)]
         angle = np.deg2rad(np.float32(scene.params["tilt"]))
-        layers = [
-            layer[:, :, None].astype(np.float32)
-            for layer in (reflectance, 0.6 + 0.5 * (x * np.cos(angle) + y * np.sin(angle)))
-        ]
+        shading = 0.6 + 0.5 * (x * np.cos(angle) + y * np.sin(angle))
+        layers = [layer[:, :, None].astype(np.float32) for layer in (reflectance, shading)]
         image = np.repeat(layers[0] * layers[1], 3, axis=2)
-        return Frame(
-            scene, image, "linear", {"reflectance": layers[0], "shading": layers[1], "mask": image[:, :, 0] > 0}
-        )
+        truth = {"reflectance": layers[0], "shading": layers[1], "mask": image[:, :, 0] > 0}
+        return Frame(scene, image, "linear", truth)
