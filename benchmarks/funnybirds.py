@@ -20,10 +20,10 @@ import numpy as np
 from tests.reference import funnybirds_loop
 
 from benchmarks._print import main
+from diorama.adapt.methods import explain
 from diorama.core.bench import CHUNK, Bench, Memo
 from diorama.core.catalogue import build
 from diorama.core.device import one_thread
-from diorama.adapt.methods import explain
 from diorama.core.plan import Plan
 from diorama.core.run import Run, create, work
 from diorama.core.scene import Scene, rng
