@@ -72,10 +72,10 @@ class Blind(Lmse):
             yield Score(m, 0.0)
 
 class Drifting(Lmse):
-    count = 0
+    made = 0
     def case(self, world, seed, index):
-        Drifting.count += 1
-        return Case(f"{index}-{Drifting.count}", {"scene": super().case(world, seed, index).payload["scene"]})
+        Drifting.made += 1
+        return Case(f"{index}-{Drifting.made}", {"scene": super().case(world, seed, index).payload["scene"]})
 """
 
 

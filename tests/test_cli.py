@@ -159,7 +159,7 @@ def test_impossible_pairs_are_skipped_with_a_reason_or_refused_when_nothing_is_l
     assert [c["method"] for c in document["cells"]] == ["baseline"]
     assert "needs views by light" in document["skipped"][0]["reason"] and "skipped weiss" in result.stderr
     one_line(
-        diorama("run", "-w", "./mine.py:Flat", "-m", "weiss", "-p", "lmse"),
+        diorama("run", "-w", "./mine.py:Flat", "-m", "weiss", "-p", "lmse", "-o", "other"),
         2,
         "nothing can be run",
         "reflectance, shading",

@@ -566,11 +566,11 @@ def test_grad_cam_refuses_layers_that_do_not_fit(spec, message, images):
 
 
 def test_grad_cam_needs_a_layer_and_gradients_need_a_module(images):
-    class Nameless:
-        module = Tiny().module
-
     class BlackBox:
-        logits = staticmethod(Tiny().logits)
+        classes, logits = Tiny().classes, staticmethod(Tiny().logits)
+
+    class Nameless(BlackBox):
+        module = Tiny().module
 
     with pytest.raises(InputError, match=r"names no layer for it; give one with grad_cam\(layer=…\)"):
         maps("grad_cam", Nameless(), images)

@@ -122,7 +122,7 @@ def test_all_targets_of_an_image_are_asked_together(tmp_path):
     plan = Plan([WORLD], [f"{tmp_path}/mine.py:Together"], ["funnybirds"], [TINY], 3)
     made = create(tmp_path / "run", plan)
     work(made, 0, 1)
-    calls = type(made.cells[0].method.object).calls
+    calls = type(made.cells[0].method.made).calls
     assert len(calls) == 3 and all(1 <= len(set(c)) == len(c) <= 4 for c in calls)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.models import model as as_model
 from diorama.adapt.wrapping import has, require, wrapped
 from diorama.core.answers import Answer, Layers
 from diorama.core.contracts import (
@@ -59,11 +60,11 @@ def method(given: Any, name: str) -> Method:
     raise InputError(f"{name} is no method")
 
 
-def explain(given: Any, model: Model, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
-    """What any kind of explainer says about images (n, h, w, 3) for one target class each."""
+def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
+    """What any kind of explainer says about images (n, h, w, 3) for one target class each, of any kind of model."""
     asked = method(given, _name(given)).for_track("explain")
     assert isinstance(asked, Explainer)
-    return list(asked.explain(model, images, targets))
+    return list(asked.explain(as_model(model, _name(model)), images, targets))
 
 
 class Attributor(Explainer):

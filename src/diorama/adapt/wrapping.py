@@ -1,5 +1,6 @@
 """An object of a contract's class whose members are those of an outsider's object, where it has them."""
 
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +11,17 @@ def wrapped(given: Any, bases: Iterable[type]) -> Any:
     """An instance of the classes with the members of `given`; what it does not have is the contract's own."""
     kept = _most_special(list(bases))
     names = {name for base in kept for name in _members(base) if hasattr(given, name)}
+    for name in sorted(names):
+        _check_verb(given, kept, name)
     return type(type(given).__name__, kept, {name: _member(given, name) for name in names})()
+
+
+def _check_verb(given: Any, bases: tuple[type, ...], name: str) -> None:
+    """Raise InputError where the contract has a method and the object something else under its name."""
+    ours = next((getattr(base, name) for base in bases if hasattr(base, name)), None)
+    if isinstance(ours, types.FunctionType) and not callable(getattr(given, name)):
+        what = type(given).__name__
+        raise InputError(f"{what}: {name} is {type(getattr(given, name)).__name__}, and has to be a method")
 
 
 def require(given: Any, names: Iterable[str], kind: str, name: str) -> None:

@@ -21,11 +21,12 @@ _AT_HOME: dict[Path, dict[str, types.ModuleType]] = {}
 def load_file(path: Path) -> types.ModuleType:
     """The module of a file, which may import its neighbours; one that was edited is read again.
 
-    A file that another one imported is not executed a second time: its classes are then the same for both.
+    A file that another one imported as its neighbour is not executed a second time: its classes are the same for both.
     """
     own = _AT_HOME.setdefault(path.parent, {})
-    if path.stem in own and not _edited(own[path.stem]):
-        return own[path.stem]
+    known = own.get(path.stem)
+    if known and known.__name__ == path.stem and not _edited(known):
+        return known
     name = f"diorama_file_{digest(str(path))[:12]}"
     loader = importlib.util.spec_from_file_location(name, path)
     if loader is None or loader.loader is None:

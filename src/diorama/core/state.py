@@ -25,6 +25,15 @@ _MOST_FILES = 20_000
 _PLAIN = (bool, int, float, complex, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
 
 
+#: What Python keeps in a class for itself, some of it only after an object was looked into.
+_NO_STATE = frozenset(
+    (
+        *("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__", "__slotnames__"),
+        *("__abstractmethods__", "_abc_impl", "__static_attributes__", "__firstlineno__"),
+    )
+)
+
+
 @dataclass
 class State:
     """The digest of everything found below some objects; `unknown` names the types that could not be looked into."""
@@ -132,14 +141,7 @@ class State:
         for part in given.__mro__:
             if self._ours(getattr(sys.modules.get(part.__module__), "__file__", "") or "") or _holds(part, self._ours):
                 for name, held in vars(part).items():
-                    if name not in (
-                        "__dict__",
-                        "__weakref__",
-                        "__doc__",
-                        "__module__",
-                        "__annotations__",
-                        "__slots__",
-                    ) and not name.startswith(("_abc_", "__abstract")):
+                    if name not in _NO_STATE:
                         self._say(name)
                         if not isinstance(held, types.MemberDescriptorType | types.GetSetDescriptorType):
                             self.add(held)
