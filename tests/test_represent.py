@@ -91,7 +91,7 @@ def test_small_draws_and_binned_factors_are_said_beside_the_rows():
 def test_default_number_of_draws():
     plan = Plan(["sprites", SMALL], ["represent/random"], ["mig(frames=100)"])
     assert [c.count for c in expand(plan).cells] == [5, 1]
-    with pytest.raises(InputError, match="needs a world whose factors have levels, which birds is not"):
+    with pytest.raises(InputError, match="needs a world whose factors have levels, like sprites, which birds is not"):
         expand(Plan(["birds"], ["represent/random"], ["mig(frames=100)"]))
     with pytest.raises(InputError, match="frames=3 is no sample"):
         build("protocol", "mig(frames=3)")

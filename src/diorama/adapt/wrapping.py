@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from diorama.core.errors import InputError
+from diorama.core.guard import attempt
 
 
 def wrapped(given: Any, bases: Iterable[type]) -> Any:
     """An instance of the classes with the members of `given`; what it does not have is the contract's own."""
     kept = _most_special(list(bases))
-    names = {name for base in kept for name in _members(base) if hasattr(given, name)}
+    names = {name for base in kept for name in _members(base) if has(given, name)}
     for name in sorted(names):
         _check_verb(given, kept, name)
     return type(type(given).__name__, kept, {name: _member(given, name) for name in names})()
@@ -19,21 +20,22 @@ def wrapped(given: Any, bases: Iterable[type]) -> Any:
 def _check_verb(given: Any, bases: tuple[type, ...], name: str) -> None:
     """Raise InputError where the contract has a method and the object something else under its name."""
     ours = next((getattr(base, name) for base in bases if hasattr(base, name)), None)
-    if isinstance(ours, types.FunctionType) and not callable(getattr(given, name)):
-        what = type(given).__name__
-        raise InputError(f"{what}: {name} is {type(getattr(given, name)).__name__}, and has to be a method")
+    theirs = attempt(lambda: getattr(given, name)).value
+    if isinstance(ours, types.FunctionType) and not callable(theirs):
+        raise InputError(f"{type(given).__name__}: {name} is {type(theirs).__name__}, and has to be a method")
 
 
 def require(given: Any, names: Iterable[str], kind: str, name: str) -> None:
     """Raise InputError that names what is missing."""
-    lacking = [n for n in names if not hasattr(given, n)]
+    lacking = [n for n in names if not has(given, n)]
     if lacking:
         raise InputError(f"{name} is no {kind}: it has no {', '.join(lacking)} (see diorama.core.contracts)")
 
 
 def has(given: Any, *names: str) -> bool:
-    """Whether an object has all of some members."""
-    return all(hasattr(given, name) for name in names)
+    """Whether an object has all of some members; one that cannot be read is there, and is complained of when it is."""
+    found = [attempt(lambda name=name: getattr(given, name)).error for name in names]  # type: ignore[misc]
+    return not any(isinstance(error, AttributeError) for error in found)
 
 
 def _members(base: type) -> set[str]:
@@ -45,7 +47,7 @@ def _members(base: type) -> set[str]:
 def _member(given: Any, name: str) -> Any:
     if name == "__len__":
         return lambda self: len(given)
-    if callable(getattr(given, name)):
+    if callable(attempt(lambda: getattr(given, name)).value):
         return staticmethod(getattr(given, name))
     return property(lambda self: getattr(given, name))
 

@@ -97,7 +97,7 @@ class Parted(Labelled):
 class Levelled(World):
     """A world whose factors have levels, for protocols on codes."""
 
-    in_words = "a world whose factors have levels"
+    in_words = "a world whose factors have levels, like sprites"
 
     @property
     @abstractmethod
