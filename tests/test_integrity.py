@@ -168,7 +168,7 @@ def test_the_same_bytes_for_any_number_of_processes_and_threads(tmp_path):
 
 def test_a_world_without_cases_is_an_error(tmp_path):
     (tmp_path / "none.py").write_text(
-        "from diorama.worlds.mondrian import Mondrian\nclass Empty(Mondrian):\n    def __len__(self):\n        return 0\n"
+        "from diorama.worlds.mondrian import Mondrian\nclass Empty(Mondrian):\n    length = 0\n"
     )
     with pytest.raises(InputError, match="no case"):
         create(tmp_path / "out", Plan([f"{tmp_path}/none.py:Empty"], ["weiss"], ["lmse"]))
