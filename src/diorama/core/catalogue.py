@@ -18,7 +18,7 @@ from diorama.core import keys, spec
 from diorama.core.classifying import is_module
 from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.guard import attempt
+from diorama.core.guard import attempt, staying
 from diorama.core.neighbours import load_file
 from diorama.core.scene import digest
 from diorama.core.state import State
@@ -114,7 +114,8 @@ class Component:
     def made(self) -> Any:
         """What the spec makes, before it is adapted: one of ours, or an outsider's object as it is."""
         if is_maker(self.target, self.kind):
-            outcome = attempt(lambda: self.target(**self.spec.params))
+            with staying():
+                outcome = attempt(lambda: self.target(**self.spec.params))
             if isinstance(outcome.error, InputError):
                 raise outcome.error
             if outcome.error:

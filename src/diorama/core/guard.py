@@ -1,11 +1,12 @@
 """The one place where any failure of a user's component is caught and turned into a reason."""
 
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from diorama.core.errors import missing_package
 from diorama.core.names import readable
@@ -67,6 +68,23 @@ def attempt(call: Callable[[], Any]) -> Outcome:
         except BaseException as raised:  # noqa: BLE001 - the one broad except: a component may fail in any way
             error = raised
     return Outcome(value, error, tuple(dict.fromkeys(notes)))
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """While a user's file is imported or a component made: `os._exit` there is a failure, not the end of the command."""
+    real, here = os._exit, os.getpid()
+
+    def refused(code: int = 0) -> NoReturn:
+        if os.getpid() == here:
+            raise RuntimeError(f"it called os._exit({code})")
+        real(code)  # a process of its own may end as it likes
+
+    os._exit = refused  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = real
 
 
 @contextmanager

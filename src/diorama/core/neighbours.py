@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
-from diorama.core.guard import attempt
+from diorama.core.guard import attempt, staying
 from diorama.core.scene import digest
 
 #: Of every folder, the modules that were imported from it, by name.
@@ -35,7 +35,7 @@ def load_file(path: Path) -> types.ModuleType:
     # imports inside its functions, which run later, are looked up at home as well
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, path.parent)}
     sys.modules[name] = module
-    with _home(path.parent):
+    with _home(path.parent), staying():
         outcome = attempt(partial(loader.loader.exec_module, module))
     if outcome.error:
         raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error

@@ -17,7 +17,7 @@ import numpy as np
 from diorama.core.digests import file_digest
 from diorama.core.locks import locked
 from diorama.core.scene import rng
-from diorama.core.store import write_json
+from diorama.core.store import write_json, write_whole
 from diorama.models._inference import require_torch
 from diorama.models._schedule import Schedule
 from diorama.models._staged import Progress, Staged
@@ -137,12 +137,10 @@ def _losses(net: nn.Module, data: Staged, batch: int = 100) -> np.ndarray:
 def _finish(recipe: VaeRecipe, state: State, held: Staged, out: Path) -> Path:
     """The averaged weights as float16 with the card; the losses are those of the file as written."""
     import torch
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file, save
 
     path, inner = out / f"{recipe.name}.safetensors", state.mean.get_submodule("net")
-    save_file({k: v.contiguous().half() for k, v in inner.state_dict().items()}, path.with_suffix(".part"))
-    path.with_suffix(".part").replace(path)
-    path.chmod(0o644)  # safetensors writes for the owner only
+    write_whole(path, save({k: v.contiguous().half() for k, v in inner.state_dict().items()}))
     inner.load_state_dict(load_file(path))
     reconstruction, divergence = _losses(state.mean, held)
     write_json(

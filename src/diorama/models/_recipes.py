@@ -16,7 +16,7 @@ import numpy as np
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.locks import locked
-from diorama.core.store import write_json
+from diorama.core.store import write_json, write_whole
 from diorama.models._inference import require_torch
 from diorama.models._schedule import Schedule
 from diorama.models._staged import Order, Progress, Staged, staged
@@ -88,16 +88,14 @@ def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     """The averaged weights as float16 with the card; the accuracy is that of the file as written."""
     import torch
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file, save
 
     from diorama.models._train import accuracy
 
     path = out / f"{recipe.name}.safetensors"
     full = accuracy(state.mean, test)
     half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
-    save_file(half, path.with_suffix(".part"))
-    path.with_suffix(".part").replace(path)
-    path.chmod(0o644)  # safetensors writes for the owner only
+    write_whole(path, save(half))
     state.mean.load_state_dict(load_file(path))
     rate = accuracy(state.mean, test)
     card = {

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
+from diorama.core.store import write_whole
 from diorama.models._schedule import Schedule
 from diorama.models._staged import Progress, Staged
 
@@ -94,7 +95,7 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
         state.history.append(
             {"size": size, "loss": loss, "judged" if task.judge else "accuracy": seen, "seconds": seconds}
         )
-        save(state, task, folder)
+        save_state(state, task, folder)
     return state
 
 
@@ -191,19 +192,16 @@ def fresh(task: Task) -> State:
     return State(task.net, mean, torch.optim.AdamW(groups, betas=task.betas), [])
 
 
-def save(state: State, task: Task, folder: Path) -> None:
-    """Write the state: the new file replaces the old one when it is complete."""
-    from safetensors.torch import save_file
+def save_state(state: State, task: Task, folder: Path) -> None:
+    """Write the state: the new file replaces the old one when it is complete and on the disk."""
+    from safetensors.torch import save
 
     tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
     tensors |= {f"mean.{k}": v for k, v in state.mean.state_dict().items()}
     for i, slot in state.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{i}.{k}": v for k, v in slot.items()}
-    part = folder / "state.part"
-    folder.mkdir(parents=True, exist_ok=True)
     about = {"history": json.dumps(state.history), "schedule": json.dumps(asdict(task.how))}
-    save_file({k: v.contiguous() for k, v in tensors.items()}, part, about)
-    part.replace(folder / "state.safetensors")
+    write_whole(folder / "state.safetensors", save({k: v.contiguous() for k, v in tensors.items()}, about))
 
 
 def resume(task: Task, folder: Path) -> State:

@@ -17,7 +17,7 @@ import numpy as np
 from diorama.core.digests import file_digest
 from diorama.core.locks import locked
 from diorama.core.scene import rng
-from diorama.core.store import write_json
+from diorama.core.store import write_json, write_whole
 from diorama.models._iid_data import Batch, Layered, LayerOrder, held_out, layered, pairs, sequences
 from diorama.models._inference import require_torch
 from diorama.models._schedule import Schedule
@@ -174,13 +174,11 @@ def baselines(batch: Batch) -> dict[str, dict[str, float]]:
 def _finish(recipe: IidRecipe, state: State, test: Batch, out: Path) -> Path:
     """The averaged weights as float16 with the card; the errors are those of the file as written."""
     import torch
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file, save
 
     path, net = out / f"{recipe.name}.safetensors", state.mean.get_submodule("net")
     half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in net.state_dict().items()}
-    save_file(half, path.with_suffix(".part"))
-    path.with_suffix(".part").replace(path)
-    path.chmod(0o644)  # safetensors writes for the owner only
+    write_whole(path, save(half))
     net.load_state_dict(load_file(path))
     card = {
         "name": recipe.name,
