@@ -8,7 +8,8 @@ import pytest
 from diorama.core.answers import Boxes, Heatmap, Mask
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.catalogue import build
-from diorama.core.controls import Control, Dosed, Oracle
+from diorama.core.contracts import Control
+from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import AnswerError
 from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
@@ -43,7 +44,7 @@ def scores(world, method, protocol=None, index=0):
     """The scores of one case by metric; a list of them where the method has several points."""
     protocol = protocol or Confusion()
     case = protocol.case(world.object, 0, index)
-    points = tuple(getattr(method, "grid", ({},)))
+    points = tuple(method.grid) or ({},)
     memo, found = Memo(), []
     for point in range(len(points)):
         bench = Bench(world, None, Asked(method, "m", points, lambda p: method), protocol, case, memo, point)

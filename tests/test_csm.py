@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from diorama.core.answers import Layers
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.catalogue import build
+from diorama.core.contracts import Layered
 from diorama.core.controls import Oracle
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
-from diorama.core.plan import Cell, Plan
+from diorama.core.plan import Cell, Plan, expand
 from diorama.core.record import Record, record
 from diorama.core.rows import Row
 from diorama.core.run import create, work
@@ -171,8 +172,8 @@ def test_response_invariance_reads_saved_predictions(sets, tmp_path):
 
 def test_worlds_without_sets_are_refused():
     for name in ("csm", "response_invariance"):
-        with pytest.raises(InputError, match="has no concept sets: take a world of sets, like concepts"):
-            build("protocol", name).object.case(build("world", "mondrian").object, 0, 0)
+        with pytest.raises(InputError, match="needs a world of concept sets, like concepts"):
+            expand(Plan(["mondrian"], ["constant"], [name]))
 
 
 # CSM against loops
@@ -268,7 +269,7 @@ def test_insignificant_sensitivities_are_left_out_or_floored(sets):
 
 
 @dataclass
-class Linear:
+class Linear(Layered):
     """A network whose one inner layer is the image times a weight: reflectance w·I, shading 1 − w·I."""
 
     branches = ("reflectance", "shading")
