@@ -104,7 +104,7 @@ def standard_error(weights: np.ndarray, moves: np.ndarray) -> np.ndarray:
 
     >>> values = np.array([[1.0, 2.0, 6.0]])
     >>> standard_error(np.ones((1, 3)), values - 3).round(3), round(values.std(ddof=1) / 3**0.5, 3)
-    (array([1.528]), 1.528)
+    (array([1.528]), np.float64(1.528))
     """
     cases = weights.shape[1]
     return np.sqrt(np.einsum("bi,bi,bi->b", weights, moves, moves) / max(cases * (cases - 1), 1))

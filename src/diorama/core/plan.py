@@ -25,8 +25,8 @@ from diorama.core.scene import digest
 
 #: The most cases of a cell: every one has a scene in memory and a row on disk.
 MOST_CASES = 100_000
-#: A file or module with the name in it, anywhere in a spec: `./mine.py:Mine`, `package.module:Name`.
-_OUTSIDE = re.compile(r"([^\s(),=:'\"\[\]{}]+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
+#: What ends the name of a file or module to the left of a colon in a spec.
+_ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Plan:
     def imports(self) -> list[str]:
         """The files and modules outside this package whose code the plan names, in its order."""
         texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
-        named = [match[1] for text in texts for match in _OUTSIDE.finditer(text) if match[1] not in entries("model")]
+        named = [name for text in texts for name in _outside(text) if name not in entries("model")]
         files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in named]
         return list(dict.fromkeys(files))
 
@@ -99,6 +99,18 @@ class Plan:
             if not fits:
                 raise InputError(f"{where}: {name} = {value!r} should be {wanted}")
         return cls(**{**{name: [] for name in lists}, **table})
+
+
+def _outside(text: str) -> list[str]:
+    """The files and modules that a spec names, anywhere in it: `./mine.py:Mine`, `package.module:Name`.
+
+    >>> _outside("pair(encoder=./a.py:encode, decoder=my.module:decode)"), _outside("timm:resnet18"), _outside("x: 1")
+    (['./a.py', 'my.module'], ['timm'], [])
+    """
+    before = text.split(":")
+    names = [_ENDS.split(part)[-1] for part in before[:-1]]
+    named = zip(names, before[1:], strict=True)
+    return [name for name, rest in named if name[:1].strip("0123456789") and rest[:1].isidentifier()]
 
 
 @dataclass(frozen=True)
