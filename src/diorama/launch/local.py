@@ -2,6 +2,7 @@
 
 from diorama.core.errors import InputError
 from diorama.core.locks import locked
+from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, work
 from diorama.launch.supervise import Supervisor
 
@@ -21,11 +22,12 @@ def processes(on: str) -> int:
 
 
 def launch(run: Run, count: int, progress: Progress) -> None:
-    """Do all the missing work of a run in `count` processes; one process means this one."""
+    """Do all the missing work of a run in `count` processes, and record what its rows come to; 1 means this process."""
     if count == 1:
         work(run, 0, 1, progress)
     else:
         supervised(run, (0, 1), count, progress)
+    record(run)
 
 
 def supervised(run: Run, shard: tuple[int, int], count: int, progress: Progress, timeout: float | None = None) -> int:
