@@ -64,7 +64,8 @@ def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> 
     """What any kind of explainer says about images (n, h, w, 3) for one target class each, of any kind of model."""
     asked = method(given, _name(given)).for_track("explain")
     assert isinstance(asked, Explainer)
-    return list(asked.explain(as_model(model, _name(model)), images, targets))
+    known = as_model(model, _name(model)) if has(model, "logits") else model  # a module alone is enough for gradients
+    return list(asked.explain(known, images, targets))
 
 
 class Attributor(Explainer):
