@@ -1,5 +1,6 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,15 @@ from diorama.core.summary import Settled, settle
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
-    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
+def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
+    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
+
+    Share i of n are the models' cells i, i + n, …, and of the others every n-th case.
+    """
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
-    for cell in run.cells:
-        if cell.control == "dose":
+    mine, of = share
+    for number, cell in enumerate(run.cells):
+        if cell.control == "dose" or (cell.model and number % of != mine):
             continue
         found = [(i, p) for i, p in _worst(run, cell, worst) if not whole_picture(_path(run, cell, i, p))]
         if cell.model:
@@ -35,7 +40,9 @@ def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
         else:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
-    for (_, index), cells in sorted(alone.items()):  # case by case, so that frames and factorisations are shared
+    for (_, index), cells in sorted(alone.items())[
+        mine::of
+    ]:  # case by case, so that frames and factorisations are shared
         memo = Memo()
         for cell, point in cells:
             _try_to_draw(run, cell, index, point, memo, watch)
