@@ -59,8 +59,10 @@ class Plan:
 
     def moved(self, now: dict[str, str]) -> "Plan":
         """The same plan where some of the files are elsewhere."""
-        kinds = ("worlds", "models", "methods", "protocols")
-        return replace(self, **{kind: [_respelt(text, now) for text in getattr(self, kind)] for kind in kinds})
+        worlds, methods, protocols, models = (
+            [_respelt(text, now) for text in texts] for texts in (self.worlds, self.methods, self.protocols, self.models)
+        )
+        return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
 
     def _named(self) -> list[str]:
         texts = [*self.worlds, *self.models, *self.methods, *self.protocols]

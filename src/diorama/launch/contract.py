@@ -113,6 +113,7 @@ class Launcher(ABC):
 
     def __init__(self, argument: str, need: Need) -> None:
         self.argument, self.need = argument, need
+        self.workers = 1
         self.output = ""  # what the command prints where `work` returns False
 
     def describe(self, run: Run) -> str:
@@ -177,11 +178,12 @@ class Remote(Launcher):
                 while todo and len(out) < self.room():
                     out.add(todo[0])
                     self.send(todo[0], order(run, todo[0], returns.deaths[todo[0]]), returns.avoided(todo.popleft()))
-                seen.again()
+                seen.workers = self.workers
                 for one in self.receive():
                     out.discard(one.unit)
                     if not returns.take(one):
                         todo.append(one.unit)
+                seen.again()
         finally:
             self.stop()
         return True

@@ -40,7 +40,7 @@ class Launcher(Remote):
             raise InputError(
                 f"cannot run on 'ray:{argument}': Ray's client protocol sends pickles; write ray:HOST:6379"
             )
-        self.slots, self._folder = fitting(need), ""
+        self.workers, self._folder = fitting(need), ""
         self._process: subprocess.Popen[bytes] | None = None
         self._reports: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._early: list[Answer | Lost] = []
@@ -49,7 +49,7 @@ class Launcher(Remote):
         """Where."""
         if self.argument:
             return f"on the Ray cluster at {self.argument}"
-        return f"on Ray, started on this machine for {counted(self.slots, 'worker')}"
+        return f"on Ray, started on this machine for {counted(self.workers, 'worker')}"
 
     def start(self, opening: str) -> None:
         """Start the process that talks to Ray, and wait until it has a cluster."""
@@ -66,7 +66,7 @@ class Launcher(Remote):
         )
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
         each = {"cpus": self.need.cpus, "gpus": self.need.gpus, "memory": self.need.memory}
-        self._tell({"address": self.argument, "folder": self._folder, "workers": self.slots, "opening": opening} | each)
+        self._tell({"address": self.argument, "folder": self._folder, "workers": self.workers, "opening": opening} | each)
         self._take(_START)
 
     def _variables(self) -> dict[str, str]:
@@ -93,7 +93,7 @@ class Launcher(Remote):
 
     def room(self) -> int:
         """Twice what fits, so that no worker waits for us."""
-        return 2 * self.slots + 1
+        return 2 * self.workers + 1
 
     def send(self, unit: int, order: str, avoid: Sequence[str]) -> None:
         """Have a task made of a unit."""
@@ -115,7 +115,7 @@ class Launcher(Remote):
             return
         match report:
             case {"slots": slots}:
-                self.slots = max(1, slots)
+                self.workers = max(1, slots)
             case {"unit": unit, "lost": why, "vanished": vanished}:
                 self._early.append(Lost(unit, why, vanished))
             case {"unit": unit, "answer": text}:
