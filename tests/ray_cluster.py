@@ -36,7 +36,7 @@ class RayCluster:
             self.tell("add")
 
     def tell(self, order: str) -> Any:
-        """`head`, `add`, `kill` (a node, without grace) or `behead`."""
+        """`head`, `add`, `other FOLDER` (a node with that folder on its path), `kill` (without grace) or `behead`."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(order + "\n")
         self.process.stdin.flush()
@@ -68,6 +68,11 @@ def main(place: str) -> None:
             answer = cluster.address
         elif order == "add":
             cluster.add_node(num_cpus=1, **small)
+        elif order.startswith("other "):
+            before = os.environ.get("PYTHONPATH", "")
+            os.environ["PYTHONPATH"] = f"{order.split()[1]}{os.pathsep}{before}"
+            cluster.add_node(num_cpus=1, **small)
+            os.environ["PYTHONPATH"] = before
         elif order == "kill":
             cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
         elif order == "behead":

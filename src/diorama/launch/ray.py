@@ -7,6 +7,7 @@ down ends that process, not this one, which alone writes rows.
 import json
 import os
 import queue
+import re
 import secrets
 import shutil
 import signal
@@ -71,7 +72,8 @@ class Launcher(Remote):
 
     def _variables(self) -> dict[str, str]:
         """No reports to Ray's makers. Here: only this machine may connect, and only with a new token."""
-        ours = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_rpc_server_reconnect_timeout_s": "20"}
+        patience = os.environ.get("RAY_gcs_rpc_server_reconnect_timeout_s", "20")
+        ours = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_rpc_server_reconnect_timeout_s": patience}
         if not self.argument:
             ours |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
             ours |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # 0: it listens on 127.0.0.1 alone, on Linux too
@@ -131,7 +133,7 @@ class Launcher(Remote):
         """The end of what Ray said."""
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 4000))
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
-        return " ".join(lines[-1].split())[:160] if lines else "it said nothing"
+        return re.sub(r"^\[.*?\] \S+: ", "", " ".join(lines[-1].split()))[:120] if lines else "it said nothing"
 
     def stop(self) -> None:
         """End Ray where we started it, and our tasks where we did not."""
