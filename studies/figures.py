@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from diorama.core.cases import Panel
-from diorama.core.images import quantise, resize, write_png
+from diorama.io.images import quantise, resize, write_png
 
 _GAP, _TEXT, _LEFT, _WIDTH, _BLUE, _ORANGE = 6, 16, 176, 760, "#0072b2", "#d55e00"
 

@@ -101,11 +101,11 @@ EDITS = {
     "how scores of a grid are merged": ("core/run.py", "len(scores) == 1", "len(scores) <= 1", EVERY),
     "cases of a unit": ("core/run.py", "BLOCK = 8", "BLOCK = 4", EVERY),
     "a metric": ("metrics/lmse.py", "def lmse(", "_ = 1\n\n\ndef lmse(", frozenset({"lmse", "fitted"})),
-    "a docstring": ("protocols/lmse.py", '"""LMSE: local', '"""LMSE, the local', NONE),
+    "a docstring": ("protocols/layers/lmse.py", '"""LMSE: local', '"""LMSE, the local', NONE),
     "an annotation": ("metrics/mig.py", ") -> Measured:", ") -> object:", NONE),
-    "an unrelated protocol": ("protocols/uc.py", "self.rho < 1", "self.rho < 2", NONE),
+    "an unrelated protocol": ("protocols/codes/uc.py", "self.rho < 1", "self.rho < 2", NONE),
     "a helper of a world": (
-        *("worlds/_tabletop_stage.py", "from ", "_ = 0\nfrom "),
+        *("worlds/tabletop/stage.py", "from ", "_ = 0\nfrom "),
         frozenset({"whdr", "psnr", "csm"}),
     ),
 }

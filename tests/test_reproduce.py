@@ -5,16 +5,14 @@ import sys
 
 import pytest
 
-from diorama.core.images import read_png
+from diorama.io.images import read_png
 from tests.conftest import REPOSITORY
 
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
-    spec = importlib.util.spec_from_file_location(
-        "_reproduce_intrinsic", REPOSITORY / "scripts/_reproduce_intrinsic.py"
-    )
+    spec = importlib.util.spec_from_file_location("studies.intrinsic.page", REPOSITORY / "studies/intrinsic/page.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "BUILD", tmp_path / "build")
@@ -22,7 +20,7 @@ def script(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "PROCESSES", 1)
     monkeypatch.setattr(module, "SIZES", (10, 20))  # the objects are 48 pixels
     yield module
-    sys.modules.pop("_reproduce_figures", None)
+    sys.modules.pop("studies.figures", None)
 
 
 def test_tables_and_figures_of_small_objects(script, mini_mit):

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from diorama.core.images import read_png
+from diorama.io.images import read_png
 from tests.conftest import REPOSITORY
 from tests.test_mosaic import write_folder
 
@@ -12,10 +12,10 @@ from tests.test_mosaic import write_folder
 @pytest.fixture
 def script(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
-    path = REPOSITORY / "scripts" / "_reproduce_confusion.py"
-    spec = importlib.util.spec_from_file_location("_reproduce_confusion", path)
+    path = REPOSITORY / "scripts" / "page.py"
+    spec = importlib.util.spec_from_file_location("studies.confusion.page", path)
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(__import__("sys").modules, "_reproduce_confusion", module)  # dataclasses look their module up
+    monkeypatch.setitem(__import__("sys").modules, "studies.confusion.page", module)  # dataclasses look their module up
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "BUILD", tmp_path / "build")
     monkeypatch.setattr(module, "PROCESSES", 1)

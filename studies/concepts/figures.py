@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _reproduce_figures import sheet
 
 from diorama.core.answers import Layers
 from diorama.core.cases import Panel
@@ -14,11 +13,12 @@ from diorama.core.catalogue import build
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.core.rows import Row
 from diorama.metrics.errors import scale
-from diorama.protocols._layers import colour_pairs
-from diorama.protocols.dssim import Dssim
-from diorama.protocols.lmse import Lmse
-from diorama.protocols.si_mse import SiMse
-from diorama.worlds import _concept_figure
+from diorama.protocols.layers.common import colour_pairs
+from diorama.protocols.layers.dssim import Dssim
+from diorama.protocols.layers.lmse import Lmse
+from diorama.protocols.layers.si_mse import SiMse
+from diorama.worlds.concepts import figure
+from studies.figures import sheet
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
@@ -26,9 +26,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 def figure3(path: Path, size: int) -> None:
     """A set of each kind, and the lamps."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        _concept_figure.figure3(build("world", f"concepts(scenes=2, images=24, size={size})").object) + "\n"
-    )
+    path.write_text(figure.figure3(build("world", f"concepts(scenes=2, images=24, size={size})").object) + "\n")
 
 
 def pairs(setting: str, size: int) -> dict[str, Frame]:

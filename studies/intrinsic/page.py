@@ -18,21 +18,20 @@ from typing import Any
 
 import numpy as np
 import scipy
-from _reproduce_figures import bars, pairs, sheet
 
 from diorama import api, layouts
-from diorama.capture import study as capture
 from diorama.core.bench import Bench, Memo
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
 from diorama.core.run import asked_for, open_run
-from diorama.core.store import write_json
 from diorama.core.summary import settle
-from diorama.methods.decompose import _tappen_study
-from diorama.protocols._layers import comparison
+from diorama.io.store import write_json
+from diorama.protocols.layers.common import comparison
 from diorama.report import write_report
+from studies.figures import bars, pairs, sheet
+from studies.intrinsic import capture, tappen
 
 HOME = Path(__file__).resolve().parents[1]
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
@@ -183,7 +182,7 @@ def learned(root: str) -> str:
     """What the learned algorithms have learnt, on held-out objects."""
     world = build("world", root).object
     frames = partial(world.render, [world.scene(i)[1] for i in range(len(world))])
-    found = kept("learned", _tappen_study, lambda: _tappen_study.study(frames()))
+    found = kept("learned", tappen, lambda: tappen.study(frames()))
     folds = {name: "; ".join(str(found[f"fold{i}"][name]) for i in (0, 1)) for name in ("stumps", "prototypes")}
     flipped, total = found["labels_flipped_by_the_field"], found["gradients"]
     shown = {k.replace("_", " "): f"{v:.4f}" for k, v in found.items() if isinstance(v, float)}
@@ -303,7 +302,7 @@ def page(root: str, parity: bool) -> str:
     captured = studied()
     both = {key: (value, values("l1", "retinex_color")[key]) for key, value in values("mit", "retinex_color").items()}
     pairs(FIGURES / "figure6_objects.svg", "LMSE of colour Retinex", ("L2", "L1"), both)
-    text = Path(__file__).with_name("_reproduce_intrinsic.md").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     return text.format(
         versions=f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}",
         date=datetime.now(UTC).date().isoformat(),

@@ -1,6 +1,6 @@
 """What the learned algorithms have learnt: held-out AUC, the score without the field, labels flipped, prototypes.
 
-`python -m diorama.methods.decompose._tappen_study ROOT` trains both on either half of the MIT objects and judges the other;
+`python -m studies.intrinsic.tappen ROOT` trains both on either half of the MIT objects and judges the other;
 it prints one JSON document. `study` does the same for frames of any world with reflectance and shading as truth.
 """
 
@@ -16,9 +16,9 @@ from diorama.core.answers import Layers
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame, channel_mean
-from diorama.methods.decompose._filters import responses
-from diorama.methods.decompose.tappen05 import Fitted05, Tappen05, labels, layers
-from diorama.methods.decompose.tappen06 import Fitted06, Tappen06
+from diorama.methods.decompose.tappen.filters import responses
+from diorama.methods.decompose.tappen.tappen05 import Fitted05, Tappen05, labels, layers
+from diorama.methods.decompose.tappen.tappen06 import Fitted06, Tappen06
 from diorama.metrics.lmse import lmse
 
 #: Gehler et al., NIPS 2011, Table 1, for the authors' own implementations; not verified by us.
@@ -99,5 +99,5 @@ def main(root: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m diorama.methods.decompose._tappen_study FOLDER_OF_MIT_OBJECTS")
+        raise SystemExit("usage: python -m studies.intrinsic.tappen FOLDER_OF_MIT_OBJECTS")
     main(sys.argv[1])

@@ -204,7 +204,7 @@ def _note_shape(shapes: dict[str, tuple[int, ...]], name: str) -> Callable[..., 
 
 
 def outer_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The children of a module by name; those of `net` where it is only wrapped (see `models/_originals.py`)."""
+    """The children of a module by name; those of `net` where it is only wrapped (see `models/full_size.py`)."""
     for name, child in module.named_children():
         if name == "net":
             yield from ((f"net.{inner}", m) for inner, m in child.named_children())

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.digests import file_digest
 from diorama.core.guard import attempt
+from diorama.io.digests import file_digest
 
 _SESSION = "DIORAMA_SESSION"
 #: Files of a folder that are looked at by name, size and time of change; a larger folder is unknown.

@@ -14,15 +14,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from diorama.adapt.classifying import is_module
+from diorama.adapt.neighbours import load_file
+from diorama.adapt.state import State
+from diorama.adapt.torchvision_ops import make_importable
 from diorama.core import keys, spec
-from diorama.core.classifying import is_module
 from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt, staying
-from diorama.core.neighbours import load_file
 from diorama.core.scene import digest
-from diorama.core.state import State
-from diorama.core.torchvision_ops import make_importable
 from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]

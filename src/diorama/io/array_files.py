@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.files import read_bytes
+from diorama.io.files import read_bytes
 
 _ALLOWED = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
 

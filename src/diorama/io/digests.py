@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from diorama.core.errors import InputError
-from diorama.core.files import check_regular
+from diorama.io.files import check_regular
 
 
 def file_digest(path: Path) -> str:

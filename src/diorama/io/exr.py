@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.files import check_pixels, check_regular
+from diorama.io.files import check_pixels, check_regular
 
 
 def read_exr(path: Path) -> np.ndarray:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.files import check_pixels, read_bytes
+from diorama.io.files import check_pixels, read_bytes
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HDR_SIZE = re.compile(rb"\n[-+]Y +(\d{1,9}) +[-+]X +(\d{1,9})\n")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from diorama.core.layout import check_readable, damage, manifest_damage, read_document
-from diorama.core.parts import Rows, merge, parts, strange
-from diorama.core.store import checksum, is_temporary
+from diorama.io.row_files import Rows, merge, parts, strange
+from diorama.io.run_folder import check_readable, damage, manifest_damage, read_document
+from diorama.io.store import checksum, is_temporary
 
 
 def check_run(folder: Path, say: Callable[[str], None]) -> bool:

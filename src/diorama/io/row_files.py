@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diorama.core.rows import Row, read_row
-from diorama.core.store import checksum, set_aside, write_whole
+from diorama.io.store import checksum, set_aside, write_whole
 
 _NAME = re.compile(r"(\d+)-(\d+)-(\d+)-([0-9a-f]{24})\.jsonl")
 #: The rows of a cell by (case, metric).

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
-from diorama.core.store import is_temporary
+from diorama.io.store import is_temporary
 
 #: The layout of a run directory. A directory of another layout is refused, never guessed at.
 SCHEMA = 2

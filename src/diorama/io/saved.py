@@ -12,9 +12,9 @@ from typing import IO, Any
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.exr import read_exr
-from diorama.core.files import check_memory, check_regular
-from diorama.core.images import read_png
+from diorama.io.exr import read_exr
+from diorama.io.files import check_memory, check_regular
+from diorama.io.images import read_png
 
 ENDINGS = (".npy", ".png", ".exr")
 #: What a damaged NumPy or ZIP file raises.

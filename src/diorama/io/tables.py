@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from diorama.core.errors import InputError
-from diorama.core.files import read_text
+from diorama.io.files import read_text
 
 
 def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:

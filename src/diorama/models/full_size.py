@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.models._inference import require_torch
+from diorama.models.weights import require_torch
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -182,9 +182,9 @@ def _fetched(make: Maker, name: str, classes: int | None) -> nn.Module:
 
 
 def require(library: str, name: str) -> Any:
-    """A library of the extra `zoos`, imported; both need torchvision, which needs care (`core/torchvision_ops.py`)."""
+    """A library of the extra `zoos`, imported; both need torchvision, which needs care (`adapt/torchvision_ops.py`)."""
     require_torch(name)
-    from diorama.core.torchvision_ops import make_importable
+    from diorama.adapt.torchvision_ops import make_importable
 
     try:
         make_importable()

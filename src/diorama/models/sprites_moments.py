@@ -15,7 +15,7 @@ import numpy as np
 
 from diorama.core.contracts import Model
 from diorama.core.errors import InputError
-from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
+from diorama.render.sprites import SHAPES, SIZE, silhouettes
 from diorama.worlds.sprites import COUNTS, Sprites
 
 #: What is taken off every pixel as haze, the spread of a place in pixels, and the least spread of a moment.

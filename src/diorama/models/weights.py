@@ -6,9 +6,9 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diorama.core.classifying import CHUNK, check_images, check_layer, features, logits, place
+from diorama.adapt.classifying import CHUNK, check_images, check_layer, features, logits, place
 from diorama.core.errors import InputError
-from diorama.core.zoo import checkpoint_path
+from diorama.io.zoo import checkpoint_path
 
 if TYPE_CHECKING:
     from torch import nn

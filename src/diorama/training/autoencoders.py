@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diorama.core.digests import file_digest
-from diorama.core.locks import locked
 from diorama.core.scene import rng
-from diorama.core.store import write_json, write_whole
-from diorama.models._inference import require_torch
-from diorama.models._schedule import Schedule
-from diorama.models._staged import Progress, Staged
+from diorama.io.digests import file_digest
+from diorama.io.locks import locked
+from diorama.io.store import write_json, write_whole
+from diorama.models.weights import require_torch
+from diorama.training.schedule import Schedule
+from diorama.training.staged import Progress, Staged
 from diorama.worlds.sprites import Sprites
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from diorama.models._train import State
+    from diorama.training.loop import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def train_vae(recipe: VaeRecipe, out: Path, progress: Progress) -> Path:
     require_torch(f"training {recipe.name}")
     import torch
 
-    from diorama.models._train import Task, fit
+    from diorama.training.loop import Task, fit
 
     with locked(out / "lock"):
         torch.manual_seed(recipe.schedule.seed)
@@ -85,7 +85,7 @@ def sampling(recipe: VaeRecipe) -> nn.Module:
     import torch
     from torch import nn
 
-    from diorama.methods.represent._burgess import Autoencoder
+    from diorama.methods.represent.burgess_network import Autoencoder
 
     class Sampling(nn.Module):
         def __init__(self) -> None:
@@ -109,7 +109,7 @@ def sampling(recipe: VaeRecipe) -> nn.Module:
 
 def elbo(beta: float) -> Any:
     """Reconstruction + β·KL, the mean over a batch."""
-    from diorama.methods.represent._burgess import divergence, reconstruction_loss
+    from diorama.methods.represent.burgess_network import divergence, reconstruction_loss
 
     def loss(output: tuple[Tensor, ...], targets: Tensor) -> Tensor:
         logits, mean, log_variance, x = output
@@ -122,8 +122,8 @@ def _losses(net: nn.Module, data: Staged, batch: int = 100) -> np.ndarray:
     """Mean reconstruction loss and KL of images, with means for codes."""
     import torch
 
-    from diorama.methods.represent._burgess import divergence, reconstruction_loss
-    from diorama.models._train import to_tensor
+    from diorama.methods.represent.burgess_network import divergence, reconstruction_loss
+    from diorama.training.loop import to_tensor
 
     net.eval()
     found = []

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.core.store import write_whole
-from diorama.models._schedule import Schedule
-from diorama.models._staged import Progress, Staged
+from diorama.io.store import write_whole
+from diorama.training.schedule import Schedule
+from diorama.training.staged import Progress, Staged
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 History = list[dict[str, float]]

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.locks import locked
-from diorama.core.store import write_json, write_whole
-from diorama.models._inference import require_torch
-from diorama.models._schedule import Schedule
-from diorama.models._staged import Order, Progress, Staged, staged
-from diorama.worlds.birds import Birds
+from diorama.io.digests import file_digest
+from diorama.io.locks import locked
+from diorama.io.store import write_json, write_whole
+from diorama.models.weights import require_torch
+from diorama.training.schedule import Schedule
+from diorama.training.staged import Order, Progress, Staged, staged
+from diorama.worlds.birds.birds import Birds
 
 if TYPE_CHECKING:
-    from diorama.models._train import State
+    from diorama.training.loop import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("bir
 
 def train(name: str, out: Path, progress: Progress) -> Path:
     """Train a bundled recipe in folder `out`, or continue it; gives the path of the checkpoint."""
-    from diorama.models._autoencoders import VAE_RECIPES, train_vae
-    from diorama.models._train_iid import IID_RECIPES, train_iid
+    from diorama.training.autoencoders import VAE_RECIPES, train_vae
+    from diorama.training.iid.recipes import IID_RECIPES, train_iid
 
     if name in VAE_RECIPES:
         return train_vae(VAE_RECIPES[name], out, progress)
@@ -73,9 +73,9 @@ def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
     require_torch(f"training {recipe.name}")
     import torch
 
-    from diorama.models._losses import multi_target_loss
-    from diorama.models._network import NETWORKS
-    from diorama.models._train import Task, fit
+    from diorama.models.birds.networks import NETWORKS
+    from diorama.training.loop import Task, fit
+    from diorama.training.losses import multi_target_loss
 
     with locked(out / "lock"):
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
@@ -90,7 +90,7 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     import torch
     from safetensors.torch import load_file, save
 
-    from diorama.models._train import accuracy
+    from diorama.training.loop import accuracy
 
     path = out / f"{recipe.name}.safetensors"
     full = accuracy(state.mean, test)

@@ -22,8 +22,8 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.worlds._bird_classes import compatible_classes
-from diorama.worlds.birds import Birds
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.classes import compatible_classes
 
 #: (done, total, message), called now and then.
 Progress = Callable[[int, int, str], None]

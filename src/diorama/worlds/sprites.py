@@ -11,7 +11,7 @@ from diorama.core.capabilities import Levelled, Listed
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
+from diorama.render.sprites import SHAPES, SIZE, silhouettes
 
 NAMES = ("shape", "scale", "orientation", "x", "y")
 #: How many values the factors have in dSprites.

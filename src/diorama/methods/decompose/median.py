@@ -6,7 +6,7 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import clipped_gray
+from diorama.methods.decompose.gradients import clipped_gray
 from diorama.solvers.poisson import Edges
 
 #: The ten further lights of the MIT set-up; the frame to decompose is not one of them.

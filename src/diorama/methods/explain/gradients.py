@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from diorama.adapt.explaining import heatmaps
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.explaining import heatmaps
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from diorama.adapt.torchvision_ops import make_importable
 from diorama.core.errors import InputError
-from diorama.core.torchvision_ops import make_importable
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from diorama.core.contracts import Model
-from diorama.core.digests import file_digest
-from diorama.models import _inference
+from diorama.io.digests import file_digest
+from diorama.models import weights
 
 if TYPE_CHECKING:
     from torch import nn
@@ -39,31 +39,31 @@ class BirdClassifier(Model):
     size = 128
 
     def __post_init__(self) -> None:
-        _inference.checkpoint_path(self.checkpoint, self.name)
+        weights.checkpoint_path(self.checkpoint, self.name)
 
     @property
     def path(self) -> Path:
         """The checkpoint file in use."""
-        return _inference.checkpoint_path(self.checkpoint, self.name)
+        return weights.checkpoint_path(self.checkpoint, self.name)
 
     @cached_property
     def module(self) -> nn.Module:
         """The network in eval mode, its parameters without gradients; made at first use."""
-        _inference.require_torch(self.name)
-        from diorama.models._network import NETWORKS
+        weights.require_torch(self.name)
+        from diorama.models.birds.networks import NETWORKS
 
-        return _inference.load(NETWORKS[self.name](self.classes), self.path)
+        return weights.load(NETWORKS[self.name](self.classes), self.path)
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, 128, 128, 3) float32 sRGB in [0, 1] → (n, 50) float32."""
-        _inference.check_images(images, self.size)
-        return _inference.logits(self.module, images)
+        weights.check_images(images, self.size)
+        return weights.logits(self.module, images)
 
     def features(self, images: np.ndarray, layer: str) -> np.ndarray:
         """The output of one of `layers`: (n, channels, h, w) float32."""
-        _inference.check_images(images, self.size)
-        _inference.check_layer(layer, self.layers)
-        return _inference.features(self.module, images, layer)
+        weights.check_images(images, self.size)
+        weights.check_layer(layer, self.layers)
+        return weights.features(self.module, images, layer)
 
     def fingerprint(self) -> str:
         """The digest of the weights, so that keys follow their content and not their place."""

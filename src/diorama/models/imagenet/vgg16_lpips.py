@@ -6,10 +6,10 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diorama.core.array_files import read_arrays
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.spec import Spec
-from diorama.models import _originals as originals
+from diorama.io.array_files import read_arrays
+from diorama.models import full_size as originals
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,7 +22,7 @@ def trunk(asked: Spec) -> nn.Module:
 
     LPIPS scales images to [−1, 1] and subtracts a shift; on [0, 1] that is ImageNet's mean and deviation.
     """
-    from diorama.models._imagenet import Vgg16Trunk
+    from diorama.models.imagenet.networks import Vgg16Trunk
 
     unknown = [name for name in asked.params if name != "checkpoint"]
     if unknown:
@@ -50,7 +50,7 @@ def _state(tree: Any, path: Path) -> dict[str, Any]:
     """Kernels (k, k, in, out) become (out, in, k, k); the i-th convolution stands where VGG16 has it."""
     import torch
 
-    from diorama.models._imagenet import Vgg16Trunk
+    from diorama.models.imagenet.networks import Vgg16Trunk
 
     places = [name for name, part in Vgg16Trunk().named_modules() if isinstance(part, torch.nn.Conv2d)]
     found: dict[str, Any] = {}

@@ -11,7 +11,6 @@ from diorama.core.answers import Code
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Bounds, Control, Decoding
-from diorama.core.encoding import CHUNK, Draw, codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
 from diorama.core.scene import Scene, rng
@@ -19,7 +18,8 @@ from diorama.metrics import cg as metric
 from diorama.metrics.codes import Measured, active, sample
 from diorama.metrics.irs import robustness
 from diorama.metrics.uc import released, top
-from diorama.protocols import _codes as shared
+from diorama.protocols.codes import common as shared
+from diorama.protocols.codes.draws import CHUNK, Draw, codes_of, factors_of
 
 
 @dataclass(frozen=True, slots=True)

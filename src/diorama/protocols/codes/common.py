@@ -17,7 +17,6 @@ from diorama.core.bench import Bench
 from diorama.core.capabilities import Levelled
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import USUAL_DRAWS, Protocol, World
-from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
 from diorama.core.guard import Note
@@ -25,6 +24,7 @@ from diorama.core.scene import Scene, rng
 from diorama.metrics import chance
 from diorama.metrics.codes import Measured, continuous
 from diorama.metrics.planted import Defect, planted, unit
+from diorama.protocols.codes.draws import codes_of, factors_of
 
 #: Frames in a draw, as in the large study of Locatello et al. 2019.
 FRAMES = 10_000

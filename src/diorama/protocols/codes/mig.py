@@ -8,7 +8,7 @@ import numpy as np
 from diorama.metrics import mig as metric
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.planted import Defect
-from diorama.protocols import _codes as shared
+from diorama.protocols.codes import common as shared
 
 #: A draw is small if information is too large by more than this share of a factor's entropy.
 FEW = 0.02

@@ -8,7 +8,7 @@ import numpy as np
 from diorama.metrics import sap as metric
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.planted import Defect
-from diorama.protocols import _codes as shared
+from diorama.protocols.codes import common as shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
-from diorama.protocols import _layers
-from diorama.protocols._csm_sets import BRANCHES, OnSets, change_of, image_case, set_members
+from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, image_case, set_members
+from diorama.protocols.layers import common
 
 #: What should not move: reflectance in a set where the light changes, shading where the paint does.
 STILL = {"light": "reflectance", "albedo": "shading"}
@@ -43,7 +43,7 @@ class ResponseInvariance(OnSets):
             "encoding": "natural log of the linear channel mean, at least 1e-3 of the image's mean",
             "scale": "every image its own",
             "window": "the whole image",
-            "mask": _layers.mask_of(world),
+            "mask": common.mask_of(world),
             "views": "all images of a concept set",
             "mean": "arithmetic over sets",
             "tuning": "leave one out",
@@ -71,7 +71,7 @@ class ResponseInvariance(OnSets):
             frame: Frame = bench.frame(members[i])
             layer = channel_mean(getattr(_one(bench, case, members, i), still))
             shown = np.where(frame.mask, layer / max(float(np.quantile(layer[frame.mask], 0.99)), 1e-12), 0)
-            panels += [Panel(f"image {i}", frame.srgb()), Panel(still, _layers.as_shown(shown))]
+            panels += [Panel(f"image {i}", frame.srgb()), Panel(still, common.as_shown(shown))]
         return panels
 
 

@@ -15,7 +15,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
-from diorama.protocols._layers import OnLayers, as_shown, mask_of
+from diorama.protocols.layers.common import OnLayers, as_shown, mask_of
 
 #: Lights of worlds that do not say which they have (`lights(scene)`): the ten further ones of MIT Intrinsic Images.
 LIGHTS = tuple(range(1, 11))

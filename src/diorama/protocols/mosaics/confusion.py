@@ -13,7 +13,14 @@ from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import AS_ZERO
 from diorama.metrics.confusion import LACKS, RATES, evidence, rates
-from diorama.protocols._evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel, target_cells
+from diorama.protocols.mosaics.evidence import (
+    OnMosaics,
+    evidence_map,
+    evidence_panel,
+    grid_of,
+    mosaic_panel,
+    target_cells,
+)
 
 #: Rates that mean nothing for a method that never says "against": recall is 1, precision is accuracy, the rest constant.
 WITHHELD = ("recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")

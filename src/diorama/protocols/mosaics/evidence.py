@@ -11,8 +11,8 @@ from diorama.core.cases import Panel
 from diorama.core.contracts import Protocol
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
-from diorama.core.pictures import PURPLE_ORANGE, diverging
 from diorama.core.scene import Scene, rng
+from diorama.io.pictures import PURPLE_ORANGE, diverging
 
 
 class OnMosaics(Protocol):

@@ -9,7 +9,7 @@ from diorama.core.bench import Bench
 from diorama.core.cases import Case, Score
 from diorama.core.contracts import Protocol
 from diorama.core.guard import Note
-from diorama.protocols._part_tables import label_of
+from diorama.protocols.parts.part_tables import label_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Saved, World
 from diorama.core.errors import Excluded, InputError, Undefined
-from diorama.core.pictures import diverging
 from diorama.core.scene import Scene, rng
-from diorama.protocols._part_pictures import bars
-from diorama.protocols._part_tables import label_of, single_drops, with_deletions
-from diorama.protocols._parts import Elements, OnParts, blended, elements_of, heatmap_with, part_importance
+from diorama.io.pictures import diverging
+from diorama.protocols.parts.importance import Elements, OnParts, blended, elements_of, heatmap_with, part_importance
+from diorama.protocols.parts.part_tables import label_of, single_drops, with_deletions
+from diorama.protocols.parts.pictures import bars
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from diorama.core.answers import Answer, Boxes, Heatmap, Mask
 from diorama.core.bench import Bench
 from diorama.core.cases import Panel
 from diorama.core.errors import Undefined
-from diorama.core.pictures import coloured_parts, diverging
 from diorama.core.scene import Scene
-from diorama.protocols._parts import Elements, part_importance
+from diorama.io.pictures import coloured_parts, diverging
+from diorama.protocols.parts.importance import Elements, part_importance
 
 #: Colours of the bars, told apart by all colour vision: what the answer says, what was measured.
 _SAID, _MEASURED = (0.90, 0.62, 0.00), (0.00, 0.45, 0.70)

@@ -11,9 +11,7 @@ from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import World
 from diorama.core.scene import Scene, rng
-from diorama.protocols._part_pictures import panels
-from diorama.protocols._part_tables import correlation, label_of, single_drops, with_deletions
-from diorama.protocols._parts import (
+from diorama.protocols.parts.importance import (
     Elements,
     OnParts,
     blended,
@@ -23,6 +21,8 @@ from diorama.protocols._parts import (
     important_parts,
     part_importance,
 )
+from diorama.protocols.parts.part_tables import correlation, label_of, single_drops, with_deletions
+from diorama.protocols.parts.pictures import panels
 
 
 @dataclass(frozen=True, slots=True)

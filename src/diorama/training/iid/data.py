@@ -16,10 +16,10 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.methods.decompose._iid import exposed
-from diorama.models._staged import Progress
+from diorama.methods.decompose.iid.common import exposed
 from diorama.render.colour import black_body
-from diorama.worlds.tabletop import LIGHTS, Tabletop
+from diorama.training.staged import Progress
+from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop
 
 _SHARD = 10
 #: The paint of the views: flat and textured in turn.

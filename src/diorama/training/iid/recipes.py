@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diorama.core.digests import file_digest
-from diorama.core.locks import locked
 from diorama.core.scene import rng
-from diorama.core.store import write_json, write_whole
-from diorama.models._iid_data import Batch, Layered, LayerOrder, held_out, layered, pairs, sequences
-from diorama.models._inference import require_torch
-from diorama.models._schedule import Schedule
-from diorama.models._staged import Progress
+from diorama.io.digests import file_digest
+from diorama.io.locks import locked
+from diorama.io.store import write_json, write_whole
+from diorama.models.weights import require_torch
+from diorama.training.iid.data import Batch, Layered, LayerOrder, held_out, layered, pairs, sequences
+from diorama.training.schedule import Schedule
+from diorama.training.staged import Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from diorama.models._train import State
+    from diorama.training.loop import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Feed:
 
 def unpaired(image: Batch, reflectance: Batch, shading: Batch) -> Batch:
     """Images of one draw, layers of two others, each layer over its brightest value; cut out as its own image is."""
-    from diorama.methods.decompose._iid import exposed
+    from diorama.methods.decompose.iid.common import exposed
 
     paint = exposed(reflectance.reflectance * (reflectance.weight > 0)[..., None])
     light = exposed(shading.shading * (shading.weight > 0)[..., None])
@@ -110,8 +110,8 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
     require_torch(f"training {recipe.name}")
     import torch
 
-    from diorama.models._iid_regimes import REGIMES
-    from diorama.models._train import Task, fit
+    from diorama.training.iid.regimes import REGIMES
+    from diorama.training.loop import Task, fit
 
     with locked(out / "lock"):
         data = {purpose: layered(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
@@ -136,7 +136,7 @@ def errors(net: nn.Module, batch: Batch, chunk: int = 20) -> dict[str, float]:
     """Mean scale-invariant squared error of both layers over their mean square: 1 is what an answer of 0 would have."""
     import torch
 
-    from diorama.methods.decompose._iid_net import BRANCHES, GAMMA
+    from diorama.methods.decompose.iid.networks import BRANCHES, GAMMA
 
     net.eval()
     found: dict[str, list[float]] = {branch: [] for branch in BRANCHES}

@@ -12,8 +12,8 @@ from itertools import pairwise
 from torch import Tensor, cat, nn
 from torch.func import functional_call
 
-from diorama.methods.decompose import _iid_net as nets
-from diorama.models import _iid_losses as losses
+from diorama.methods.decompose.iid import networks as nets
+from diorama.training.iid import losses
 
 
 def _parts(batch: Tensor) -> tuple[Tensor, ...]:

@@ -26,13 +26,13 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from diorama.core.capabilities import Parted
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._bird_classes import PARTS, SUBSETS, draw_classes
-from diorama.worlds._bird_scenes import FACTORS, change, check_params, draw_params, flat_factors
-from diorama.worlds._funnybirds_metadata import Split, published_params
+from diorama.io.digests import files_digest
+from diorama.worlds.birds.classes import PARTS, SUBSETS, draw_classes
+from diorama.worlds.birds.metadata import Split, published_params
+from diorama.worlds.birds.scenes import FACTORS, change, check_params, draw_params, flat_factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Birds(Parted):
         """The frames of the scenes; those with one camera and lamp share one set of layers."""
         for scene in scenes:
             check_params(scene.params, len(_classes(self.classes_seed)))
-        from diorama.worlds._bird_render import render_params
+        from diorama.worlds.birds.rendering import render_params
 
         images = render_params([scene.params for scene in scenes], self.size, self.antialias, self.parts)
         return [_frame(scene, arrays) for scene, arrays in zip(scenes, images, strict=True)]

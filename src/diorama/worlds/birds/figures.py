@@ -10,9 +10,9 @@ import numpy as np
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.core.scene import rng as stream
-from diorama.worlds._bird_classes import CATALOGUE, PARTS
-from diorama.worlds._funnybirds_layout import image_bytes
-from diorama.worlds.birds import Birds
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.classes import CATALOGUE, PARTS
+from diorama.worlds.birds.layout import image_bytes
 
 #: A view that shows each part well: pitch and roll of the camera.
 _VIEWS: dict[str, tuple[float, float]] = {

@@ -19,10 +19,10 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.images import quantise, read_png
 from diorama.core.scene import Scene
-from diorama.worlds._funnybirds_metadata import Split, class_records, part_records, to_record
-from diorama.worlds.birds import Birds
+from diorama.io.images import quantise, read_png
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.metadata import Split, class_records, part_records, to_record
 
 #: The colour of every id of a part map: empty, body, beak, eyes, feet, tail, wings, then the background objects.
 CODES = np.array(

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any, Literal
 
 from diorama.core.errors import InputError
-from diorama.worlds._bird_classes import CATALOGUE, PARTS, draw_classes
-from diorama.worlds._bird_scenes import COLOURS, SHAPES, Params
+from diorama.worlds.birds.classes import CATALOGUE, PARTS, draw_classes
+from diorama.worlds.birds.scenes import COLOURS, SHAPES, Params
 
 Split = Literal["train", "test"]
 Classes = Sequence[Mapping[str, int]]

@@ -20,9 +20,9 @@ from diorama.core.errors import InputError
 from diorama.core.scene import canonical
 from diorama.render.mesh import Mesh, box, merge, read_mesh, revolve, rotation, sphere, transform
 from diorama.render.stage import Camera, Instance, PointLight, Stage
-from diorama.worlds._bird_classes import CATALOGUE, PARTS
-from diorama.worlds._bird_meshes import BLACK, PAINT, WHITE, Colour, Model, Piece, own_models
-from diorama.worlds._bird_scenes import Params, camera_eye, point
+from diorama.worlds.birds.classes import CATALOGUE, PARTS
+from diorama.worlds.birds.meshes import BLACK, PAINT, WHITE, Colour, Model, Piece, own_models
+from diorama.worlds.birds.scenes import Params, camera_eye, point
 
 Vector = tuple[float, float, float]
 Matrix = NDArray[np.float64]

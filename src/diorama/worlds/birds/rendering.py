@@ -13,8 +13,8 @@ import numpy as np
 from diorama.core.errors import InputError
 from diorama.core.scene import canonical
 from diorama.render.toon import toon_image, toon_layers
-from diorama.worlds._bird_parts import Cast, PartSet, cast_of, part_set, stage_of
-from diorama.worlds._bird_scenes import Params
+from diorama.worlds.birds.parts import Cast, PartSet, cast_of, part_set, stage_of
+from diorama.worlds.birds.scenes import Params
 
 SAMPLES = 5  # per pixel, when anti-aliased
 Arrays = dict[str, np.ndarray]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
-from diorama.worlds._bird_classes import CATALOGUE, PARTS
+from diorama.worlds.birds.classes import CATALOGUE, PARTS
 
 Params = dict[str, Any]
 

@@ -28,8 +28,8 @@ from diorama.core.capabilities import Levelled
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds import _candle_graph as graph
-from diorama.worlds._candle_factors import NAMES, SCENES, grid, known, level_of, levels, values_of
+from diorama.worlds.candle import graph
+from diorama.worlds.candle.factors import NAMES, SCENES, grid, known, level_of, levels, values_of
 
 Confounding = Literal["none", "pairs", "semantic", "semantic_commented", "gaussian", "one_to_all"]
 
@@ -69,7 +69,7 @@ class Candle(Levelled):
         "position": "[x, y] of the object on the floor in metres; +x is left, −y is far",
         "camera": "[up, left]: the jitter in degrees, each −1 to 1",
     }
-    #: What listens to what; see `diorama.worlds._candle_graph`.
+    #: What listens to what; see `diorama.worlds.candle.graph`.
     graph: ClassVar[dict[str, tuple[str, ...]]] = graph.GRAPH
 
     def __post_init__(self) -> None:
@@ -99,8 +99,8 @@ class Candle(Levelled):
 
     def fingerprint(self) -> str:
         """The digest of the panorama files, so that keys follow their content and not their place."""
-        from diorama.core.digests import files_digest
-        from diorama.worlds._candle_panoramas import panorama_files
+        from diorama.io.digests import files_digest
+        from diorama.worlds.candle.panoramas import panorama_files
 
         if self.hdri is None:
             return ""
@@ -147,7 +147,7 @@ class Candle(Levelled):
         return self._staged(rng, rows[int(graph.draw(rng, rows, weights, 1)[0])])
 
     def _staged(self, rng: np.random.Generator, row: np.ndarray) -> Scene:
-        from diorama.worlds._candle_stage import floor_place
+        from diorama.worlds.candle.stage import floor_place
 
         factors = values_of(row.tolist())
         jitter = [round(float(v), 4) for v in rng.uniform(-0.5, 0.5, 2)]
@@ -172,8 +172,8 @@ class Candle(Levelled):
         return [self._frame(scene) for scene in scenes]
 
     def _frame(self, scene: Scene) -> Frame:
-        from diorama.worlds._candle_panoramas import panorama
-        from diorama.worlds._candle_stage import LAMPS, loose_box, picture_of, visible_box
+        from diorama.worlds.candle.panoramas import panorama
+        from diorama.worlds.candle.stage import LAMPS, loose_box, picture_of, visible_box
 
         p, size = scene.params, (self.width, self.height)
         found = picture_of(

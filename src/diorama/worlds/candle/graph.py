@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
-from diorama.worlds._candle_factors import NAMES, level_of
+from diorama.worlds.candle.factors import NAMES, level_of
 
 #: What each variable listens to. U and C are not observed: U is the light that comes with a scene, C what a data set
 #: happens to contain. The image listens to all factors, to the place of the object and to the camera.
@@ -72,7 +72,7 @@ def column(name: str) -> int:
 def matches(rows: np.ndarray, values: Mapping[str, Any]) -> np.ndarray:
     """Which rows have the given values; a tuple of values means any of them.
 
-    >>> from diorama.worlds._candle_factors import grid
+    >>> from diorama.worlds.candle.factors import grid
     >>> int(matches(grid(), {"object": "cube", "color": ("red", "blue")}).sum())
     324
     """
@@ -89,7 +89,7 @@ def matches(rows: np.ndarray, values: Mapping[str, Any]) -> np.ndarray:
 def pairs(rows: np.ndarray) -> np.ndarray:
     """Object and colour confounded by sub-selection: the paper's 1,620 of 4,050 images.
 
-    >>> from diorama.worlds._candle_factors import grid
+    >>> from diorama.worlds.candle.factors import grid
     >>> int(pairs(grid()).sum())
     1620
     """
@@ -99,7 +99,7 @@ def pairs(rows: np.ndarray) -> np.ndarray:
 def semantic(rows: np.ndarray, as_commented: bool = False) -> np.ndarray:
     """The rule of the later data set, as it was executed or as its comments say.
 
-    >>> from diorama.worlds._candle_factors import grid
+    >>> from diorama.worlds.candle.factors import grid
     >>> int(semantic(grid(16)).sum()), int(semantic(grid(16), as_commented=True).sum())
     (12546, 16146)
     """

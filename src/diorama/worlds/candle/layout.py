@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError, WorkerError
-from diorama.core.files import read_json
-from diorama.core.images import quantise, read_png, write_png
-from diorama.core.locks import locked
-from diorama.core.store import write_json
-from diorama.worlds._candle_factors import WIDTH, levels, metadata
-from diorama.worlds._candle_stage import loose_box
-from diorama.worlds.candle import Candle
+from diorama.io.files import read_json
+from diorama.io.images import quantise, read_png, write_png
+from diorama.io.locks import locked
+from diorama.io.store import write_json
+from diorama.worlds.candle.candle import Candle
+from diorama.worlds.candle.factors import WIDTH, levels, metadata
+from diorama.worlds.candle.stage import loose_box
 
 Progress = Callable[[int, int], None]
 _SHEET = 36  # images on the contact sheet

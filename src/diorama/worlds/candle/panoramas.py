@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.files import cache_folder
 from diorama.core.keys import source_key
-from diorama.core.locks import locked
-from diorama.core.saved import read_archive
 from diorama.core.scene import digest
+from diorama.io.files import cache_folder
+from diorama.io.locks import locked
+from diorama.io.saved import read_archive
 from diorama.render.stage import Camera, Environment, RectLight, Stage
-from diorama.worlds._candle_kit import EYE, Set, instances, meshes
-from diorama.worlds._candle_sets import SETS, build, texture
+from diorama.worlds.candle.kit import EYE, Set, instances, meshes
+from diorama.worlds.candle.sets import SETS, build, texture
 
 #: Half the width of the published view over its distance (18 mm / 50 mm), and the pitch down in degrees.
 HALF, PITCH = 0.36, 0.94
@@ -223,7 +223,7 @@ def panorama_files(hdri: str) -> dict[str, Path]:
 def read_panorama(path: Path) -> np.ndarray:
     """A lat-long picture (h, 2h, 3), linear, its middle turned to the view and its columns to the azimuth."""
     from diorama.core.frame import srgb_to_linear
-    from diorama.worlds._recorded import colour, read_picture
+    from diorama.worlds.recorded.common import colour, read_picture
 
     image = colour(read_picture(path))
     image = image if path.suffix.lower() in (".exr", ".hdr") else srgb_to_linear(image)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from diorama.render.mesh import rotation, scaling
-from diorama.worlds._candle_kit import (
+from diorama.worlds.candle.kit import (
     Colour,
     Piece,
     Set,

@@ -23,9 +23,9 @@ from diorama.render.mesh import (
     translation,
 )
 from diorama.render.stage import Camera, Instance, PointLight, Stage
-from diorama.worlds._candle_factors import HEIGHT, WIDTH
-from diorama.worlds._candle_kit import EYE
-from diorama.worlds._candle_panoramas import HALF, Panorama, backdrop, directions, view
+from diorama.worlds.candle.factors import HEIGHT, WIDTH
+from diorama.worlds.candle.kit import EYE
+from diorama.worlds.candle.panoramas import HALF, Panorama, backdrop, directions, view
 
 #: Linear base colours of the released materials.
 PAINT = {

@@ -24,10 +24,10 @@ from diorama.core.capabilities import Sets
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds._concept_layers import changed, composed, files_of
-from diorama.worlds._concept_scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
-from diorama.worlds._tabletop_meshes import PLAIN
-from diorama.worlds.tabletop import Tabletop
+from diorama.worlds.concepts.layers import changed, composed, files_of
+from diorama.worlds.concepts.scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
+from diorama.worlds.tabletop.meshes import PLAIN
+from diorama.worlds.tabletop.tabletop import Tabletop
 
 SETTINGS = ("textured-simple", "textured-complex", "rgb-simple", "rgb-complex")
 #: Base scenes of a setting, and images of a set, at most.

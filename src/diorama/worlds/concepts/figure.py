@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.images import encode_webp, quantise
 from diorama.core.scene import Scene
-from diorama.worlds._concept_scenes import LAMPS, SWEEP
-from diorama.worlds._tabletop_stage import lamp_position
+from diorama.io.images import encode_webp, quantise
+from diorama.worlds.concepts.scenes import LAMPS, SWEEP
+from diorama.worlds.tabletop.stage import lamp_position
 
 _TILE, _GAP, _HEAD, _PLAN, _COLUMNS = 88, 4, 34, 330, 8
 _WARM, _SOFT, _DARK = "#d9822b", "#6b7280", "#1f2937"

@@ -19,8 +19,8 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, canonical
 from diorama.render.stage import Stage
-from diorama.worlds._tabletop_stage import UNIFORM, Params, lamp_position, stage_of, tint
-from diorama.worlds.tabletop import Tabletop
+from diorama.worlds.tabletop.stage import UNIFORM, Params, lamp_position, stage_of, tint
+from diorama.worlds.tabletop.tabletop import Tabletop
 
 #: Bytes of layers that are kept: all of ten scenes' sweeps of the lamp at 128 pixels.
 _KEPT = 256 << 20

@@ -17,13 +17,13 @@ import numpy as np
 
 from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
-from diorama.core.files import read_json
 from diorama.core.frame import Frame
-from diorama.core.images import quantise, read_png, write_png
-from diorama.core.locks import locked
-from diorama.core.names import case_path
 from diorama.core.scene import Scene
-from diorama.core.store import write_json
+from diorama.io.files import read_json
+from diorama.io.images import quantise, read_png, write_png
+from diorama.io.locks import locked
+from diorama.io.names import case_path
+from diorama.io.store import write_json
 
 Progress = Callable[[int, int], None]
 _AT_ONCE = 25  # frames of a set that are held at once

@@ -15,9 +15,9 @@ import numpy as np
 from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.worlds._concept_layers import changed, composed, files_of
-from diorama.worlds._concept_scenes import paints
-from diorama.worlds.tabletop import LIGHTS, Tabletop
+from diorama.worlds.concepts.layers import changed, composed, files_of
+from diorama.worlds.concepts.scenes import paints
+from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from diorama.core.frame import srgb_to_linear
 from diorama.core.scene import rng
-from diorama.worlds._tabletop_meshes import PLAIN, mesh_names
+from diorama.worlds.tabletop.meshes import PLAIN, mesh_names
 
 SOLIDS = (
     "Cube Sphere happy homer max-planck nefertiti spot stanford-bunny suzanne teapot".split()  # noqa: SIM905
@@ -73,7 +73,7 @@ def _paper_files(folder: str | None) -> dict[str, str]:
 
 def paints(seed: int, base: str, index: int, surface: str, count: int, textures: str | None) -> list[Any]:
     """The index-th paint job of a base scene: for each object a random colour, pattern or picture."""
-    from diorama.worlds._tabletop_paint import draw_pattern, image_names
+    from diorama.worlds.tabletop.paint import draw_pattern, image_names
 
     generator = rng(seed, "concept paint", base, surface, index)
     if surface == "rgb":

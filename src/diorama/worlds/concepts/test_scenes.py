@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.worlds._concept_layers import changed, composed, files_of
-from diorama.worlds.tabletop import SECOND, Tabletop
+from diorama.worlds.concepts.layers import changed, composed, files_of
+from diorama.worlds.tabletop.tabletop import SECOND, Tabletop
 
 #: The tabletop's lights in the order in which they are used: the key light, the second fixed one, the hand-held ones.
 _LIGHTS = (0, SECOND, *range(1, SECOND))

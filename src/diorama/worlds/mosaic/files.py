@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diorama.core.capabilities import Labelled, Listed
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
-from diorama.core.files import read_text
 from diorama.core.frame import Frame
-from diorama.core.images import decode, write_png
-from diorama.core.names import case_path, distinct, inside
 from diorama.core.scene import Scene, digest
-from diorama.core.tables import read_table
+from diorama.io.digests import files_digest
+from diorama.io.files import read_text
+from diorama.io.images import decode, write_png
+from diorama.io.names import case_path, distinct, inside
+from diorama.io.tables import read_table
 from diorama.metrics.confusion import edges
-from diorama.worlds.photos import read_photo
+from diorama.worlds.recorded.photos import read_photo
 
 #: More classes than any classifier has.
 CLASSES = 1_000_000

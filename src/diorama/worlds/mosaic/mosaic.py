@@ -29,10 +29,10 @@ from diorama.core.capabilities import Labelled, Listed
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.images import quantise
 from diorama.core.scene import Scene, rng
-from diorama.worlds._mosaic_files import Finished, is_finished, jpeg, unjpeg
-from diorama.worlds.photos import Photos, fitted
+from diorama.io.images import quantise
+from diorama.worlds.mosaic.files import Finished, is_finished, jpeg, unjpeg
+from diorama.worlds.recorded.photos import Photos, fitted
 
 #: Scenes of every class that are drawn from a staged world.
 POOL = 24

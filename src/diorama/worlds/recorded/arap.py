@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.capabilities import Listed, Lit
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, srgb_to_linear
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, read_each, read_picture, same_size
+from diorama.io.digests import files_digest
+from diorama.worlds.recorded.common import colour, existing, read_each, read_picture, same_size
 
 #: Scenes that published evaluations leave out: of Luo et al. 2024 (invalid layers), and of Gupta et al. 2022 (one object).
 EXCLUDED = {

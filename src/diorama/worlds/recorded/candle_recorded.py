@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from diorama.core.capabilities import Levelled, Listed
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.files import read_json
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._candle_factors import NAMES, known
-from diorama.worlds._recorded import colour, existing, read_picture
+from diorama.io.digests import files_digest
+from diorama.io.files import read_json
+from diorama.worlds.candle.factors import NAMES, known
+from diorama.worlds.recorded.common import colour, existing, read_picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class CandleRecorded(Listed, Levelled):
         return {name: _levels(self.root, name) for name in NAMES}
 
     def records(self) -> list[dict[str, Any]]:
-        """The factors of every image, in order: what the queries of `diorama.worlds._candle_graph` take."""
+        """The factors of every image, in order: what the queries of `diorama.worlds.candle.graph` take."""
         return [dict(self._record(number)["factors"]) for number in _numbers(self.root)]
 
     def do(self, scene: Scene, /, **changes: Any) -> Scene:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.exr import read_exr
 from diorama.core.frame import Frame
-from diorama.core.images import read_image
 from diorama.core.scene import Scene
+from diorama.io.exr import read_exr
+from diorama.io.images import read_image
 
 
 def existing(world: str, root: str, holds: str) -> Path:

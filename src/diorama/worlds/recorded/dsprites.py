@@ -12,8 +12,8 @@ import numpy as np
 from diorama.core.capabilities import Levelled, Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.saved import damage_named, read_archive, read_header
 from diorama.core.scene import Scene, rng
+from diorama.io.saved import damage_named, read_archive, read_header
 
 NAMES = ("color", "shape", "scale", "orientation", "x", "y")
 _SHAPES = {1.0: "square", 2.0: "ellipse", 3.0: "heart"}

@@ -15,13 +15,13 @@ from typing import Any, Literal
 import numpy as np
 
 from diorama.core.capabilities import Listed, Parted
-from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
-from diorama.core.images import read_png, read_rgb
-from diorama.core.names import check_distinct, inside
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import read_each
+from diorama.io.digests import file_digest, files_digest
+from diorama.io.images import read_png, read_rgb
+from diorama.io.names import check_distinct, inside
+from diorama.worlds.recorded.common import read_each
 
 _ENDINGS = (".png", ".jpg", ".jpeg")
 

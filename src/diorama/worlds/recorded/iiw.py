@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from diorama.core.capabilities import Listed
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
-from diorama.core.files import read_json, read_text
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, natural, read_each, read_picture
+from diorama.io.digests import files_digest
+from diorama.io.files import read_json, read_text
+from diorama.worlds.recorded.common import colour, existing, natural, read_each, read_picture
 
 
 @dataclass(frozen=True)

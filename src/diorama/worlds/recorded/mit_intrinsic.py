@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from diorama.core.capabilities import Listed
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
-from diorama.core.images import read_png
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import existing, read_each
+from diorama.io.digests import files_digest
+from diorama.io.images import read_png
+from diorama.worlds.recorded.common import existing, read_each
 
 #: The two halves in which learned methods were trained and tested; taken in turn, so that the parity of a case's index
 #: says which half it belongs to.

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.core.capabilities import Listed, Lit
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, read_each, read_picture
+from diorama.io.digests import files_digest
+from diorama.worlds.recorded.common import colour, existing, read_each, read_picture
 
 #: Directions of the flash.
 LIGHTS = 25

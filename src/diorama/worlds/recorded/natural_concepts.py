@@ -18,15 +18,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.capabilities import Sets
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.images import resize
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, read_picture
-from diorama.worlds.mit_intrinsic import MitIntrinsic
-from diorama.worlds.multi_illumination import MultiIllumination
-from diorama.worlds.photometric_stereo import PhotometricStereo
+from diorama.io.digests import files_digest
+from diorama.io.images import resize
+from diorama.worlds.recorded.common import colour, existing, read_picture
+from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
+from diorama.worlds.recorded.multi_illumination import MultiIllumination
+from diorama.worlds.recorded.photometric_stereo import PhotometricStereo
 
 _ENDINGS = (".png", ".jpg", ".jpeg", ".exr")
 _NAMED = re.compile(r"(.+?)_?(tex_)?(light|mat)(\d+)temp(\d+)")

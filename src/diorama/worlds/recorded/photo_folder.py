@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.core.capabilities import Listed
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.images import resize
-from diorama.core.names import distinct, inside
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, read_each, read_picture
+from diorama.io.digests import files_digest
+from diorama.io.images import resize
+from diorama.io.names import distinct, inside
+from diorama.worlds.recorded.common import colour, existing, read_each, read_picture
 
 _ENDINGS = (".png", ".jpg", ".jpeg")
 

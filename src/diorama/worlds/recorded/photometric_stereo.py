@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.capabilities import Listed, Lit
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
-from diorama.core.files import read_text
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, read_each, read_picture, same_size
+from diorama.io.digests import files_digest
+from diorama.io.files import read_text
+from diorama.worlds.recorded.common import colour, existing, read_each, read_picture, same_size
 
 _ENDINGS = (".png", ".jpg", ".exr")
 

@@ -18,16 +18,16 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.core.capabilities import Labelled, Listed
-from diorama.core.digests import file_digest, files_digest
 from diorama.core.errors import Excluded, InputError
-from diorama.core.files import read_text
 from diorama.core.frame import Frame
-from diorama.core.images import read_rgb
-from diorama.core.names import inside
-from diorama.core.photo_split import split
 from diorama.core.scene import Scene
-from diorama.core.tables import read_table
-from diorama.worlds._recorded import read_each
+from diorama.io.digests import file_digest, files_digest
+from diorama.io.files import read_text
+from diorama.io.images import read_rgb
+from diorama.io.names import inside
+from diorama.io.photos import split
+from diorama.io.tables import read_table
+from diorama.worlds.recorded.common import read_each
 
 #: Columns of the file and the class in a table of photos, as different data sets call them.
 _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.capabilities import Listed
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.names import inside
-from diorama.core.saved import read_array
 from diorama.core.scene import Scene
-from diorama.worlds._recorded import colour, existing, natural, read_each, read_picture, same_size
-from diorama.worlds.iiw import read_judgements
+from diorama.io.digests import files_digest
+from diorama.io.names import inside
+from diorama.io.saved import read_array
+from diorama.worlds.recorded.common import colour, existing, natural, read_each, read_picture, same_size
+from diorama.worlds.recorded.iiw import read_judgements
 
 _LABELS = (0, 1, 2, 100)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.files import check_memory, check_regular
+from diorama.io.files import check_memory, check_regular
 from diorama.render import mesh
 from diorama.render.mesh import Mesh, merge, revolve, rotation, scaling, sweep, transform, translation
 

@@ -70,7 +70,7 @@ def _cached(text: str, folder: str | None) -> np.ndarray:
 
 
 def _image(name: str, folder: str | None) -> np.ndarray:
-    from diorama.core.images import read_rgb, resize
+    from diorama.io.images import read_rgb, resize
 
     if folder is None:
         raise InputError(f"texture {name!r} needs its folder; give textures=… to the tabletop")

@@ -10,8 +10,8 @@ import numpy as np
 from diorama.render.colour import black_body
 from diorama.render.mesh import Mesh, rotation, scaling, smooth_normals, translation
 from diorama.render.stage import Camera, Environment, Instance, RectLight, Stage
-from diorama.worlds._tabletop_meshes import mesh_named
-from diorama.worlds._tabletop_paint import texture_of
+from diorama.worlds.tabletop.meshes import mesh_named
+from diorama.worlds.tabletop.paint import texture_of
 
 #: Reflectance of the paint that the uniformly painted twin gets.
 UNIFORM = 0.75

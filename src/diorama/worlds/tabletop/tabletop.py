@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.contracts import World
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
+from diorama.io.digests import files_digest
 
 KEY, SECOND, LIGHTS = 0, 11, 12
 _SLOTS = {1: ((0.0, 0.0),), 3: ((-0.88, -0.2), (0.86, -0.42), (0.08, 0.85))}
@@ -93,8 +93,8 @@ class Tabletop(World):
 
     def fingerprint(self) -> str:
         """The digest of the mesh and texture files, so that keys follow their content and not their place."""
-        from diorama.worlds._tabletop_meshes import KINDS
-        from diorama.worlds._tabletop_paint import IMAGES
+        from diorama.worlds.tabletop.meshes import KINDS
+        from diorama.worlds.tabletop.paint import IMAGES
 
         parts = []
         for folder, kinds in ((self.meshes, KINDS), (self.textures, IMAGES)):
@@ -105,7 +105,7 @@ class Tabletop(World):
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """Objects, paint, camera and all twelve light positions."""
-        from diorama.worlds._tabletop_meshes import mesh_names
+        from diorama.worlds.tabletop.meshes import mesh_names
 
         names = mesh_names(self.meshes)
         chosen = rng.permutation(len(names))[: self.objects].tolist()
@@ -140,7 +140,7 @@ class Tabletop(World):
         }
 
     def _paint(self, rng: np.random.Generator) -> list[float] | dict[str, Any]:
-        from diorama.worlds._tabletop_paint import draw_colour, draw_pattern, image_names
+        from diorama.worlds.tabletop.paint import draw_colour, draw_pattern, image_names
 
         if self.surface == "rgb":
             return draw_colour(rng)
@@ -173,7 +173,7 @@ class Tabletop(World):
 
     def _frame(self, scene: Scene) -> Frame:
         from diorama.render import render
-        from diorama.worlds._tabletop_stage import lamp_position, stage_of
+        from diorama.worlds.tabletop.stage import lamp_position, stage_of
 
         try:
             stage = stage_of(scene.params, self.meshes, self.textures, self.up)

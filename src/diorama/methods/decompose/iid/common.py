@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from diorama.adapt.classifying import place
 from diorama.core.answers import Layers
-from diorama.core.classifying import place
 from diorama.core.contracts import Layered
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, did_you_mean, which_layer
 from diorama.core.frame import Frame
+from diorama.io.digests import file_digest
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -81,7 +81,7 @@ class IidNetwork(Layered):
             from safetensors import SafetensorError
             from safetensors.torch import load_file
 
-            from diorama.methods.decompose._iid_net import NETWORKS
+            from diorama.methods.decompose.iid.networks import NETWORKS
         except ImportError as error:
             raise InputError(f"{self.name} needs torch: pip install 'diorama[torch]'") from error
         net = NETWORKS[self.name]()
@@ -138,7 +138,7 @@ class IidNetwork(Layered):
         """A layer (1, c, h, w) in linear light on the frame's grid."""
         import torch
 
-        from diorama.methods.decompose._iid_net import GAMMA
+        from diorama.methods.decompose.iid.networks import GAMMA
 
         where = next(self.module.parameters()).device
         image = torch.from_numpy(exposed(frame.linear()).transpose(2, 0, 1)[None].copy()).to(where)

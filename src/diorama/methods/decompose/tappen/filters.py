@@ -12,7 +12,7 @@ import scipy.ndimage
 
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import rng
-from diorama.methods.decompose._gradients import FLOOR, clipped_gray
+from diorama.methods.decompose.gradients import FLOOR, clipped_gray
 from diorama.solvers.poisson import Edges
 
 #: Standard deviations of the Gaussians, in pixels.

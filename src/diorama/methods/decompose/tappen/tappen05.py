@@ -10,10 +10,10 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._boost import Stumps, boost
-from diorama.methods.decompose._contours import Field
-from diorama.methods.decompose._filters import responses, training, truth_gradients
-from diorama.methods.decompose._gradients import Norm, check_norm, clipped_gray, only, reconstruct
+from diorama.methods.decompose.gradients import Norm, check_norm, clipped_gray, only, reconstruct
+from diorama.methods.decompose.tappen.boost import Stumps, boost
+from diorama.methods.decompose.tappen.contours import Field
+from diorama.methods.decompose.tappen.filters import responses, training, truth_gradients
 from diorama.solvers.poisson import Edges
 
 #: Columns of `responses`: the first derivatives at σ = 2 along the edge's difference and across it.

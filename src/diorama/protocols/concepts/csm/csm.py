@@ -27,11 +27,11 @@ from diorama.core.summary import Condensed
 from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
-from diorama.protocols import _layers
-from diorama.protocols._csm_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
-from diorama.protocols._csm_space import FEW, Fitted, Space, chance_scores
-from diorama.protocols._csm_summary import FLOORED, MARKS, condense
-from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
+from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
+from diorama.protocols.concepts.csm.space import FEW, Fitted, Space, chance_scores
+from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
+from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
+from diorama.protocols.layers import common
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
 DRAWS = 200
@@ -247,7 +247,7 @@ class Csm(OnSets):
         """The first, middle and last image of the set with what the method makes of it."""
         members, panels = set_members(bench, case), []
         for i in (0, len(members) // 2, len(members) - 1):
-            panels += _layers.comparison(_bare(bench, members[i]), bench.layers(members[i]))
+            panels += common.comparison(_bare(bench, members[i]), bench.layers(members[i]))
         return panels
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from diorama.core.errors import Undefined
 from diorama.core.scene import rng
 from diorama.metrics.cav import Draw, Options, draw_sets, fit_gram, gram
-from diorama.protocols._csm_tables import Table
+from diorama.protocols.concepts.csm.tables import Table
 
 #: CAVs of another set that a cosine is taken with; they only serve the diagnostics.
 FEW = 5

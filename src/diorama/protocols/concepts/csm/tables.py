@@ -22,7 +22,7 @@ from diorama.core.scene import Scene
 from diorama.core.spec import Spec
 from diorama.metrics.cav import gram
 from diorama.metrics.errors import scale
-from diorama.protocols._csm_sets import BRANCHES
+from diorama.protocols.concepts.concept_sets import BRANCHES
 
 Encoding = Literal["linear", "srgb", "log"]
 OUTPUT, CHUNK = "output", 16

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diorama.core.classifying import existing_layer
+from diorama.adapt.classifying import existing_layer
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.errors import InputError, which_layer
-from diorama.core.explaining import module_of, tensors
 
 if TYPE_CHECKING:
     from torch import Tensor

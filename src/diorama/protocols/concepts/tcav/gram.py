@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from diorama.core import spec
-from diorama.core.activations import activations
 from diorama.core.catalogue import Component, build
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.metrics.cav import Draw, draw_sets, gram
+from diorama.protocols.concepts.tcav.activations import activations
 
 #: Images per pass, and bytes of activations that are held in memory.
 CHUNK, HELD = 8, 1 << 29

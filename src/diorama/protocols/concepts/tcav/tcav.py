@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.activations import Objective, layer_gradients, layer_name
 from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
@@ -22,7 +21,8 @@ from diorama.core.scene import Scene, digest, rng
 from diorama.core.summary import Condensed, Summary, summarise
 from diorama.metrics.cav import Cavs, Draw, fit_gram, split
 from diorama.metrics.tcav import Sign, gram_cosines, permutation_p, scores_of, share, strength, t_test
-from diorama.protocols._concept_sets import ROLES, Material, activations_of, images, material, stack, world_of
+from diorama.protocols.concepts.tcav.activations import Objective, layer_gradients, layer_name
+from diorama.protocols.concepts.tcav.gram import ROLES, Material, activations_of, images, material, stack, world_of
 
 #: The least images of a concept that its authors recommend.
 ENOUGH = 20

@@ -27,11 +27,9 @@ from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
 from diorama.metrics import funnybirds as formulas
 from diorama.metrics.funnybirds import THRESHOLDS
-from diorama.protocols._funnybirds_published import paper_row
-from diorama.protocols._funnybirds_summary import condense
-from diorama.protocols._part_pictures import panels
-from diorama.protocols._part_tables import PartTable, correlation, part_table, table_scenes
-from diorama.protocols._parts import (
+from diorama.protocols.parts.funnybirds.published import paper_row
+from diorama.protocols.parts.funnybirds.summary import condense
+from diorama.protocols.parts.importance import (
     Elements,
     OnParts,
     blended,
@@ -42,6 +40,8 @@ from diorama.protocols._parts import (
     part_importance,
     says_nothing,
 )
+from diorama.protocols.parts.part_tables import PartTable, correlation, part_table, table_scenes
+from diorama.protocols.parts.pictures import panels
 
 
 @dataclass(frozen=True, slots=True)
