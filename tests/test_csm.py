@@ -1,6 +1,5 @@
 """CSM, planted leaks and response invariance: against slow loops, analytic cases, the paper's own arithmetic."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,15 +25,13 @@ from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, split
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, resampled, smoothed
 from diorama.protocols.concepts.csm.csm import Csm
-from diorama.protocols.concepts.csm.space import chance_scores
+from diorama.protocols.concepts.csm.gram import chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, condense
 from diorama.report.summary import CellResult, document, read_results
-from tests.reference import csm_loop
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from studies.concepts import doses
 from studies.concepts import page as script
 from studies.concepts import published as paper
+from tests.reference import csm_loop
 
 SETS = "concepts(scenes=2, images=6, size=16, samples=32, specular=False, fill=0.6)"
 SMALL = {"test": "test_scenes(samples=8)", "negatives": "random_scenes", "tests": 5, "randoms": 14, "runs": 4}

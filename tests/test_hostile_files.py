@@ -294,7 +294,7 @@ def test_candle_keeps_its_panoramas_where_it_is_told(tmp_path, monkeypatch):
 
 
 def test_a_damaged_photo_is_excluded_by_name(tmp_path):
-    from diorama.worlds.recorded.photos import read_photo
+    from diorama.io.photos import read_photo
 
     (tmp_path / "x.jpg").write_bytes(jpeg()[:500] + b"\xff\xd9")
     with pytest.raises(Excluded, match=r"x\.jpg"):

@@ -11,7 +11,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.io.digests import file_digest
-from diorama.methods.decompose.iid import common
+from diorama.io.zoo import ZOO
 from diorama.methods.decompose.iid.iid_supervised import IidSupervised
 from diorama.methods.decompose.iid.iid_timelapse import IidTimelapse
 from diorama.methods.decompose.iid.iid_translation import IidTranslation
@@ -291,7 +291,7 @@ def unseen(tmp_path_factory):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_bundled_weights_beat_answers_that_need_no_network(method, unseen):
-    path = common._ZOO / f"{method.name}.safetensors"
+    path = ZOO / f"{method.name}.safetensors"
     card = json.loads(path.with_suffix(".json").read_text())
     assert card["digest"] == file_digest(path)
     assert card["recipe"] == json.loads(json.dumps(asdict(IID_RECIPES[method.name])))  # what would be trained again
@@ -303,7 +303,7 @@ def test_bundled_weights_beat_answers_that_need_no_network(method, unseen):
 
 
 def test_checkpoints_are_small():
-    assert sum((common._ZOO / f"{method.name}.safetensors").stat().st_size for method in METHODS) < 3e6
+    assert sum((ZOO / f"{method.name}.safetensors").stat().st_size for method in METHODS) < 3e6
 
 
 def test_tabletop_frames_go_through():

@@ -13,10 +13,10 @@ from diorama.core.contracts import scene_at
 from diorama.core.errors import Excluded, InputError
 from diorama.core.scene import Scene, canonical
 from diorama.io.images import quantise, write_png
-from diorama.io.photos import split
+from diorama.io.photos import fitted, read_photo, split
 from diorama.worlds.mosaic.files import jpeg, unjpeg
 from diorama.worlds.mosaic.mosaic import Mosaic
-from diorama.worlds.recorded.photos import Photos, fitted, read_photo
+from diorama.worlds.recorded.photos import Photos
 from tests.conftest import DATA
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from studies.intrinsic.tappen import auc, study
 
 from diorama.api import run
 from diorama.core.catalogue import build
@@ -15,11 +14,12 @@ from diorama.core.scene import rng
 from diorama.methods.decompose.tappen import filters
 from diorama.methods.decompose.tappen.boost import boost
 from diorama.methods.decompose.tappen.contours import Field, _neighbours
-from diorama.methods.decompose.tappen.experts import Experts, Samples, grow
+from diorama.methods.decompose.tappen.mixture import Experts, Samples, grow
 from diorama.methods.decompose.tappen.tappen05 import Tappen05
 from diorama.methods.decompose.tappen.tappen06 import Tappen06
 from diorama.solvers.poisson import Edges
 from diorama.worlds.mondrian import Mondrian
+from studies.intrinsic.tappen import auc, study
 from tests.reference import tappen_loop
 
 

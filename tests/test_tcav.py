@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from benchmarks.concepts import false_positives
 
+from benchmarks.concepts import false_positives
 from diorama.adapt.classifying import adapt
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError

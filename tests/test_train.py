@@ -13,8 +13,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs torch")
 pytest.importorskip("numba", reason="birds are rendered with numba")
 
-from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
-
 from diorama.core.errors import InputError  # noqa: E402
 from diorama.core.scene import rng  # noqa: E402
 from diorama.training.loop import batches, reduced, shifted  # noqa: E402
@@ -23,6 +21,7 @@ from diorama.training.recipes import RECIPES, train, train_recipe  # noqa: E402
 from diorama.training.staged import BLOCK, Order, Staged, staged, targets_of  # noqa: E402
 from diorama.worlds.birds.birds import Birds  # noqa: E402
 from diorama.worlds.birds.classes import PARTS  # noqa: E402
+from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)

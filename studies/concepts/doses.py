@@ -6,7 +6,7 @@ which a score is undefined are left out; with fewer than four the scene has no Ï
 all scenes together (of the published CSM the ratio of averages), its interval a bootstrap over scenes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -68,8 +68,8 @@ def readings(published: str, corrected: str, tests: int, others: Sequence[str] =
 
     `others` are further choices of the published CSM.
     """
-    csm = {"reflectance": ("s_i", "r_i"), "shading": ("r_a", "s_a")}
-    invariance = {into: (f"invariance_{into}",) for into in INTO}
+    csm: dict[str, tuple[str, ...]] = {"reflectance": ("s_i", "r_i"), "shading": ("r_a", "s_a")}
+    invariance: dict[str, tuple[str, ...]] = {into: (f"invariance_{into}",) for into in INTO}
     found = [
         Reading("CSM published", published, csm, _ratio, ratio=True),
         *(Reading(f"CSM {more}", more, csm, _ratio, ratio=True) for more in others),
@@ -81,7 +81,7 @@ def readings(published: str, corrected: str, tests: int, others: Sequence[str] =
     return found
 
 
-def table_of(reading: Reading, rows: dict[float, Rows], into: str) -> np.ndarray:
+def table_of(reading: Reading, rows: Mapping[float, Rows], into: str) -> np.ndarray:
     """The values of the reading's metrics, (cases, doses, metrics); NaN where one is undefined."""
     names = reading.metrics[into]
     known = {a: {(r.case, r.metric): r.value for r in some if r.status == "ok"} for a, some in rows.items()}
@@ -133,7 +133,7 @@ class Followed:
         return "mostly" if lo > 0.5 else "against it" if hi < 0 else "weakly" if lo > 0 else "no"
 
 
-def follow(reading: Reading, rows: dict[float, Rows], into: str) -> Followed:
+def follow(reading: Reading, rows: Mapping[float, Rows], into: str) -> Followed:
     """How one score follows one kind of leak."""
     raw = table_of(reading, rows, into)
     values = np.array([[reading.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])

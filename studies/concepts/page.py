@@ -1,6 +1,6 @@
 """Results on concept sensitivity, for `scripts/reproduce concepts`: every number of ours is read from rows, none is typed.
 
-    page.py DATA --minutes 60 [--full] [--miw FOLDER] [--iiw FOLDER] [--saw FOLDER]
+    python -m studies.concepts.page DATA --minutes 60 [--full] [--miw FOLDER] [--iiw FOLDER] [--saw FOLDER]
 
 Runs are kept in build/reproduce/concepts and taken up again: a second call goes on where the first one ended, and with
 `--minutes 0` only the page is written. Jobs stand in the order of what matters most. `--full` is the paper's scale.
@@ -35,7 +35,7 @@ from studies.concepts import doses
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
 FIGURES = PAGE.with_suffix("")
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
@@ -500,8 +500,8 @@ def follows(found: dict[str, list[doses.Followed]]) -> str:
 
 
 def _tests(job: Job) -> int:
-    values = [r.value for rows in job.rows().values() for r in rows if r.metric == "tests" and r.status == "ok"]
-    return int(min(values)) if values else 1  # type: ignore[type-var]
+    values = [r.value for rows in job.rows().values() for r in rows if r.metric == "tests"]
+    return min((int(v) for v in values if isinstance(v, int | float)), default=1)
 
 
 def _scale(scale: Scale, found: dict[str, Job]) -> str:

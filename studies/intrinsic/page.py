@@ -33,7 +33,7 @@ from diorama.report import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
 FIGURES = PAGE.with_suffix("")
 CLASSICAL = ("baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex")

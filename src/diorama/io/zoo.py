@@ -4,11 +4,13 @@ from pathlib import Path
 
 from diorama.core.errors import InputError
 
+#: Checkpoints (NAME.safetensors) and their cards (NAME.json).
+ZOO = Path(__file__).parents[1] / "models" / "zoo"
+
 
 def checkpoint_path(given: str | None, bundled: str) -> Path:
     """The checkpoint to use: the given file, or the bundled one of that name."""
-    zoo = Path(__file__).parents[1] / "models" / "zoo"
-    path = zoo / f"{bundled}.safetensors" if given is None else Path(given).expanduser()
+    path = ZOO / f"{bundled}.safetensors" if given is None else Path(given).expanduser()
     if not path.is_file():
         raise InputError(f"{bundled}: there is no checkpoint {path}; make one with: diorama train {bundled}")
     return path

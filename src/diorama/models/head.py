@@ -24,12 +24,11 @@ from diorama.core.spec import parse
 from diorama.io.digests import file_digest
 from diorama.io.files import cache_folder
 from diorama.io.locks import locked
-from diorama.io.photos import split
+from diorama.io.photos import fitted, read_photo, split
 from diorama.models import full_size as originals
 from diorama.models.imagenet.vgg16_lpips import trunk as vgg16_trunk
 from diorama.models.weights import require_torch
 from diorama.solvers.logistic import fit_logistic
-from diorama.worlds.recorded.photos import fitted, read_photo
 
 if TYPE_CHECKING:
     from torch import nn

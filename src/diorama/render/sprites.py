@@ -6,11 +6,16 @@ radius by angle from "up" is in the table below. Lengths were fitted to the 320 
 re-rendering, not the data set bit for bit: a few pixels differ on some frames (see the tests).
 """
 
+from typing import Any
+
 import numpy as np
 
 SHAPES = ("square", "ellipse", "heart")
 #: Side of the image, and half the window that holds every shape at scale 1.
 SIZE, REACH = 64, 14
+NAMES = ("shape", "scale", "orientation", "x", "y")
+#: How many values the factors have in dSprites.
+COUNTS = (3, 6, 40, 32, 32)
 
 _SQUARE, _ELLIPSE = 9.6, (12.767, 7.213)
 _HEART = """
@@ -21,6 +26,27 @@ _HEART = """
 """
 _ANGLES, _RADII = np.array(_HEART.split(), float).reshape(-1, 2).T
 _ANGLES = np.radians(_ANGLES)
+
+
+def are_counts(counts: tuple[int, ...]) -> bool:
+    """Whether these are five whole numbers, none above what dSprites has."""
+    whole = len(counts) == len(COUNTS) and all(isinstance(n, int) for n in counts)
+    return whole and all(1 <= n <= most for n, most in zip(counts, COUNTS, strict=True))
+
+
+def levels(counts: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
+    """So many evenly spread values of every factor, in the published order."""
+    whole = (range(3), np.linspace(0.5, 1, 6), np.linspace(0, 2 * np.pi, 40), *[np.linspace(0, 1, 32)] * 2)
+    places = [_spread(n, len(v), name == "orientation") for name, v, n in zip(NAMES, whole, counts, strict=True)]
+    chosen = [tuple(np.asarray(v)[place].tolist()) for v, place in zip(whole, places, strict=True)]
+    return {"shape": tuple(SHAPES[i] for i in chosen[0]), **dict(zip(NAMES[1:], chosen[1:], strict=True))}
+
+
+def _spread(count: int, total: int, cyclic: bool) -> np.ndarray:
+    """`count` of `total` indices, evenly spread; of a circle whose ends are one, without its end unless all are asked."""
+    if cyclic and count < total:
+        return np.arange(count) * (total - 1) // count
+    return np.linspace(0, total - 1, count).round().astype(int)
 
 
 def silhouettes(

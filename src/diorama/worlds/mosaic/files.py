@@ -16,9 +16,9 @@ from diorama.io.digests import files_digest
 from diorama.io.files import read_text
 from diorama.io.images import decode, write_png
 from diorama.io.names import case_path, distinct, inside
+from diorama.io.photos import read_photo
 from diorama.io.tables import read_table
 from diorama.metrics.confusion import edges
-from diorama.worlds.recorded.photos import read_photo
 
 #: More classes than any classifier has.
 CLASSES = 1_000_000

@@ -31,8 +31,9 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.io.images import quantise
+from diorama.io.photos import fitted
 from diorama.worlds.mosaic.files import Finished, is_finished, jpeg, unjpeg
-from diorama.worlds.recorded.photos import Photos, fitted
+from diorama.worlds.recorded.photos import Photos
 
 #: Scenes of every class that are drawn from a staged world.
 POOL = 24

@@ -10,7 +10,7 @@ A photo is resized to 8/7 of `size` whatever its shape, and the centre kept, as 
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import ClassVar
@@ -18,14 +18,13 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.core.capabilities import Labelled, Listed
-from diorama.core.errors import Excluded, InputError
+from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import file_digest, files_digest
 from diorama.io.files import read_text
-from diorama.io.images import read_rgb
 from diorama.io.names import inside
-from diorama.io.photos import split
+from diorama.io.photos import fitted, read_photo, split
 from diorama.io.tables import read_table
 from diorama.worlds.recorded.common import read_each
 
@@ -161,35 +160,3 @@ def _listed(source: Path, subset: str | None) -> list[tuple[str, str]]:
     if columns is None:
         raise InputError(f"photos: {source} has the columns {', '.join(head)[:200]}; needed are filename and label")
     return [(row[columns[0]], row[columns[1]]) for row in rows if subset is None or row.get(columns[2]) == subset]
-
-
-def read_photo(path: Path) -> np.ndarray:
-    """A JPEG or PNG as (h, w, 3) uint8, not turned by EXIF. Raises Excluded, with its name, where it is damaged."""
-    try:
-        return read_rgb(path)
-    except InputError as error:
-        raise Excluded(f"{path.name} cannot be used: {error}") from error
-
-
-def fitted(image: np.ndarray, size: int, crop: bool) -> np.ndarray:
-    """(h, w, 3) uint8 → (size, size, 3): resized to 8/7 of it and the centre kept, or squeezed whole."""
-    side = round(size * 256 / 224) if crop else size
-    resized = image if image.shape[:2] == (side, side) else _resized(image, side)
-    start = (side - size) // 2
-    return resized[start : start + size, start : start + size]
-
-
-def _resized(image: np.ndarray, side: int) -> np.ndarray:
-    """Resized to a square, each pixel a weighted mean of those it covers."""
-    rows, columns = _triangle(image.shape[0], side), _triangle(image.shape[1], side)
-    across = np.einsum("hwc,xw->hxc", image.astype(np.float32), columns, optimize=True)
-    return np.rint(np.clip(np.einsum("hxc,yh->yxc", across, rows, optimize=True), 0, 255)).astype(np.uint8)
-
-
-@lru_cache(maxsize=256)
-def _triangle(old: int, new: int) -> np.ndarray:
-    """(new, old) weights of a triangle filter, as wide as a new pixel where the image shrinks; rows sum to one."""
-    scale = max(old / new, 1.0)
-    centres = (np.arange(new) + 0.5) * old / new
-    weights = np.maximum(1 - np.abs(np.arange(old) + 0.5 - centres[:, None]) / scale, 0)
-    return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)

@@ -22,13 +22,13 @@ from diorama.core.contracts import Layered
 from diorama.core.errors import InputError, did_you_mean, which_layer
 from diorama.core.frame import Frame
 from diorama.io.digests import file_digest
+from diorama.io.zoo import ZOO
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 SIDE = 64
 UNET_LAYERS = (*(f"encoder{i}" for i in range(1, 6)), *(f"decoder{i}" for i in range(1, 6)), "output")
-_ZOO = Path(__file__).parents[2] / "models" / "zoo"
 
 
 def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
@@ -68,7 +68,7 @@ class IidNetwork(Layered):
     def path(self) -> Path:
         """The checkpoint file in use."""
         given = self.checkpoint
-        return _ZOO / f"{self.name}.safetensors" if given is None else Path(given).expanduser()
+        return ZOO / f"{self.name}.safetensors" if given is None else Path(given).expanduser()
 
     def fingerprint(self) -> str:
         """The digest of the weights."""

@@ -12,8 +12,8 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import rng
 from diorama.methods.decompose.gradients import Norm, check_norm, clipped_gray, only, reconstruct
-from diorama.methods.decompose.tappen.experts import Experts, Samples, grow
 from diorama.methods.decompose.tappen.filters import ANGLES, SCALES, responses, training
+from diorama.methods.decompose.tappen.mixture import Experts, Samples, grow
 
 #: The linear features of a patch: the difference itself, and at each scale both derivatives along it.
 _PATCH = [0] + [1 + 2 * len(ANGLES) * i + order for i in range(len(SCALES)) for order in (0, 1)]

@@ -28,7 +28,7 @@ from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
 from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
-from diorama.protocols.concepts.csm.space import FEW, Fitted, Space, chance_scores
+from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
 from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
 from diorama.protocols.layers import common
