@@ -60,7 +60,7 @@ PROTOCOL = """
 import numpy as np
 from diorama import Score
 from diorama.core.contracts import Case
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 
 
 class Odd(Lmse):

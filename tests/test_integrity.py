@@ -134,7 +134,7 @@ def test_the_recipe_for_clusters(diorama, tmp_path):
 BIG = """
 import numpy as np
 from diorama import Scene, Score
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 
 class Big(Lmse):
     metrics = ("x",)

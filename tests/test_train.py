@@ -140,7 +140,7 @@ KILLED = """
 import os, signal, sys
 import torch
 from pathlib import Path
-from diorama.models._recipes import RECIPES, train_recipe
+from diorama.training.recipes import RECIPES, train_recipe
 from dataclasses import replace
 
 def die(done, total, message):

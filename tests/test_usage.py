@@ -185,7 +185,7 @@ def test_the_most_cases_are_allowed():
 KINDS = '''
 """Mine."""
 from diorama.methods.concept.ridge import Ridge
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 from diorama.worlds.mondrian import Mondrian
 
 class P(Lmse): ...
