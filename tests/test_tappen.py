@@ -179,7 +179,7 @@ def test_impossible_parameters_are_named(spec):
 
 
 def test_beats_the_baseline_on_real_objects(mit_root):
-    """Two small objects of either half; `_tappen_study` has all sixteen (baseline .0731)."""
+    """Two small objects of either half; `studies.intrinsic.tappen` has all sixteen (baseline .0731)."""
     from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
 
     world = MitIntrinsic(str(mit_root), objects=("cup1", "frog2", "teabag2", "teabag1"))
