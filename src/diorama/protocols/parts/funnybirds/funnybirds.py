@@ -1,7 +1,7 @@
 """FunnyBirds: completeness, correctness and contrastivity of an explanation, from what removing parts does to the model.
 
 Hesse, Schaub-Meyer, Roth: FunnyBirds (ICCV 2023). Removing parts and background objects says what the model really rests
-on; the interface functions PI and P (`parts/importance.py`) say what an explanation claims. y is the true class, ŷ the predicted
+on; the interface functions PI and P (`importance.py`) say what an explanation claims. y is the true class, ŷ the predicted
 one, P(t) the parts that an explanation calls important at threshold t, for each of 80 thresholds.
 
     a     accuracy of the model                          bi    share of background objects without effect on f_y
