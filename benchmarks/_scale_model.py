@@ -68,7 +68,9 @@ def plot(curves: dict[str, list[float]]) -> str:
     out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 310" font-family="sans-serif" font-size="12">']
     out.append('<rect width="680" height="310" fill="white"/>')
     for value in (0, 0.25, 0.5, 0.75, 0.9, 1):
-        out.append(f'<path d="M60 {y(value):.1f}H560" stroke="#ddd"/><text x="28" y="{y(value) + 4:.1f}">{value:g}</text>')
+        out.append(
+            f'<path d="M60 {y(value):.1f}H560" stroke="#ddd"/><text x="28" y="{y(value) + 4:.1f}">{value:g}</text>'
+        )
     for workers in WORKERS:
         out.append(f'<text x="{x(workers):.1f}" y="280" text-anchor="middle">{workers}</text>')
     for colour, (name, values) in zip(colours, curves.items(), strict=False):
@@ -81,7 +83,9 @@ def plot(curves: dict[str, list[float]]) -> str:
 
 def write_page(figures: dict[str, float]) -> None:
     """Put the figures, the model and the plot into docs/scale.md."""
-    driver = max(figures["driver_seconds_per_unit"], figures["ray_seconds_per_unit"] - figures["local_seconds_per_unit"])
+    driver = max(
+        figures["driver_seconds_per_unit"], figures["ray_seconds_per_unit"] - figures["local_seconds_per_unit"]
+    )
     start, units = figures["ray_1_first_row_seconds"], [figures["unit_seconds"], *LONGER]
     curves = {f"{u:.3g} s a unit": [efficiency(w, u, driver, start, UNITS) for w in WORKERS] for u in units}
     (ROOT / "docs" / "scale.svg").write_text(plot(curves))
@@ -116,7 +120,11 @@ def _measured(f: dict[str, float]) -> list[str]:
 
 
 def _modelled(f: dict[str, float], driver: float, start: float, units: list[float]) -> list[str]:
-    lines = ["![Efficiency from 2 to 1,000 workers](scale.svg)", "", "| a unit takes | .9 is kept up to | then what limits is |"]
+    lines = [
+        "![Efficiency from 2 to 1,000 workers](scale.svg)",
+        "",
+        "| a unit takes | .9 is kept up to | then what limits is |",
+    ]
     lines += ["|---|---|---|"]
     for unit in units:
         most = crossing(unit, driver, start, UNITS)
@@ -126,8 +134,8 @@ def _modelled(f: dict[str, float], driver: float, start: float, units: list[floa
     return [
         *lines,
         "",
-        f"A run of {UNITS:,} units, d = {1e3 * driver:.0f} ms, t = {start:.1f} s. Check: for two workers and the measured run the"
-        f" model says {model:.3f} after the start; measured were {f['local_2_efficiency']:.3f} (local) and"
+        f"A run of {UNITS:,} units, d = {1e3 * driver:.0f} ms, t = {start:.1f} s. Check: for two workers and the measured"
+        f" run the model says {model:.3f} after the start; measured were {f['local_2_efficiency']:.3f} (local) and"
         f" {f['ray_2_efficiency']:.3f} (Ray).",
     ]
 
@@ -142,8 +150,8 @@ def _cost(f: dict[str, float]) -> list[str]:
         size = f" ({full:,} {parameter})" if parameter else ""
         lines.append(f"| {name}{size} | {forward:,.0f} | {backward:,.0f} | {hours:,.1f} |")
     return [
-        f"{BIRDS:,} birds and {NETWORKS} networks under FunnyBirds and single deletion. Passes were counted on birds_cnn at two"
-        f" small settings and continued along the straight line; a GPU-hour assumes ResNet-50 at 256 pixels ({GFLOP} GFLOP"
+        f"{BIRDS:,} birds and {NETWORKS} networks under FunnyBirds and single deletion. Passes were counted on birds_cnn at"
+        f" two small settings and continued along the straight line; a GPU-hour assumes ResNet-50 at 256 pixels ({GFLOP} GFLOP"
         f" forward) and {TFLOPS:g} TFLOP/s sustained, which was not measured: there is no GPU here.",
         "",
         *lines,

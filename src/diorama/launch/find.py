@@ -3,8 +3,8 @@
 import importlib
 from pathlib import Path
 
+from diorama.adapt.neighbours import load_file
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.neighbours import load_file
 from diorama.launch.contract import Launcher, Need
 
 #: Ours, each a module of this folder with a class `Launcher`.

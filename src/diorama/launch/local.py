@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from diorama.core.errors import InputError
-from diorama.core.locks import locked
 from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, work
+from diorama.io.locks import locked
 from diorama.launch import contract, machine
 from diorama.launch.contract import Need, Seen
 from diorama.launch.supervise import Supervisor

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
-from diorama.core.layout import is_run
-from diorama.core.names import case_path
-from diorama.core.parts import rows_between
 from diorama.core.plan import Cell
 from diorama.core.rows import Row, read_row
 from diorama.core.run import Run, Step, Writer, arrays_path, trace_path
-from diorama.core.store import write_whole
+from diorama.io.names import case_path
+from diorama.io.row_files import rows_between
+from diorama.io.run_folder import is_run
+from diorama.io.store import write_whole
 
 #: The most bytes of a user's folder that are sent along with the file that a plan names.
 MOST = 512 * 2**20

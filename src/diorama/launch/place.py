@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import WorkerError, tell
-from diorama.core.layout import cell_folder
-from diorama.core.parts import write_part
 from diorama.core.plan import Plan
 from diorama.core.rows import read_row
 from diorama.core.run import Run, Step
-from diorama.core.store import alive
+from diorama.io.row_files import write_part
+from diorama.io.run_folder import cell_folder
+from diorama.io.store import alive
 from diorama.launch.contract import Seen
 from diorama.launch.parcel import packed
 from diorama.launch.supervise import DiedError, RefusedError, Supervisor

@@ -67,18 +67,20 @@ class Launcher(Remote):
         )
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
         each = {"cpus": self.need.cpus, "gpus": self.need.gpus, "memory": self.need.memory}
-        self._tell({"address": self.argument, "folder": self._folder, "workers": self.workers, "opening": opening} | each)
+        self._tell(
+            {"address": self.argument, "folder": self._folder, "workers": self.workers, "opening": opening} | each
+        )
         self._take(_START)
 
     def _variables(self) -> dict[str, str]:
         """No reports to Ray's makers. Here: only this machine may connect, and only with a new token."""
-        patience = os.environ.get("RAY_gcs_rpc_server_reconnect_timeout_s", "20")
-        ours = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_rpc_server_reconnect_timeout_s": patience}
+        usual = {"RAY_gcs_rpc_server_reconnect_timeout_s": "20"}  # until a head that is silent counts as gone
+        ours = {"RAY_USAGE_STATS_ENABLED": "0"}
         if not self.argument:
             ours |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
             ours |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # 0: it listens on 127.0.0.1 alone, on Linux too
             ours |= {"TMPDIR": self._folder}  # what killed workers leave goes with it
-        return {**os.environ, **ours}
+        return {**usual, **os.environ, **ours}
 
     def _read(self, reports: Any) -> None:
         for line in reports:

@@ -17,7 +17,7 @@ from pathlib import Path
 from diorama.core.device import THREADS
 from diorama.core.errors import InputError, WorkerError
 from diorama.core.run import Run, missing_of
-from diorama.core.store import write_whole
+from diorama.io.store import write_whole
 from diorama.launch import contract
 from diorama.launch.contract import Need, Seen, counted
 from diorama.launch.units import spelt
