@@ -151,8 +151,8 @@ def _cost(f: dict[str, float]) -> list[str]:
         lines.append(f"| {name}{size} | {forward:,.0f} | {backward:,.0f} | {hours:,.1f} |")
     return [
         f"{BIRDS:,} birds and {NETWORKS} networks under FunnyBirds and single deletion. Passes were counted on birds_cnn at"
-        f" two small settings and continued along the straight line; a GPU-hour assumes ResNet-50 at 256 pixels ({GFLOP} GFLOP"
-        f" forward) and {TFLOPS:g} TFLOP/s sustained, which was not measured: there is no GPU here.",
+        f" two small settings and continued along the straight line; a GPU-hour assumes ResNet-50 at 256 pixels ({GFLOP}"
+        f" GFLOP forward) and {TFLOPS:g} TFLOP/s sustained, which was not measured: there is no GPU here.",
         "",
         *lines,
         f"| all | | | {total:,.1f} |",

@@ -31,9 +31,14 @@ class RayCluster:
             text=True,
             start_new_session=True,
         )
-        self.address = self.tell("head")
-        for _ in range(nodes):
+        self.address, self.nodes = self.tell("head"), 0
+        self.grow(nodes)
+
+    def grow(self, nodes: int) -> None:
+        """Add nodes until there are so many."""
+        while self.nodes < nodes:
             self.tell("add")
+            self.nodes += 1
 
     def tell(self, order: str) -> Any:
         """`head`, `add`, `other FOLDER` (a node with that folder on its path), `kill` (without grace) or `behead`."""

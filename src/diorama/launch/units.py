@@ -28,12 +28,13 @@ def read(text: str, count: int) -> list[int]:
     """
     found: list[int] = []
     for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not first.isdecimal() or not (last or first).isdecimal() or len(part) > 20:
+        ends = part.strip().split("-")
+        if len(ends) > 2 or len(part) > 20 or not all(end.isdecimal() for end in ends):
             raise InputError(f"--units {text}: write numbers and spans, e.g. 0-7,9")
-        if int(last or first) >= count or int(last or first) < int(first):
+        first, last = int(ends[0]), int(ends[-1])
+        if not first <= last < count:
             raise InputError(f"--units {text}: {part} is no span of the {count} units, 0 to {count - 1}")
-        found += range(int(first), int(last or first) + 1)
+        found += range(first, last + 1)
     return sorted(set(found))
 
 
