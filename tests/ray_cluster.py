@@ -41,7 +41,7 @@ class RayCluster:
             self.nodes += 1
 
     def tell(self, order: str) -> Any:
-        """`head`, `add`, `other FOLDER` (a node with that folder on its path), `kill` (the oldest, without grace) or `behead`."""
+        """`head`, `add`, `other FOLDER` (a node with it on its path), `kill` (the oldest, without grace) or `behead`."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(order + "\n")
         self.process.stdin.flush()
