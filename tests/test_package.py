@@ -51,7 +51,7 @@ RULES = {
     "protocols": "adapt core io metrics",
     "training": "adapt core io methods models render worlds",
     "capture": "core worlds",
-    "launch": "core io",
+    "launch": "adapt.neighbours core io",
     "report": "core io",
     "testing": "adapt core protocols",
     "describe": "core testing",

@@ -124,13 +124,15 @@ def _submit(path: Path) -> str:
 def _wait(run: Run, units: Sequence[int], job: str, seen: Seen) -> None:
     """Look at the folder until all rows are there, or the array has left the queue; stop it if we are stopped."""
     left = {k: len(missing_of(run, k)) for k in units}
+    ended = False
     try:
         while any(left.values()) and _queued(job):
             time.sleep(_TICK)
             _look(run, left, seen)
-    except BaseException:
-        subprocess.run(["scancel", job], check=False, capture_output=True)
-        raise
+        ended = True
+    finally:
+        if not ended:
+            subprocess.run(["scancel", job], check=False, capture_output=True)
     _look(run, left, seen)
 
 
