@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core import folding
 from diorama.core.contracts import Model
 from diorama.core.digests import file_digest
 from diorama.models import _inference
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from diorama.core.folding import Folded
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,15 @@ class BirdClassifier(Model):
 
         return _inference.load(NETWORKS[self.name](self.classes), self.path)
 
+    @cached_property
+    def folded(self) -> Folded | None:
+        """Its faster twin."""
+        return folding.folded(self.module, self.size)
+
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, 128, 128, 3) float32 sRGB in [0, 1] → (n, 50) float32."""
         _inference.check_images(images, self.size)
-        return _inference.logits(self.module, images)
+        return _inference.logits(_inference.pass_module(self), images)
 
     def features(self, images: np.ndarray, layer: str) -> np.ndarray:
         """The output of one of `layers`: (n, channels, h, w) float32."""

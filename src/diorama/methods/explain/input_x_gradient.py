@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import module_of, tensors
+from diorama.core.explaining import gradient_module, tensors
 from diorama.methods.explain._gradients import Channels, as_answers, gradient
 
 
@@ -25,4 +25,4 @@ class InputXGradient(Explainer):
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
         x, target = tensors(model, images, targets)
-        return as_answers(x * gradient(module_of(model), x, target), self.channels, self.absolute)
+        return as_answers(x * gradient(gradient_module(model), x, target), self.channels, self.absolute)
