@@ -6,9 +6,9 @@ norm was folded gives something else than before: what the batch norm gave. Such
 
 Which batch norm follows which convolution is seen in one pass. Where a convolution's output is used elsewhere too, folding
 would change the network: the twin is compared with the original on images of noise, and there is none where they differ.
-Gradients are compared too. Now and then the last bit of an activation decides on which side of a ReLU it lies; then gradients
-differ although logits do not, and neither is the wrong one. A twin whose gradients differ for most images, as happens in
-very deep networks, serves forward passes only.
+Gradients are compared too. Now and then the last bit of an activation decides on which side of a ReLU it lies; gradients
+then differ although logits do not, and neither is the wrong one. A twin whose gradients differ for most images, as happens
+in very deep networks, serves forward passes only.
 """
 
 from __future__ import annotations
