@@ -19,21 +19,13 @@ from diorama.core.capabilities import Listed, Parted
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-<<<<<<< HEAD:src/diorama/worlds/recorded/funnybirds_recorded.py
 from diorama.io.digests import files_digest
 from diorama.io.files import read_json
 from diorama.worlds.birds.birds import Birds, boxes
-from diorama.worlds.birds.classes import PARTS, SUBSETS
+from diorama.worlds.birds.classes import CATALOGUE, PARTS, SUBSETS
 from diorama.worlds.birds.layout import decode_parts, image_path, read_image, removal_path, subset_path
 from diorama.worlds.birds.metadata import Split, from_record
 from diorama.worlds.birds.scenes import flat_factors
-=======
-from diorama.worlds._bird_classes import CATALOGUE, PARTS, SUBSETS
-from diorama.worlds._bird_scenes import flat_factors
-from diorama.worlds._funnybirds_layout import decode_parts, image_path, read_image, removal_path, subset_path
-from diorama.worlds._funnybirds_metadata import Split, from_record
-from diorama.worlds.birds import Birds, boxes
->>>>>>> h-hard:src/diorama/worlds/funnybirds_recorded.py
 
 
 @dataclass(frozen=True, slots=True)
