@@ -9,6 +9,7 @@ import numpy as np
 
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.cases import Panel
+from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
@@ -27,25 +28,33 @@ WORST, SIDE = 6, 144
 def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
 
-    Share i of n are the models' cells i, i + n, …, and of the others every n-th case.
+    Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
     """
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
-    mine, of = share
-    for number, cell in enumerate(run.cells):
-        if cell.control == "dose" or (cell.model and number % of != mine):
-            continue
-        found = [(i, p) for i, p in _worst(run, cell, worst) if not whole_picture(_path(run, cell, i, p))]
-        if cell.model:
-            _draw_together(run, cell, found, watch)
-        else:
+    (mine, of), numbers = share, {cell.key: number for number, cell in enumerate(run.cells)}
+    for cell, found in pending(run, worst):
+        if not cell.model:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
-    for (_, index), cells in sorted(alone.items())[
-        mine::of
-    ]:  # case by case, so that frames and factorisations are shared
+        elif numbers[cell.key] % of == mine:
+            _draw_together(run, cell, found, watch)
+    # case by case, so that frames and factorisations are shared; by numbers that stay while others draw
+    for at in sorted(at for at in alone if at[1] % of == mine):
         memo = Memo()
-        for cell, point in cells:
-            _try_to_draw(run, cell, index, point, memo, watch)
+        for cell, point in alone[at]:
+            _try_to_draw(run, cell, at[1], point, memo, watch)
+
+
+def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cells that lack pictures of their worst cases, with these cases: (index, grid point)."""
+    shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
+    listed = [(cell, _worst(run, cell, worst)) for cell in shown]
+    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
+    return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def _draws(cell: Cell) -> bool:
+    return type(cell.protocol.object).pictures is not Protocol.pictures
 
 
 def _try_to_draw(run: Run, cell: Cell, index: int, point: int, memo: Memo, watch: Watch) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from diorama.core.errors import InputError
+from diorama.core.gallery import pending
 from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, work
 from diorama.io.locks import locked
@@ -87,5 +88,7 @@ def _weight(run: Run, k: int, cases: int) -> int:
 
 def draw(run: Run, count: int = 1, timeout: float | None = None) -> None:
     """Draw the pictures of a run in worker processes; those that cannot be drawn are left out."""
+    if not pending(run):
+        return
     with Supervisor(run, count, timeout) as all_:
         all_.work([(i, count) for i in range(count)], Seen(lambda done, total, doing: None, 0, 0))
