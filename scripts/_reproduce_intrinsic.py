@@ -22,7 +22,8 @@ from _reproduce_figures import bars, pairs, sheet
 
 from diorama import api, layouts
 from diorama.capture import study as capture
-from diorama.core.bench import Bench, Memo
+from diorama.core.bench import Bench
+from diorama.core.memory import Memory
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.frame import linear_to_srgb
@@ -243,7 +244,7 @@ def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Pane
         for i, case in enumerate(cell.cases):
             if case.key in objects:
                 asked, point = asked_for(opened, cell, i), chosen.get(case.key, 0)
-                bench = Bench(cell.world, None, asked, cell.protocol.object, case, Memo(), point)
+                bench = Bench(cell.world, None, asked, cell.protocol.object, case, Memory(), point)
                 scene = cell.world.object.scene(i)[1]
                 panels = comparison(bench.frame(scene), bench.layers(scene))
                 found.setdefault(case.key, {})[cell.method.name.rpartition("/")[2]] = panels

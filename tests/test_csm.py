@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diorama.core.answers import Layers
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked, Bench
+from diorama.core.memory import Memory
 from diorama.core.catalogue import build
 from diorama.core.contracts import Layered
 from diorama.core.controls import Oracle
@@ -51,7 +52,7 @@ def bench_of(world, method, protocol, index=0):
     shown = build("protocol", "csm")
     cell = Cell(world, None, build("method", method), shown, 0, index + 1)
     case = protocol.case(world.object, 0, index)
-    return Bench(world, None, cell.asked, protocol, case, Memo()), case
+    return Bench(world, None, cell.asked, protocol, case, Memory()), case
 
 
 def scores(world, method, protocol, index=0):
@@ -238,7 +239,7 @@ def test_the_truth_has_no_residual_and_no_sensitivity(sets):
     with pytest.raises(Undefined, match="no residual"):
         list(
             protocol.score(
-                Bench(sets, None, Asked(oracle, "oracle", ({},), lambda p: oracle), protocol, case, Memo()), case
+                Bench(sets, None, Asked(oracle, "oracle", ({},), lambda p: oracle), protocol, case, Memory()), case
             )
         )
 
@@ -296,7 +297,7 @@ def test_inner_layers_go_through_the_networks_own_gradients(sets):
         protocol = Csm("published", layer=layer, trainer="mean_difference", p=1.01, **SMALL)
         case = protocol.case(sets.object, 0, 0)
         found[layer] = {
-            s.metric: s.value for s in protocol.score(Bench(sets, None, asked, protocol, case, Memo()), case)
+            s.metric: s.value for s in protocol.score(Bench(sets, None, asked, protocol, case, Memory()), case)
         }
     assert found["scaled"]["runs_r"] == found["output"]["runs_r"]  # the layer is the reflectance itself
     assert found["scaled"]["runs_s"] == found["output"]["runs_s"]  # both the activation and the gradient change sign
@@ -311,7 +312,7 @@ def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
     case = protocol.case(sets.object, 0, 0)
     with pytest.raises(InputError, match=said):
         list(
-            protocol.score(Bench(sets, None, Asked(method, "m", ({},), lambda p: method), protocol, case, Memo()), case)
+            protocol.score(Bench(sets, None, Asked(method, "m", ({},), lambda p: method), protocol, case, Memory()), case)
         )
 
 
@@ -320,7 +321,7 @@ def test_long_passes_say_how_far_they_are(sets, capsys, monkeypatch):
     protocol, method = Csm("published", tests=2, randoms=40, runs=2), build("method", "leak(alpha=0.4)").object
     asked = Asked(method, "patience", ({},), lambda p: method)
     case = protocol.case(sets.object, 0, 0)
-    list(protocol.score(Bench(sets, None, asked, protocol, case, Memo()), case))
+    list(protocol.score(Bench(sets, None, asked, protocol, case, Memory()), case))
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("csm: ")]
     assert [line.split(" images")[0] for line in said] == ["csm: 16 of 40", "csm: 32 of 40"]
     assert all(line.endswith("minutes left") for line in said)

@@ -14,7 +14,8 @@ from diorama.adapt import adapt
 from diorama.adapt.methods import explain
 from diorama.api import run
 from diorama.core.answers import Heatmap
-from diorama.core.bench import CHUNK, Bench, Memo
+from diorama.core.bench import Bench
+from diorama.core.memory import Memory
 from diorama.core.catalogue import build
 from diorama.core.plan import Plan
 from diorama.core.run import create, work
@@ -212,7 +213,7 @@ def test_logits_pass_in_chunks_of_one_size_and_only_once(bird):
 
     model = build("model", f"{TINY}:Tiny")
     model.__dict__["object"] = adapt("model", Counting(), "counting")
-    memo = Memo()
+    memo = Memory()
     protocol = build("protocol", "accuracy").object
     bench = Bench(world, model, None, protocol, None, memo)
     scenes = list(world.object.subsets(scene).values())[:11]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from diorama.core.answers import Code
-from diorama.core.bench import Bench, Memo
+from diorama.core.bench import Bench
+from diorama.core.memory import Memory
 from diorama.core.catalogue import build
 from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
@@ -41,7 +42,7 @@ def cell(method, protocol, control="", world=SMALL, model=None):
 
 
 def bench_of(this, point=0):
-    return Bench(this.world, this.model, this.asked, this.protocol.object, this.cases[0], Memo(), point)
+    return Bench(this.world, this.model, this.asked, this.protocol.object, this.cases[0], Memory(), point)
 
 
 def scores(this, point=0):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked
 from diorama.core.cases import Panel
 from diorama.core.guard import attempt
 from diorama.core.images import encode_webp, quantise, resize
@@ -36,28 +36,28 @@ def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
     for (_, index), cells in sorted(alone.items()):  # case by case, so that frames and factorisations are shared
-        memo = Memo()
         for cell, point in cells:
-            _try_to_draw(run, cell, index, point, memo, watch)
+            _try_to_draw(run, cell, index, point, watch)
+        run.memory.end("unit")
 
 
-def _try_to_draw(run: Run, cell: Cell, index: int, point: int, memo: Memo, watch: Watch) -> None:
+def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:
     step = Step("picture", cell.key, index)
     if step not in watch.lost:
         watch.begin(step)
-        attempt(partial(_draw, run, cell, index, point, memo))
+        attempt(partial(_draw, run, cell, index, point))
 
 
 def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Watch) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
-    memo, protocol = Memo(), cell.protocol.object
     cases = [cell.cases[index] for index, _ in found]
     step = Step("prepare", cell.key, -1)  # of the pictures
     if cases and not cell.fitted and step not in watch.lost:
         watch.begin(step)
-        attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
+        attempt(partial(cell.protocol.object.prepare, cell.bench(cases[0], run.memory), cases))
     for index, point in found:
-        _try_to_draw(run, cell, index, point, memo, watch)
+        _try_to_draw(run, cell, index, point, watch)
+    run.memory.end("unit")
 
 
 def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
@@ -80,9 +80,9 @@ def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
     return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
 
 
-def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
+def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     case = cell.cases[index]
-    bench = Bench(cell.world, cell.model, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
+    bench = cell.bench(case, run.memory, _asked_at(run, cell, index, point))
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     if not panels:
         return

@@ -11,27 +11,39 @@ than concepts, which `cos_concepts` and `cos_scenes` beside every score show. Re
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
+from diorama.core.catalogue import Component
 from diorama.core.contracts import Bounds, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.rows import Row
-from diorama.core.scene import Scene, digest, rng
+from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
 from diorama.metrics.cav import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
 from diorama.protocols import _layers
 from diorama.protocols._csm_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
-from diorama.protocols._csm_space import FEW, Fitted, Space, chance_scores
+from diorama.protocols._csm_space import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols._csm_summary import FLOORED, MARKS, condense
-from diorama.protocols._csm_tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
+from diorama.protocols._csm_tables import (
+    OUTPUT,
+    Encoding,
+    Images,
+    Probe,
+    features,
+    gradients,
+    read,
+    some,
+    without_layer,
+)
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
 DRAWS = 200
@@ -65,8 +77,8 @@ class Csm(OnSets):
     """
 
     variant: Literal["published", "corrected"] = "corrected"
-    test: str = "test_scenes"
-    negatives: str = "random_scenes"
+    test: Component[World] = "test_scenes"  # type: ignore[assignment]
+    negatives: Component[World] = "random_scenes"  # type: ignore[assignment]
     layer: str = OUTPUT
     trainer: str | None = None
     runs: int = 100
@@ -121,11 +133,6 @@ class Csm(OnSets):
     def _trainer(self) -> str:
         return self.trainer or ("hinge_sgd" if self._published else "linear_svm")
 
-    def fingerprint(self) -> str:
-        """The worlds of test images and negatives by content: their specs alone would not change with their source."""
-        used = (self.test, self.negatives) if self._published else (self.test,)
-        return digest([Source(text, None, 0, None).world.digest for text in used])
-
     def paper(self, model: str, method: str) -> dict[str, float] | None:
         """What the paper reports for the full-size network of the same family."""
         return PAPER.get(method) if self._published else None
@@ -141,7 +148,7 @@ class Csm(OnSets):
         each = f"t-test of every CAV at p = {self.p}, the mean of those that pass; sets without any {filtered}"
         once = f"one t-test of a set's CAVs at p = {self.p}; other sets {filtered}"
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
-        parted = f"{self.negatives}, as many as the set has" if self._published else "the scene's other set"
+        parted = f"{self.negatives.label}, as many as the set has" if self._published else "the scene's other set"
         return {
             "encoding": f"{self.encoding} at {OUTPUT}"
             if self.layer == OUTPUT
@@ -150,7 +157,7 @@ class Csm(OnSets):
             "window": "the whole image",
             "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
             "CAV": f"{self._trainer} ({said}), {self.runs} runs, a third held out, against {parted}",
-            "test images": f"{self.test}; those without residual are left out",
+            "test images": f"{self.test.label}; those without residual are left out",
             "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
             "interval": "bootstrap-t over sets, test images and CAVs; none below 3 sets",
@@ -166,7 +173,7 @@ class Csm(OnSets):
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Both branches' sensitivity to one set."""
         found = self._spaces(bench, case)
-        sensed = {branch: self._sensed(case, branch, space) for branch, space in found.items()}
+        sensed = {branch: self._sensed(bench, branch, space) for branch, space in found.items()}
         for change, mark in MARKS.items():
             for branch, of in sensed.items():
                 name = f"{branch[0]}_{mark}"
@@ -176,38 +183,70 @@ class Csm(OnSets):
         yield from self._diagnosed(case, found, {b: of.fitted for b, of in sensed.items()})
         yield Score("tests", float(min(len(space.against) for space in found.values())))
 
+    @property
+    def probe(self) -> Probe:
+        """Where the method is read, and its error."""
+        return Probe(self.layer, self.encoding, aligned=not self._published)
+
+    def _probes(self, bench: Bench, published: bool = False) -> list[Probe]:
+        """Those of all CSM of the run on this method: images pass once for all of them."""
+        fellows = [one for one in bench.fellows if isinstance(one, Csm) and one._published >= published]
+        return [one.probe for one in fellows]
+
     def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
         """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
-        size, seed = bench.world.object.size, case.payload["seed"]
-        test = Source(self.test, self.tests, seed, size)
-        negatives = Source(self.negatives, self.randoms, seed, size) if self._published else None
-        probe = Probe(self.layer, self.encoding, not self._published)
-        found = tables(bench, probe, test, negatives)
-        for branch, table in found.items():
+        tables = self._tables(bench, case)
+        for branch, table in tables.items():
             if not len(table.gradients):
                 raise Undefined(f"the {branch} of all test images is the truth: there is no residual to take a sign of")
-        sets = self._sets(bench, case)
-        made = {}
-        for branch, table in found.items():
-            rows = {name: activations(bench, probe, members, branch) for name, members in sets.items()}
-            made[branch] = Space.of(table, rows)
-        return made
+        sets = {}
+        for name, scene in self._sets(bench, case).items():
+            members = Images(bench.world, (scene.key,), partial(bench.world.object.members, scene))
+            sets[name] = read(bench, members, features, self.probe, self._probes(bench))
+        return {b: Space.of(table, {name: rows[b] for name, rows in sets.items()}) for b, table in tables.items()}
 
-    def _sets(self, bench: Bench, case: Case) -> dict[str, list[Scene]]:
+    def _tables(self, bench: Bench, case: Case) -> dict[str, Table]:
+        """What all cases share, for each branch; test images without residual are left out."""
+        test = self._images(bench, case, self.test, self.tests)
+        found = read(bench, test, gradients, self.probe, self._probes(bench))
+        along = {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
+        if not self._published:
+            return {branch: Table.of(rows, rows[:0]) for branch, rows in along.items()}
+        others = self._images(bench, case, self.negatives, self.randoms)
+        against = read(bench, others, features, self.probe, self._probes(bench, published=True))
+        if any(against[b].shape[1] != along[b].shape[1] for b in BRANCHES):
+            raise InputError(
+                f"csm: {self.test.label} and {self.negatives.label} give images of two sizes; write size=…"
+            )
+        name = (bench.asked.digest, bench.point, self.probe, test.key, others.key)
+        return bench.keep(
+            "run", ("csm", *name), lambda: {b: Table.of(along[b], against[b], (b, *name)) for b in BRANCHES}
+        )
+
+    def _images(self, bench: Bench, case: Case, world: Component[World], count: int | None) -> Images:
+        """Images that are not the concept sets' own, of their size where no other is given."""
+        side = bench.world.object.size
+        sized = bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
+        return some(sized, count, case.payload["seed"])
+
+    def _sets(self, bench: Bench, case: Case) -> dict[str, Scene]:
         world, other = bench.world.object, stranger(bench.world.object, case)
         sets = {"set": case.scene, "partner": partner(world, case), "stranger": other.scene if other else None}
         if not self._published:
             if sets["partner"] is None:
                 raise Undefined("the world has no set of the other change of this scene: take change=both")
             sets["their partner"] = partner(world, other) if other else None
-        return {name: list(world.members(scene)) for name, scene in sets.items() if scene is not None}
+        return {name: scene for name, scene in sets.items() if scene is not None}
 
-    def _sensed(self, case: Case, branch: str, space: Space) -> "Sensed":
+    def _sensed(self, bench: Bench, branch: str, space: Space) -> "Sensed":
         """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
+        case, size = bench.case, len(space.places["set"])
         draw = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
             fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
-            chance = chance_scores(space.table, self._trainer, len(space.places["set"]), self.runs)
+            trained = (self._trainer, size, self.runs)
+            key = ("csm chance", *space.table.name, *trained)
+            chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
             return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))
