@@ -28,11 +28,11 @@ from _reproduce_figures import sheet
 from scipy.stats import spearmanr
 
 from diorama.core.bench import Bench
-from diorama.core.memory import Memory
 from diorama.core.cases import Panel
 from diorama.core.catalogue import Kind, build
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan
 from diorama.core.run import create, open_run
 from diorama.launch.local import launch

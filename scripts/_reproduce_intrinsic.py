@@ -23,11 +23,11 @@ from _reproduce_figures import bars, pairs, sheet
 from diorama import api, layouts
 from diorama.capture import study as capture
 from diorama.core.bench import Bench
-from diorama.core.memory import Memory
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
+from diorama.core.memory import Memory
 from diorama.core.run import asked_for, open_run
 from diorama.core.store import write_json
 from diorama.core.summary import settle

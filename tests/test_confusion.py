@@ -7,11 +7,11 @@ import pytest
 
 from diorama.core.answers import Boxes, Heatmap, Mask
 from diorama.core.bench import Asked, Bench
-from diorama.core.memory import Memory
 from diorama.core.catalogue import build
 from diorama.core.contracts import Control
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import AnswerError
+from diorama.core.memory import Memory
 from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
 from diorama.core.summary import summarise

@@ -182,6 +182,9 @@ class Component(Generic[Made]):
     def _found(self) -> str:
         """The digest of arrays, weights, files …; where something cannot be known, nothing is reused, and that is said."""
         state = State(self.root.folder.resolve())
+        for part in self.arguments.values():
+            if isinstance(part, Component):
+                state.leave_out(part)
         for part in (self.target, self.made):
             state.add(part)
         if state.unknown:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy import memmap
 
 from diorama.core.guard import Note, noting
 from diorama.core.scene import Scene
@@ -107,7 +108,7 @@ def size_of(value: Any) -> int:
     8240
     """
     if isinstance(value, np.ndarray):
-        return _SMALL if isinstance(value, np.memmap) else value.nbytes
+        return _SMALL if isinstance(value, memmap) else value.nbytes
     if isinstance(value, Scene):
         return 10 * _SMALL
     if isinstance(value, Mapping):
