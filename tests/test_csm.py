@@ -1,6 +1,5 @@
 """CSM, planted leaks and response invariance: against slow loops, analytic cases, the paper's own arithmetic."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +26,13 @@ from diorama.core.summary import Settled
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, split
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, resampled, smoothed
-from diorama.protocols._csm_space import chance_scores
-from diorama.protocols._csm_summary import FLOORED, condense
+from diorama.protocols.concepts.csm.gram import chance_scores
+from diorama.protocols.concepts.csm.summary import FLOORED, condense
 from diorama.report.summary import CellResult, document, read_results
+from studies.concepts import doses
+from studies.concepts import page as script
+from studies.concepts import published as paper
 from tests.reference import csm_loop
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-import _concepts_doses as doses
-import _concepts_published as paper
-import _reproduce_concepts as script
 
 SETS = "concepts(scenes=2, images=6, size=16, samples=32, specular=False, fill=0.6)"
 SMALL = {"test": "test_scenes(samples=8)", "negatives": "random_scenes", "tests": 5, "randoms": 14, "runs": 4}
@@ -338,7 +335,7 @@ def test_images_pass_once_for_all_layers_and_variants_of_a_run(tmp_path, monkeyp
     """Three CSM on one network: every test image, negative and member of a set is shown to it once for each branch."""
     from collections import Counter
 
-    from diorama.methods.decompose._iid import IidNetwork
+    from diorama.methods.decompose.iid.common import IidNetwork
 
     seen, rendered, plain = Counter(), Counter(), IidNetwork.features_at
 
@@ -347,7 +344,7 @@ def test_images_pass_once_for_all_layers_and_variants_of_a_run(tmp_path, monkeyp
         return plain(self, frames, branch, layers)
 
     monkeypatch.setattr(IidNetwork, "features_at", counted)
-    from diorama.worlds.random_scenes import RandomScenes
+    from diorama.worlds.concepts.random_scenes import RandomScenes
 
     draw = RandomScenes.render
     monkeypatch.setattr(

@@ -9,12 +9,12 @@ import numpy as np
 
 from diorama.core.answers import Answer, check_answer
 from diorama.core.contracts import Control, ImageByImage, Saved, SharedPasses, Sweeping
-from diorama.core.digests import array_digest
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.memory import Key
 from diorama.core.scene import Scene
 from diorama.core.watch import blame
+from diorama.io.digests import array_digest
 
 if TYPE_CHECKING:
     from diorama.core.bench import Bench

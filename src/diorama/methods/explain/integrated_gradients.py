@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.answers import Answer, as_array
 from diorama.core.contracts import SharedPasses
 from diorama.core.errors import InputError
-from diorama.core.explaining import module_of, tensors
-from diorama.methods.explain._gradients import Channels, as_answers, gradient
+from diorama.methods.explain.gradients import Channels, as_answers, gradient
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,179 @@
+"""Activations and loss gradients for CSM, of concept sets, test images and negatives: every image passes once.
+
+The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is the residual, 2/N·(answer − truth), so
+that any decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from diorama.core.bench import Bench
+from diorama.core.catalogue import Component
+from diorama.core.contracts import Layered, Saved, World
+from diorama.core.errors import InputError, Undefined, which_layer
+from diorama.core.frame import Frame, channel_mean, linear_to_srgb
+from diorama.core.scene import Scene
+from diorama.metrics.errors import scale
+from diorama.protocols.concepts.concept_sets import BRANCHES
+
+Encoding = Literal["linear", "srgb", "log"]
+OUTPUT = "output"
+#: A residual of less than this share of the truth is none: its signs would be those of rounding.
+NOTHING = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Scenes of a world, and the name that tells them from others of it."""
+
+    world: Component[World]
+    name: tuple[Any, ...]
+    scenes: Callable[[], Sequence[Scene]]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What they follow from."""
+        return self.world.digest, *self.name
+
+
+def some(world: Component[World], count: int | None, seed: int) -> Images:
+    """The first scenes of a world, all of them where no number is given."""
+    length = world.object.length or count
+    if length is None:
+        raise InputError(f"{world.label} has no end: say how many of its scenes to take")
+    wanted = range(min(length, count or length))
+    return Images(world, (seed, len(wanted)), lambda: [world.object.scene_at(seed, i)[1] for i in wanted])
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Where and how a decomposer is read: the layer, the encoding of `output`, whether truth has the answer's scale."""
+
+    layer: str
+    encoding: Encoding
+    aligned: bool = False
+
+    def encoded(self, layer: np.ndarray) -> np.ndarray:
+        """A layer of an answer in the encoding of `output`."""
+        if self.encoding == "linear":
+            return layer
+        return linear_to_srgb(layer) if self.encoding == "srgb" else np.log(np.maximum(layer, 1e-3))
+
+    def target(self, frame: Frame, answer: np.ndarray, branch: str) -> np.ndarray:
+        """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
+
+        min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0. Off the mask the
+        target is the answer itself, so that nothing there counts as an error.
+        """
+        truth = frame.truth.get(branch)
+        if truth is None:
+            raise Undefined(f"the test image has no true {branch}")
+        if answer.shape[2] != truth.shape[2]:
+            truth = channel_mean(truth)[:, :, None] if answer.shape[2] == 1 else np.repeat(truth, 3, axis=2)
+        factor = float(scale(truth, answer, frame.mask)) if self.aligned else 1.0
+        return np.where(frame.mask[:, :, None], truth / factor if factor > 0 else truth, answer)
+
+    def residual(self, answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """The gradient of the squared error by the answer."""
+        difference = self.encoded(answer) - self.encoded(truth)
+        return 2 / difference.size * difference
+
+
+#: What is read of frames for a branch at every probe: (n, d) float32.
+Reading = Callable[[Bench, Sequence[Frame], str, Sequence[Probe]], list[np.ndarray]]
+
+
+def features(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
+    """Activations (n, d) at every probe."""
+    inner = list(dict.fromkeys(probe.layer for probe in probes if probe.layer != OUTPUT))
+    rows = _network(bench, inner).features_at(bench.shown(frames), branch, inner) if inner else []
+    known = dict(zip(inner, rows, strict=True))
+    answers = _answers(bench, frames, branch) if OUTPUT in {probe.layer for probe in probes} else []
+    return [known[p.layer] if p.layer in known else _stacked([p.encoded(a) for a in answers]) for p in probes]
+
+
+def gradients(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
+    """Gradients (n, d) of the squared error of a branch; rows of zeros where the answer is the truth."""
+    answers, known = _answers(bench, frames, branch), {}
+    for aligned in {probe.aligned for probe in probes}:
+        same = [probe for probe in probes if probe.aligned == aligned]
+        truths = [same[0].target(f, a, branch) for f, a in zip(frames, answers, strict=True)]
+        trios = list(zip(frames, answers, truths, strict=True))
+        near = np.array([_none(a - t, t, f.mask) for f, a, t in trios])[:, None]
+        inner = list(dict.fromkeys(probe.layer for probe in same if probe.layer != OUTPUT))
+        rows = _network(bench, inner).loss_grads(bench.shown(frames), branch, inner, truths) if inner else []
+        found = dict(zip(inner, rows, strict=True))
+        for probe in same:
+            own = found.get(probe.layer)
+            own = _stacked([probe.residual(a, t) for _, a, t in trios]) if own is None else own
+            known[probe] = np.where(near, np.float32(0), own)
+    return [known[probe] for probe in probes]
+
+
+def read(
+    bench: Bench, images: Images, reading: Reading, probe: Probe, fellows: Sequence[Probe]
+) -> dict[str, np.ndarray]:
+    """What is read of images for each branch, kept for the run; they pass once for all probes."""
+    here, saved = bench.on(images.world), isinstance(bench.asked.object, Saved)
+    name = (reading.__name__, bench.asked.digest, bench.point, bench.case.key if saved else "", *images.key)
+
+    def passed() -> dict[str, np.ndarray]:
+        found = _passed(here, images, reading, list(dict.fromkeys([*fellows, probe])))
+        for other, rows in found.items():
+            if other != probe:
+                here.keep("run", (other, *name), partial(dict, rows))
+        return found[probe]
+
+    return here.keep("run", (probe, *name), passed)
+
+
+def _passed(
+    bench: Bench, images: Images, reading: Reading, probes: Sequence[Probe]
+) -> dict[Probe, dict[str, np.ndarray]]:
+    """Every image is rendered and decomposed once; frames stay, as other methods are asked about them too."""
+    parts: dict[tuple[Probe, str], list[np.ndarray]] = {(p, b): [] for p in probes for b in BRANCHES}
+    for scenes in bench.passes(images.scenes(), images.world.label):
+        frames = bench.on(images.world, "run").frames(scenes)
+        for branch in BRANCHES:
+            for probe, rows in zip(probes, reading(bench, frames, branch, probes), strict=True):
+                parts[probe, branch].append(rows)
+    return {p: {b: _one_length(parts[p, b]) for b in BRANCHES} for p in probes}
+
+
+def without_layer(method: Any, layer: str) -> str:
+    """Why a layer of a method cannot be read, or an empty string."""
+    if layer != OUTPUT and not isinstance(method, Layered):
+        return f"csm: {type(method).__name__} gives no gradients: take layer={OUTPUT}, which needs none"
+    known = [*(method.layers if isinstance(method, Layered) else ()), OUTPUT]
+    return "" if layer in known else f"csm: the method has no layer {layer!r}; {which_layer(layer, known)}"
+
+
+def _network(bench: Bench, layers: Sequence[str]) -> Layered:
+    """The method, whose layers can be read: controls are asked too."""
+    for layer in layers:
+        if why := without_layer(bench.asked.object, layer):
+            raise InputError(why)
+    return bench.asked.object
+
+
+def _none(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:
+    return bool(np.linalg.norm(difference[mask]) <= NOTHING * np.linalg.norm(truth[mask]))
+
+
+def _answers(bench: Bench, frames: Sequence[Frame], branch: str) -> list[np.ndarray]:
+    """A layer of the answers about frames."""
+    return [getattr(bench.layers(frame.scene), branch) for frame in frames]
+
+
+def _stacked(layers: Sequence[np.ndarray]) -> np.ndarray:
+    return _one_length([np.asarray(layer, np.float32).reshape(1, -1) for layer in layers])
+
+
+def _one_length(parts: Sequence[np.ndarray]) -> np.ndarray:
+    if len({part.shape[1] for part in parts}) > 1:
+        raise InputError("csm: images are of several sizes or the answers of several channel counts; one is needed")
+    return np.concatenate(parts)
