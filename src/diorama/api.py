@@ -8,7 +8,7 @@ from diorama.core.errors import InputError
 from diorama.core.plan import Plan
 from diorama.core.run import Progress, Run, taken
 from diorama.launch.local import draw, launch, supervised
-from diorama.report.summary import document, read_results
+from diorama.report.summary import Results, document, read_results
 
 
 def run(
@@ -34,13 +34,13 @@ def run(
             )
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
     with taken(Path(out), plan) as made:
-        return execute(made, processes, lambda done, total: None)
+        return execute(made, processes, lambda done, total: None)[1]
 
 
 def execute(
     made: Run, processes: int, progress: Progress, supervise: bool = False, timeout: float | None = None
-) -> dict[str, Any]:
-    """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known.
+) -> tuple[Results, dict[str, Any]]:
+    """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
 
     With `supervise` components run in worker processes, whatever they do; `timeout` is in seconds per case.
     """
@@ -58,6 +58,6 @@ def execute(
         illustrate(made)
     record(made)
     found = read_results(made.folder)
-    results = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
-    write_json(made.folder / "summary.json", results)
-    return results
+    written = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
+    write_json(made.folder / "summary.json", written)
+    return found, written

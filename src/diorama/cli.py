@@ -247,9 +247,9 @@ def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO, ti
         gate.check(made)
     _announce(made)
     with shown("scoring", "cases") as progress:
-        results = execute(made, count, progress, supervise=True, timeout=timeout)
-    report = write_report([made.folder], None, "html")
-    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text")
+        found, results = execute(made, count, progress, supervise=True, timeout=timeout)
+    report = write_report([found], None, "html")
+    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([found], None, "text")
     print(text, file=out, flush=True)
     _tell(f"report: {report}")
     unmet = failed_gates(gates, results, made.cells)
