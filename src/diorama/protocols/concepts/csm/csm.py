@@ -11,7 +11,6 @@ than concepts, which `cos_concepts` and `cos_scenes` beside every score show. Re
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,23 +25,13 @@ from diorama.core.frame import Frame
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
-from diorama.metrics.cav import TRAINERS, Options
+from diorama.metrics.cav import TRAINERS, Options, gram
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
 from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
 from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
-from diorama.protocols.concepts.csm.tables import (
-    OUTPUT,
-    Encoding,
-    Images,
-    Probe,
-    features,
-    gradients,
-    read,
-    some,
-    without_layer,
-)
+from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Reader, without_layer
 from diorama.protocols.layers import common
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
@@ -188,46 +177,32 @@ class Csm(OnSets):
         """Where the method is read, and its error."""
         return Probe(self.layer, self.encoding, aligned=not self._published)
 
-    def _probes(self, bench: Bench, published: bool = False) -> list[Probe]:
-        """Those of all CSM of the run on this method: images pass once for all of them."""
-        fellows = [one for one in bench.fellows if isinstance(one, Csm) and one._published >= published]
-        return [one.probe for one in fellows]
-
     def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
         """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
-        tables = self._tables(bench, case)
-        for branch, table in tables.items():
-            if not len(table.gradients):
+        reader = Reader(bench, self.probe, [one.probe for one in bench.fellows if isinstance(one, Csm)])
+        along = reader.gradients(self.test, self.tests)
+        for branch, rows in along.items():
+            if not len(rows):
                 raise Undefined(f"the {branch} of all test images is the truth: there is no residual to take a sign of")
-        sets = {}
-        for name, scene in self._sets(bench, case).items():
-            members = Images(bench.world, (scene.key,), partial(bench.world.object.members, scene))
-            sets[name] = read(bench, members, features, self.probe, self._probes(bench))
-        return {b: Space.of(table, {name: rows[b] for name, rows in sets.items()}) for b, table in tables.items()}
+        none = {branch: rows[:0] for branch, rows in along.items()}
+        others = reader.features(self.negatives, self.randoms) if self._published else none
+        sets = {name: reader.members(scene) for name, scene in self._sets(bench, case).items()}
+        return {
+            b: Space.of(self._table(bench, b, along[b], others[b]), {n: x[b] for n, x in sets.items()}) for b in along
+        }
 
-    def _tables(self, bench: Bench, case: Case) -> dict[str, Table]:
-        """What all cases share, for each branch; test images without residual are left out."""
-        test = self._images(bench, case, self.test, self.tests)
-        found = read(bench, test, gradients, self.probe, self._probes(bench))
-        along = {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
-        if not self._published:
-            return {branch: Table.of(rows, rows[:0]) for branch, rows in along.items()}
-        others = self._images(bench, case, self.negatives, self.randoms)
-        against = read(bench, others, features, self.probe, self._probes(bench, published=True))
-        if any(against[b].shape[1] != along[b].shape[1] for b in BRANCHES):
-            raise InputError(
-                f"csm: {self.test.label} and {self.negatives.label} give images of two sizes; write size=…"
-            )
-        name = (bench.asked.digest, bench.point, self.probe, test.key, others.key)
-        return bench.keep(
-            "run", ("csm", *name), lambda: {b: Table.of(along[b], against[b], (b, *name)) for b in BRANCHES}
-        )
+    def _table(self, bench: Bench, branch: str, along: np.ndarray, others: np.ndarray) -> Table:
+        """What all cases share, for one branch."""
+        if along.shape[1] != others.shape[1]:
+            both = f"{self.test.label} and {self.negatives.label}"
+            raise InputError(f"csm: {both} give images of two sizes; write size=…")
+        key = ("csm products", *self._shared(bench, branch))
+        return Table(along, others, *bench.keep("run", key, lambda: (gram(others), gram(along, others))))
 
-    def _images(self, bench: Bench, case: Case, world: Component[World], count: int | None) -> Images:
-        """Images that are not the concept sets' own, of their size where no other is given."""
-        side = bench.world.object.size
-        sized = bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
-        return some(sized, count, case.payload["seed"])
+    def _shared(self, bench: Bench, branch: str) -> tuple[Any, ...]:
+        """What follows from test images and negatives follows from these."""
+        images = (self.test.digest, self.tests, self.negatives.digest, self.randoms, bench.case.payload["seed"])
+        return bench.asked.digest, bench.point, branch, self.probe, *images
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, Scene]:
         world, other = bench.world.object, stranger(bench.world.object, case)
@@ -240,12 +215,11 @@ class Csm(OnSets):
 
     def _sensed(self, bench: Bench, branch: str, space: Space) -> "Sensed":
         """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
-        case, size = bench.case, len(space.places["set"])
+        case, trained = bench.case, (self._trainer, len(space.places["set"]), self.runs)
         draw = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
             fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
-            trained = (self._trainer, size, self.runs)
-            key = ("csm chance", *space.table.name, *trained)
+            key = ("csm chance", *self._shared(bench, branch), *trained)
             chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,20 +16,13 @@ FEW = 5
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """What every case of a cell shares, for one branch: gradients (t, d) of the test images, activations (m, d) of the
-    negatives, and the products of negatives with each other (m, m) and with the gradients (t, m). `name`
-    tells it from other tables.
+    negatives, and the products of negatives with each other (m, m) and with the gradients (t, m).
     """
 
     gradients: np.ndarray
     negatives: np.ndarray
     products: np.ndarray
     against: np.ndarray
-    name: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(cls, gradients: np.ndarray, negatives: np.ndarray, name: tuple[Any, ...] = ()) -> "Table":
-        """The table of gradients and negatives."""
-        return cls(gradients, negatives, gram(negatives), gram(gradients, negatives), name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,29 +27,6 @@ NOTHING = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
-    """Scenes of a world, and the name that tells them from others of it."""
-
-    world: Component[World]
-    name: tuple[Any, ...]
-    scenes: Callable[[], Sequence[Scene]]
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What they follow from."""
-        return self.world.digest, *self.name
-
-
-def some(world: Component[World], count: int | None, seed: int) -> Images:
-    """The first scenes of a world, all of them where no number is given."""
-    length = world.object.length or count
-    if length is None:
-        raise InputError(f"{world.label} has no end: say how many of its scenes to take")
-    wanted = range(min(length, count or length))
-    return Images(world, (seed, len(wanted)), lambda: [world.object.scene_at(seed, i)[1] for i in wanted])
-
-
-@dataclass(frozen=True, slots=True)
 class Probe:
     """Where and how a decomposer is read: the layer, the encoding of `output`, whether truth has the answer's scale."""
 
@@ -83,11 +60,7 @@ class Probe:
         return 2 / difference.size * difference
 
 
-#: What is read of frames for a branch at every probe: (n, d) float32.
-Reading = Callable[[Bench, Sequence[Frame], str, Sequence[Probe]], list[np.ndarray]]
-
-
-def features(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
+def _features(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
     """Activations (n, d) at every probe."""
     inner = list(dict.fromkeys(probe.layer for probe in probes if probe.layer != OUTPUT))
     rows = _network(bench, inner).features_at(bench.shown(frames), branch, inner) if inner else []
@@ -96,7 +69,7 @@ def features(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequenc
     return [known[p.layer] if p.layer in known else _stacked([p.encoded(a) for a in answers]) for p in probes]
 
 
-def gradients(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
+def _gradients(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
     """Gradients (n, d) of the squared error of a branch; rows of zeros where the answer is the truth."""
     answers, known = _answers(bench, frames, branch), {}
     for aligned in {probe.aligned for probe in probes}:
@@ -112,36 +85,6 @@ def gradients(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequen
             own = _stacked([probe.residual(a, t) for _, a, t in trios]) if own is None else own
             known[probe] = np.where(near, np.float32(0), own)
     return [known[probe] for probe in probes]
-
-
-def read(
-    bench: Bench, images: Images, reading: Reading, probe: Probe, fellows: Sequence[Probe]
-) -> dict[str, np.ndarray]:
-    """What is read of images for each branch, kept for the run; they pass once for all probes."""
-    here, saved = bench.on(images.world), isinstance(bench.asked.object, Saved)
-    name = (reading.__name__, bench.asked.digest, bench.point, bench.case.key if saved else "", *images.key)
-
-    def passed() -> dict[str, np.ndarray]:
-        found = _passed(here, images, reading, list(dict.fromkeys([*fellows, probe])))
-        for other, rows in found.items():
-            if other != probe:
-                here.keep("run", (other, *name), partial(dict, rows))
-        return found[probe]
-
-    return here.keep("run", (probe, *name), passed)
-
-
-def _passed(
-    bench: Bench, images: Images, reading: Reading, probes: Sequence[Probe]
-) -> dict[Probe, dict[str, np.ndarray]]:
-    """Every image is rendered and decomposed once; frames stay, as other methods are asked about them too."""
-    parts: dict[tuple[Probe, str], list[np.ndarray]] = {(p, b): [] for p in probes for b in BRANCHES}
-    for scenes in bench.passes(images.scenes(), images.world.label):
-        frames = bench.on(images.world, "run").frames(scenes)
-        for branch in BRANCHES:
-            for probe, rows in zip(probes, reading(bench, frames, branch, probes), strict=True):
-                parts[probe, branch].append(rows)
-    return {p: {b: _one_length(parts[p, b]) for b in BRANCHES} for p in probes}
 
 
 def without_layer(method: Any, layer: str) -> str:
@@ -177,3 +120,74 @@ def _one_length(parts: Sequence[np.ndarray]) -> np.ndarray:
     if len({part.shape[1] for part in parts}) > 1:
         raise InputError("csm: images are of several sizes or the answers of several channel counts; one is needed")
     return np.concatenate(parts)
+
+
+#: What is read of frames for a branch at every probe: (n, d) float32.
+Reading = Callable[[Bench, Sequence[Frame], str, Sequence[Probe]], list[np.ndarray]]
+#: What is read of images at one probe, by branch.
+Rows = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What CSM reads of a method at a probe. Images pass once for it and its fellows; what is read is kept for the run."""
+
+    bench: Bench
+    probe: Probe
+    fellows: Sequence[Probe]
+
+    def gradients(self, world: Component[World], count: int | None) -> Rows:
+        """Those of the first scenes of a world, or all; rows without residual are left out."""
+        found = self._of_world(world, count, _gradients)
+        return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
+
+    def features(self, world: Component[World], count: int | None) -> Rows:
+        """The activations of the first scenes of a world, or all."""
+        return self._of_world(world, count, _features)
+
+    def members(self, concept: Scene) -> Rows:
+        """The activations of the images of a concept set."""
+        members = partial(self.bench.world.object.members, concept)
+        return self._read(self.bench.world, (concept.key,), members, _features)
+
+    def _of_world(self, world: Component[World], count: int | None, reading: Reading) -> Rows:
+        """Images of another world, of the size of the concept sets' where no other is given."""
+        seed, side = self.bench.case.payload["seed"], self.bench.world.object.size
+        sized = self.bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
+        length = sized.object.length or count
+        if length is None:
+            raise InputError(f"{world.label} has no end: say how many of its scenes to take")
+        places = range(min(length, count or length))
+        found = partial(_scenes, sized.object, seed, places)
+        return self._read(sized, (seed, len(places)), found, reading)
+
+    def _read(
+        self, world: Component[World], name: tuple[Any, ...], scenes: Callable[[], Sequence[Scene]], reading: Reading
+    ) -> Rows:
+        bench, asked = self.bench.on(world), self.bench.asked
+        saved = bench.case.key if isinstance(asked.object, Saved) else ""
+        key = ("csm", reading.__name__, asked.digest, bench.point, saved, *name)
+
+        def passed() -> Rows:
+            found = _passed(bench, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
+            for probe, rows in found.items():
+                if probe != self.probe:
+                    bench.keep("run", (*key, probe), partial(dict, rows))
+            return found[self.probe]
+
+        return bench.keep("run", (*key, self.probe), passed)
+
+
+def _scenes(world: World, seed: int, places: range) -> list[Scene]:
+    return [world.scene_at(seed, i)[1] for i in places]
+
+
+def _passed(bench: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]) -> dict[Probe, Rows]:
+    """Every image is rendered and decomposed once; frames stay, as other methods are asked about them too."""
+    parts: dict[tuple[Probe, str], list[np.ndarray]] = {(p, b): [] for p in probes for b in BRANCHES}
+    for some in bench.passes(scenes, bench.world.label):
+        frames = bench.on(bench.world, "run").frames(some)
+        for branch in BRANCHES:
+            for probe, rows in zip(probes, reading(bench, frames, branch, probes), strict=True):
+                parts[probe, branch].append(rows)
+    return {p: {b: _one_length(parts[p, b]) for b in BRANCHES} for p in probes}
