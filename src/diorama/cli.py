@@ -266,12 +266,13 @@ def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO)
     _tell(launcher.describe(made))
     _announce(made)
     with shown("scoring", "cases") as progress:
-        results = execute(made, launcher, progress, launcher.need.timeout)
-    if results is None:
+        ended = execute(made, launcher, progress, launcher.need.timeout)
+    if ended is None:
         print(launcher.output, end="", file=out, flush=True)
         return OK
-    report = write_report([made.folder], None, "html")
-    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text")
+    found, results = ended
+    report = write_report([found], None, "html")
+    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([found], None, "text")
     print(text, file=out, flush=True)
     _tell(f"report: {report}")
     unmet = failed_gates(gates, results, made.cells)

@@ -9,15 +9,17 @@ Features are computed once for a backbone and a set of photos, and kept in $DIOR
 
 from __future__ import annotations
 
-import sys
+import copy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from diorama.adapt.classifying import Classifier, logits, place, state_digest
-from diorama.core.catalogue import build
-from diorama.core.errors import Excluded, InputError
+from diorama.core import device
+from diorama.core.catalogue import Component
+from diorama.core.contracts import Model
+from diorama.core.errors import Excluded, InputError, tell
 from diorama.core.keys import source_key
 from diorama.core.scene import digest
 from diorama.core.spec import parse
@@ -32,9 +34,6 @@ from diorama.solvers.logistic import fit_logistic
 
 if TYPE_CHECKING:
     from torch import nn
-
-#: Photos that pass through the backbone at once.
-_BATCH = 8
 
 
 class Head(Classifier):
@@ -52,7 +51,7 @@ class Head(Classifier):
 
     def __init__(
         self,
-        backbone: str,
+        backbone: Component[Model] | Literal["vgg16_lpips"],
         on: str,
         train: int = 100,
         split_seed: int = 0,
@@ -74,24 +73,29 @@ class Head(Classifier):
         self.leave_out = f"train={train}, split_seed={split_seed}"
         found = fit_logistic(_features(module, files, size), labels, len(learnt), l2, bias)
         _put(module, last, _linear(*found))
-        super().__init__(module, f"head({backbone})", None, cam_layer)
+        super().__init__(module, f"head({_called(backbone)})", None, cam_layer)
         self.note = f"head fitted on {len(files)} photos of {Path(on).name}"
 
 
-def _beheaded(backbone: str) -> tuple[nn.Module, str | None, str]:
+def _called(backbone: Component[Model] | str) -> str:
+    return backbone if isinstance(backbone, str) else backbone.label
+
+
+def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, str]:
     """The backbone with nothing in the place of its last layer, its layer for Grad-CAM, and the name of that place."""
     from torch import nn
 
-    asked = parse(backbone)
-    if asked.name == "vgg16_lpips":
-        return place(vgg16_trunk(asked)), "net.features", "net.head"
-    model = build("model", asked).object
-    module = model.module
-    if module is None:
-        raise InputError(f"head: {backbone} has no torch module to take features from")
+    if isinstance(backbone, str):
+        return place(vgg16_trunk(parse(backbone))), "net.features", "net.head"
+    model = backbone.object
+    if model.module is None:
+        raise InputError(f"head: {backbone.label} has no torch module to take features from")
+    module = copy.deepcopy(model.module)  # the backbone stays as it is
     last = originals.head_name(module)
     if not isinstance(module.get_submodule(last), nn.Linear):
-        raise InputError(f"head: the last layer of {backbone}, {last}, is not linear: its features cannot be told")
+        raise InputError(
+            f"head: the last layer of {backbone.label}, {last}, is not linear: its features cannot be told"
+        )
     _put(module, last, nn.Identity())
     return module, model.cam_layer, last
 
@@ -119,7 +123,7 @@ def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock"), wait=True):
             if not path.is_file():
-                print(f"head: features of {len(files)} photos, kept in {path.parent}", file=sys.stderr, flush=True)
+                tell(f"head: features of {len(files)} photos, kept in {path.parent}")
                 _write(path, _compute(module, files, size))
             return np.load(path, allow_pickle=False)
     except OSError:  # a cache that cannot be written to only costs time
@@ -134,8 +138,9 @@ def _write(path: Path, array: np.ndarray) -> None:
 
 def _compute(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
     found = []
-    for start in range(0, len(files), _BATCH):
-        images = np.stack([_photo(path, size) for path in files[start : start + _BATCH]])
+    together = device.chunk(device.current())
+    for start in range(0, len(files), together):
+        images = np.stack([_photo(path, size) for path in files[start : start + together]])
         found.append(logits(module, images))
     return np.concatenate(found)
 

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
 from diorama.core.contracts import Saved
@@ -53,7 +54,8 @@ def _checks(component: Component) -> list[partial[str]]:
     track = _track(component) if component.kind == "method" else ""
     if isinstance(component.object, Saved) and track != "represent":
         return [partial(decomposers.missing_files_are_named, component)]
-    return [partial(check, component) for check in _CHECKS[component.kind, track]]
+    subject = explainers.Trial(component) if track == "explain" else component
+    return [partial(check, subject) for check in _CHECKS[component.kind, track]]
 
 
 def _track(component: Component) -> str:
@@ -64,7 +66,7 @@ def _track(component: Component) -> str:
     return "explain" if first in ("module", "model") else "decompose"
 
 
-_CHECKS: dict[tuple[Kind, str], tuple[Callable[[Component], str], ...]] = {
+_CHECKS: dict[tuple[Kind, str], tuple[Callable[[Any], str], ...]] = {
     ("protocol", ""): protocols.CHECKS,
     ("model", ""): models.CHECKS,
     ("method", "decompose"): decomposers.CHECKS,

@@ -5,13 +5,13 @@ passes go through `model.logits`, so that any classifier will do. Their batches 
 and the image's size only, so that a map does not depend on what else is asked.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from diorama.core.answers import Answer
+from diorama.io.digests import array_digest
 
 #: Pixels that pass through a model at once, and the fewest and most images.
 PIXELS, FEWEST, MOST = 800_000, 4, 50
@@ -22,7 +22,7 @@ Output = Literal["logit", "probability"]
 
 def pixels(image: np.ndarray) -> str:
     """A digest of an image's pixels: what randomness is made a function of."""
-    return hashlib.blake2b(np.ascontiguousarray(image).tobytes(), digest_size=16).hexdigest()
+    return array_digest(image)
 
 
 def by_image(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:

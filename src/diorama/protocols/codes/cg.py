@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.answers import Code
+from diorama.core.asking import screens
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Bounds, Control, Decoding
@@ -19,7 +20,7 @@ from diorama.metrics.codes import Measured, active, sample
 from diorama.metrics.irs import robustness
 from diorama.metrics.uc import released, top
 from diorama.protocols.codes import common as shared
-from diorama.protocols.codes.draws import CHUNK, Draw, codes_of, factors_of
+from diorama.protocols.codes.draws import Draw, codes_of, factors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +195,9 @@ class Judge:
 
     def probabilities(self, images: np.ndarray) -> list[np.ndarray]:
         """Softmax over each factor's logits, or the released sigmoids."""
+        size = self.bench.chunk
         logits = np.concatenate(
-            [self.model.logits(np.ascontiguousarray(images[i : i + CHUNK])) for i in range(0, len(images), CHUNK)]
+            [self.model.logits(np.ascontiguousarray(images[i : i + size])) for i in range(0, len(images), size)]
         ).astype(np.float64)
         parts = np.split(logits, np.cumsum(self.model.heads)[:-1], axis=1)
         if self.published:
@@ -205,9 +207,8 @@ class Judge:
 
     def accuracy(self, draw: Draw, labels: np.ndarray) -> np.ndarray:
         """The share of the draw's own frames on which each factor is told (F,)."""
-        right = np.zeros(labels.shape[1])
-        for i in range(0, len(draw), CHUNK):
-            frames = self.bench.world.object.render([scene for _, scene in draw[i : i + CHUNK]])
-            found = self.probabilities(np.stack([frame.srgb() for frame in frames]))
-            right += [float((p.argmax(axis=1) == g).sum()) for p, g in zip(found, labels[i : i + CHUNK].T, strict=True)]
-        return right / len(draw)
+        bench, told = self.bench, []
+        for part in bench.passes([scene for _, scene in draw], "a draw"):
+            found = self.probabilities(screens(bench.frames(part), len(part)))
+            told.append(np.stack([p.argmax(axis=1) for p in found], axis=1))
+        return (np.concatenate(told) == labels).mean(axis=0)

@@ -110,7 +110,9 @@ def elements_of(bench: Bench, scene: Scene, at_256: int, objects: Sequence[int] 
     ids = [world.part_ids[name] for name in world.part_names]
     ids += [(world.background_id + i,) for i in objects]
     width = dilation_at(frame.image.shape[0], at_256)
-    return bench.once(f"elements {width} {len(ids)}", scene, lambda: elements(frame.truth["parts"], ids, width))
+    return bench.keep(
+        "unit", ("elements", width, len(ids), scene.key), lambda: elements(frame.truth["parts"], ids, width)
+    )
 
 
 @singledispatch

@@ -8,7 +8,7 @@ through one by one: an answer does not depend on the company it was asked in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -102,37 +102,59 @@ class IidNetwork(Layered):
 
     def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
         """Activations (n, d) float32; those of `output` are the layer on the frame's grid."""
+        return self.features_at(frames, branch, [layer])[0]
+
+    def features_at(self, frames: Sequence[Frame], branch: str, layers: Sequence[str]) -> list[np.ndarray]:
+        """Activations of several layers, from one pass for each frame."""
         import torch
 
-        self._check(branch, layer)
+        self._check(branch, layers)
         with torch.no_grad():
-            return np.stack([_numbers(self._watched(frame, branch, layer)[0]).ravel() for frame in frames])
+            seen = [self._watched(frame, branch, layers)[0] for frame in frames]
+        return [np.stack([_numbers(of_frame[layer]).ravel() for of_frame in seen]) for layer in layers]
 
     def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truths: Sequence[np.ndarray]) -> np.ndarray:
         """Gradients (n, d) float32 of each image's mean squared error with respect to the activations of a layer."""
-        self._check(branch, layer)
-        return np.stack([self._grad(f, branch, layer, t) for f, t in zip(frames, truths, strict=True)])
+        return self.loss_grads(frames, branch, [layer], truths)[0]
 
-    def _grad(self, frame: Frame, branch: str, layer: str, truth: np.ndarray) -> np.ndarray:
+    def loss_grads(
+        self, frames: Sequence[Frame], branch: str, layers: Sequence[str], truths: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        """Gradients with respect to several layers, from one pass for each frame."""
+        self._check(branch, layers)
+        found = [self._grads(f, branch, layers, t) for f, t in zip(frames, truths, strict=True)]
+        return [np.stack(of_layer) for of_layer in zip(*found, strict=True)]
+
+    def _grads(self, frame: Frame, branch: str, layers: Sequence[str], truth: np.ndarray) -> list[np.ndarray]:
         import torch
 
         with torch.enable_grad():
-            activation, answer = self._watched(frame, branch, layer)
+            activations, answer = self._watched(frame, branch, layers)
             loss = (answer - _matched(truth, answer)).square().mean()
-            return _numbers(torch.autograd.grad(loss, activation)[0]).ravel()
+            found = torch.autograd.grad(loss, [activations[layer] for layer in layers])
+        return [_numbers(one).ravel() for one in found]
 
-    def _watched(self, frame: Frame, branch: str, layer: str) -> tuple[Tensor, Tensor]:
-        """The activation of a layer, and the answer that was computed through it."""
-        if layer == "output":
-            answer = self._layer(frame, branch)
-            return answer, answer
-        seen: list[Tensor] = []
-        hook = self.module.place(branch, layer).register_forward_hook(lambda *call: seen.append(call[2]))  # type: ignore[operator]
+    def _watched(self, frame: Frame, branch: str, layers: Sequence[str]) -> tuple[dict[str, Tensor], Tensor]:
+        """The activations of layers, and the answer that was computed through them."""
+        seen: dict[str, Tensor] = {}
+
+        def note(layer: str) -> Callable[..., None]:
+            def hook(module: nn.Module, given: Any, out: Tensor) -> None:
+                seen.setdefault(layer, out)
+
+            return hook
+
+        hooks = [
+            self.module.place(branch, layer).register_forward_hook(note(layer))  # type: ignore[operator]
+            for layer in layers
+            if layer != "output"
+        ]
         try:
             answer = self._layer(frame, branch)
         finally:
-            hook.remove()
-        return seen[0], answer
+            for hook in hooks:
+                hook.remove()
+        return {**seen, "output": answer}, answer
 
     def _layer(self, frame: Frame, branch: str) -> Tensor:
         """A layer (1, c, h, w) in linear light on the frame's grid."""
@@ -148,11 +170,12 @@ class IidNetwork(Layered):
             output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
         return self.module.component(branch, output, image)  # type: ignore[operator]
 
-    def _check(self, branch: str, layer: str) -> None:
+    def _check(self, branch: str, layers: Sequence[str]) -> None:
         if branch not in self.branches:
             raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
-        if layer not in self.layers:
-            raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
+        for layer in layers:
+            if layer not in self.layers:
+                raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
 
 
 def shrunk(frame: Frame) -> np.ndarray:
