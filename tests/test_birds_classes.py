@@ -6,10 +6,10 @@ from itertools import combinations
 
 import pytest
 
+from diorama.core.examples import compatible_classes
 from diorama.worlds._bird_classes import (
     CATALOGUE,
     PARTS,
-    compatible_classes,
     draw_classes,
     shared_parts,
 )

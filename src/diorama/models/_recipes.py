@@ -15,11 +15,12 @@ import numpy as np
 
 from diorama.core.digests import file_digest
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.examples import Order
 from diorama.core.locks import locked
 from diorama.core.store import write_json, write_whole
 from diorama.models._inference import require_torch
 from diorama.models._schedule import Schedule
-from diorama.models._staged import Order, Progress, Staged, staged
+from diorama.models._staged import Progress, Staged, staged
 from diorama.worlds.birds import Birds
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ class Head(Classifier):
         self.learnt = frozenset(map(file_digest, files))
         self.leave_out = f"train={train}, split_seed={split_seed}"
         found = fit_logistic(_features(module, files, size), labels, len(learnt), l2, bias)
-        _put(module, last, _linear(*found))
+        originals.put(module, last, _linear(*found))
         super().__init__(module, f"head({backbone})", None, cam_layer)
         self.note = f"head fitted on {len(files)} photos of {Path(on).name}"
 
@@ -93,13 +93,8 @@ def _beheaded(backbone: str) -> tuple[nn.Module, str | None, str]:
     last = originals.head_name(module)
     if not isinstance(module.get_submodule(last), nn.Linear):
         raise InputError(f"head: the last layer of {backbone}, {last}, is not linear: its features cannot be told")
-    _put(module, last, nn.Identity())
+    originals.put(module, last, nn.Identity())
     return module, model.cam_layer, last
-
-
-def _put(module: nn.Module, name: str, part: nn.Module) -> None:
-    outer, _, inner = name.rpartition(".")
-    setattr(module.get_submodule(outer), inner, part)
 
 
 def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:

@@ -1,0 +1,1 @@
+"""How the bundled networks were trained, and how anybody's network is fitted to a staged world."""
