@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from functools import partial
@@ -289,11 +290,14 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn; goes on where an earlier call was stopped."""
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """
     from diorama.models._recipes import train as train_recipe
 
+    folder = out or Path("train-" + re.sub(r"[^\w.]+", "-", recipe).strip("-"))
     with apart() as results, shown(f"training {recipe}", "steps") as progress:
-        print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress), file=results)
+        print(train_recipe(recipe, folder, progress), file=results)
 
 
 @cli.command()

@@ -58,9 +58,9 @@ def _make(order: Order, folder: Path) -> None:
             raise InputError(f"{folder} holds the scenes of another recipe: choose another -o, or delete it")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    shape, classes = order.example(0)[0].image.shape, len(order.world.classes)
+    image, classes = order.example(0)[0].image.shape, len(order.world.classes)
     for name, dtype, shape in (
-        ("images", np.uint8, (order.count, *shape)),
+        ("images", np.uint8, (order.count, *image)),
         ("labels", np.int64, (order.count,)),
         ("targets", np.bool_, (order.count, classes)),
         ("done", np.bool_, (-(-order.count // BLOCK),)),

@@ -145,7 +145,9 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     if height == width:
         module = laid_out(module.eval(), height)
         if probe(module, height, f"{hint}; {name}").classes != classes:
-            raise InputError(f"tune: the last layer of {name} does not give its logits: give it {classes} outputs yourself")
+            raise InputError(
+                f"tune: the last layer of {name} does not give its logits: give it {classes} outputs yourself"
+            )
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
 
 
@@ -164,7 +166,9 @@ def _network(net: Any) -> tuple[nn.Module, str, str]:
     if is_module(net) and not isinstance(net, type):
         return copy.deepcopy(net), type(net).__name__, ""
     if not isinstance(net, str):
-        raise InputError(f"tune: {type(net).__name__} is no network: give a torch module, or a spec such as timm:resnet18")
+        raise InputError(
+            f"tune: {type(net).__name__} is no network: give a torch module, or a spec such as timm:resnet18"
+        )
     model = build("model", net).object
     if model.module is None:
         raise InputError(f"tune: {net} has no torch module that could be trained")
@@ -192,8 +196,12 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
     if path.exists():
         known = read_json(path)
         if known["job"] != json.loads(json.dumps(job.identity)):
-            raise InputError(f"{folder} belongs to another network, world or setting: choose another folder, or delete it")
-        job.net.load_state_dict(_tensors(folder / "start.safetensors"))  # a live network may have other random weights now
+            raise InputError(
+                f"{folder} belongs to another network, world or setting: choose another folder, or delete it"
+            )
+        job.net.load_state_dict(
+            _tensors(folder / "start.safetensors")
+        )  # a live network may have other random weights now
         told, pace = known["budget"], known["pace"]
         train = {int(side): seconds for side, seconds in pace["train"].items()}
         return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
@@ -239,7 +247,14 @@ def _work(job: Job, budget: Budget, folder: Path, progress: Progress) -> None:
         for purpose, count in counts.items()
     }
     frozen = _frozen(job, data, budget, folder)
-    task = Task(job.net, multi_target_loss, data["train"], data["validation"], schedule(job, budget), channels_last=_last(job.net))
+    task = Task(
+        job.net,
+        multi_target_loss,
+        data["train"],
+        data["validation"],
+        schedule(job, budget),
+        channels_last=_last(job.net),
+    )
     state = fit(task, folder, progress)
     _finish(job, budget, state.mean, data, folder, {"history": state.history, "frozen": frozen, "start": start})
 
@@ -252,7 +267,9 @@ def schedule(job: Job, budget: Budget) -> Schedule:
     parted, side = isinstance(job.world, Parted), max(budget.sides)
     shift = round(6 * side / 128) if parted else 0  # what a class means may lie in the place, or in left and right
     average = min(0.998, 1 - 10 / max(steps, 20))
-    return Schedule(budget.sides, batch, job.rate or RATES[normed], average=average, shift=shift, flip=parted, seed=job.seed)
+    return Schedule(
+        budget.sides, batch, job.rate or RATES[normed], average=average, shift=shift, flip=parted, seed=job.seed
+    )
 
 
 def _last(net: nn.Module) -> bool:
@@ -265,7 +282,7 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
     path = folder / "frozen.json"
     if (folder / "state.safetensors").exists():
         return read_json(path)["accuracy"]
-    last = job.net.get_submodule(head_name(job.net))
+    last: Any = job.net.get_submodule(head_name(job.net))
     train = data["train"]
     some = Staged(*(array[: budget.frozen] for array in (train.images, train.labels, train.targets)))
     _settle(job.net, some)

@@ -7,7 +7,7 @@ class list names fifty. Everything here is about lists of variants, nothing abou
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 

@@ -52,7 +52,7 @@ class Birds(Parted):
     split: Split = "test"
     classes_seed: int = 0
     objects: int = 34
-    classes: Sequence[Mapping[str, int]] = field(default=50, hash=False, repr=False)  # type: ignore[assignment]
+    classes: Sequence[Mapping[str, int]] = field(default=50, hash=False, repr=False)  # type: ignore[arg-type]
 
     cite = ("hesse2023",)
     located = ("parts",)
