@@ -57,7 +57,7 @@ def imported(path: Path) -> set[str]:
         ("metrics", {"metrics"}),
         ("solvers", {"solvers"}),
         ("render", {"render"}),
-        ("core", {"core", "adapt"}),
+        ("core", {"core", "adapt", "metrics"}),
         ("adapt", {"core", "adapt"}),
         ("report", {"core", "report"}),
         ("launch", {"core", "launch"}),
