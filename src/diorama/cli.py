@@ -149,6 +149,42 @@ def _none(value: Any) -> Any:
 
 
 @cli.command()
+@click.argument("world")
+@click.option(
+    "--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="What to change: --do beak=none."
+)
+@click.option("-M", "--model", help="Also show what this model says before and after.")
+@click.option("--scene", default=0, show_default=True, help="The number of the scene.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
+def look(world: str, changes: tuple[str, ...], model: str | None, scene: int, seed: int, out: Path) -> None:
+    """Show what one change does to a scene of a WORLD: before, after, difference, logits."""
+    from diorama.data.look import look as look_at
+
+    with apart() as results:
+        found = look_at(world, scene, ", ".join(changes), model, seed)
+        print(found.save(out), file=results)
+        _tell(repr(found))
+
+
+@cli.command()
+@click.argument("encoder")
+@click.option("-w", "--world", default="sprites", show_default=True, help="The world of the image.")
+@click.option("--scene", default=0, show_default=True, help="The number of the scene.")
+@click.option("--steps", default=7, show_default=True, help="Pictures of each latent.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
+def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: Path) -> None:
+    """Show what each latent of an ENCODER does: one image, one latent moved at a time, decoded."""
+    from diorama.data.traverse import traverse as traversed
+
+    with apart() as results:
+        found = traversed(encoder, world, scene, steps, None, seed)
+        print(found.save(out), file=results)
+        _tell(repr(found))
+
+
+@cli.command()
 @click.argument("plan", required=False, type=click.Path(path_type=Path))
 @click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian.")
 @click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one.")
