@@ -81,11 +81,12 @@ def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
     require_torch("tune")
     from diorama.training.tune import job_of, tune_in
 
-    given: dict[str, Any] = {"world": "birds", "minutes": 10, "seed": 0, "rate": None} | asked.params
-    unknown = [name for name in given if name not in ("backbone", "world", "minutes", "seed", "rate")]
+    usual: dict[str, Any] = {"backbone": "", "world": "birds", "minutes": 10, "seed": 0, "rate": None}
+    unknown = [name for name in asked.params if name not in usual]
     if unknown:
-        raise InputError(f"tune has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], ['backbone', *given])}")
-    if "backbone" not in given:
+        raise InputError(f"tune has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], list(usual))}")
+    given = usual | asked.params
+    if not given["backbone"]:
         raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
     job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
     tune_in(job, out, progress, lambda line: print(line, file=sys.stderr, flush=True))

@@ -103,7 +103,7 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
 
 def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
     """Train for an epoch; gives the loss of every step."""
-    state.net.train()
+    start_training(state.net)
     start, before = time.monotonic(), state.epoch * task.steps
     for i, (images, targets) in enumerate(batches(task.train, task.how, state.epoch), start=1):
         loss = _step(state, task, images, targets, before + i - 1)
@@ -122,6 +122,19 @@ def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) 
     state.optimizer.step()
     average_into(state.mean, state.net, task.how.average)
     return float(loss.detach())
+
+
+def start_training(net: nn.Module) -> None:
+    """Training mode for everything but the fixed normalisation of the input (see `models/_originals.py`)."""
+    net.train()
+    for part in net.modules():
+        if is_fixed(part):
+            part.eval()
+
+
+def is_fixed(part: nn.Module) -> bool:
+    """Whether a batch norm is one that only normalises the input: it has no weights and adds nothing to the variance."""
+    return isinstance(part, nn.BatchNorm2d) and not part.affine and part.eps == 0
 
 
 def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:

@@ -6,13 +6,16 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
 
 from diorama.core.errors import InputError
 from diorama.core.examples import Order
+from diorama.core.guard import attempt
 from diorama.models._losses import multi_target_loss
+from diorama.models._train import start_training
 
 #: The epochs of the bundled recipes by the share of the full side: five at half, two at three quarters, two at full size.
 EPOCHS = (0.5,) * 5 + (0.75,) * 2 + (1.0,) * 2
@@ -103,23 +106,24 @@ def measured(net: nn.Module, order: Order, processes: int, clock: Clock = time.p
     render = (clock() - start) / TIMED / processes
     classes, full = len(order.world.classes), shape[0]
     sides = {full} if shape[0] != shape[1] else {full, *(max(32, round(full * s / 8) * 8) for s in EPOCHS)}
-    train = {s: _step(net, (s, shape[1] * s // full), classes, clock) for s in sorted(sides) if s <= full}
-    return Pace(render, {side: seconds for side, seconds in train.items() if seconds is not None})
+    tried = {
+        s: attempt(partial(_step, net, (s, shape[1] * s // full), classes, clock)) for s in sorted(sides) if s <= full
+    }
+    if tried[full].error:
+        raise InputError(f"the network cannot be trained on {shape[1]}×{full} images: {tried[full].reason}")
+    return Pace(render, {side: outcome.value for side, outcome in tried.items() if not outcome.error})
 
 
-def _step(net: nn.Module, shape: tuple[int, int], classes: int, clock: Clock) -> float | None:
-    """Seconds per image of a training step on a copy of the network; None where it cannot take this size."""
-    trial = copy.deepcopy(net).train()
+def _step(net: nn.Module, shape: tuple[int, int], classes: int, clock: Clock) -> float:
+    """Seconds per image of a training step on a copy of the network."""
+    trial = copy.deepcopy(net)
+    start_training(trial)
     place = next(trial.parameters()).device
     images, targets = torch.rand(TIMED, 3, *shape, device=place), torch.ones(TIMED, classes, device=place)
     seconds = []
     for _ in range(3):  # the first one prepares kernels
         start = clock()
-        try:
-            loss = multi_target_loss(trial(images), targets)
-        except (RuntimeError, ValueError, AssertionError):
-            return None
-        loss.backward()
+        multi_target_loss(trial(images), targets).backward()
         _finish(place)
         seconds.append(clock() - start)
     return min(seconds[1:]) / TIMED

@@ -43,7 +43,7 @@ from diorama.models._losses import multi_target_loss
 from diorama.models._originals import head_name, with_classes
 from diorama.models._schedule import Schedule
 from diorama.models._staged import Progress, Staged, staged
-from diorama.models._train import Task, accuracy, fit, outputs, to_tensor
+from diorama.models._train import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
 from diorama.progress import clock, shown
 from diorama.solvers.logistic import fit_logistic
 from diorama.training.budget import Budget, Clock, Pace, measured, planned
@@ -140,11 +140,15 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     module = module.requires_grad_(True).to(device.current())
     height, width = world.render([Order(world, seed, "tune size", 1).scene(0)])[0].image.shape[:2]
     classes = len(world.classes)
-    hint = f"tune: {name} cannot take the images of {spec}, {width}×{height}: build it for this size, or write size=…"
     module = with_classes(module, classes, f"tune: {name}")
     if height == width:
         module = laid_out(module.eval(), height)
-        if probe(module, height, f"{hint}; {name}").classes != classes:
+        if (
+            probe(
+                module, height, f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
+            ).classes
+            != classes
+        ):
             raise InputError(
                 f"tune: the last layer of {name} does not give its logits: give it {classes} outputs yourself"
             )
@@ -206,8 +210,6 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
         train = {int(side): seconds for side, seconds in pace["train"].items()}
         return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
     pace = measured(job.net, job.order("train", 1), _processes(job.world), timer)
-    if not pace.train:
-        raise InputError(f"tune: {job.name} cannot be trained on the images of {job.on}")
     budget = planned(pace, job.minutes)
     _write_tensors(folder / "start.safetensors", job.net)
     write_json(path, {"job": job.identity, "budget": asdict(budget), "pace": asdict(pace)})
@@ -263,7 +265,7 @@ def schedule(job: Job, budget: Budget) -> Schedule:
     """How to train: as the bundled recipes, with the average over a tenth of the steps at most."""
     batch = min(64, budget.scenes // 2)
     steps = budget.scenes // batch * len(budget.sides)
-    normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in job.net.modules())
+    normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) and not is_fixed(part) for part in job.net.modules())
     parted, side = isinstance(job.world, Parted), max(budget.sides)
     shift = round(6 * side / 128) if parted else 0  # what a class means may lie in the place, or in left and right
     average = min(0.998, 1 - 10 / max(steps, 20))
@@ -311,8 +313,18 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
 def _settle(net: nn.Module, data: Staged, batch: int = 64) -> None:
     """Give batch norm the statistics of these images: else features differ wildly between evaluation and training."""
     place = next(net.parameters()).device
-    images = (to_tensor(data.images[i : i + batch]).to(place) for i in range(0, len(data), batch))
-    torch.optim.swa_utils.update_bn(images, net)
+    norms: list[Any] = [m for m in net.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and not is_fixed(m)]
+    before = [norm.momentum for norm in norms]
+    start_training(net)
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # the mean over all batches
+    with torch.no_grad():
+        for i in range(0, max(len(data) - 1, 1) if norms else 0, batch):  # never a batch of one image
+            net(to_tensor(data.images[i : i + batch]).to(place))
+    for norm, momentum in zip(norms, before, strict=True):
+        norm.momentum = momentum
+    net.eval()
 
 
 def _finish(
