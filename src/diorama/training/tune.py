@@ -122,7 +122,8 @@ def tune(
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
         progress = stack.enter_context(shown(f"tuning {job.name}", "steps"))
         found = tune_in(job, folder, progress, _tell)
-    return Tuned(found.net, found.card, folder if out else None)
+    found.path = folder if out else None
+    return found
 
 
 def _tell(line: str) -> None:
@@ -189,7 +190,7 @@ def tune_in(job: Job, folder: Path, progress: Progress, say: Say, timer: Clock =
                 say(line)
             _work(job, budget, folder, progress)
         job.net.load_state_dict(_tensors(folder / "weights.safetensors"))
-        found = Tuned(job.net.eval(), read_json(card), folder)
+        found = Tuned(job.net, read_json(card), folder).eval()
     say(f"{job.name} on {job.on}: {verdict(found.card)}")
     return found
 
@@ -378,7 +379,7 @@ def verdict(card: dict[str, Any]) -> str:
     said = f"accuracy {_spoken(right)} on {right['scenes']} unseen scenes"
     if bare is None:
         return f"{said}; its scenes have no parts, so that there is no leak to check"
-    leaks = "a leak: something else than parts tells the class" if bare["interval"][0] > chance else "no leak"
+    leaks = "a leak: it sees the class in something else than parts" if bare["interval"][0] > chance else "no leak"
     return f"{said}; without any part {_spoken(bare)}, chance is {chance:.3g}: {leaks}"
 
 
