@@ -65,7 +65,7 @@ class Flags(Parted):
 class Halves(Labelled):
     """Left or right is bright: mirrored, a scene would be of the other class."""
 
-    factors, truth, classes, size = {}, ("label",), ("left", "right"), SIDE  # noqa: RUF012
+    factors, truth, classes, size = {}, ("label",), ("left", "right"), SIDE
 
     def sample(self, rng):
         return Scene("halves", {"label": int(rng.integers(2)), "noise": int(rng.integers(2**31))})

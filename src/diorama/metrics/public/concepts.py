@@ -24,8 +24,8 @@ def tcav(
     """TCAV (Kim et al. 2018): the share of images whose prediction rises along the concept's direction.
 
     `gradients` (n, d) of the logit by a layer for each test image (of a loss: `sign=-1`), activations of the concept's
-    images (p, d) and of other images (m, d). The number is the mean over `runs` CAVs, each from a third held out and as many
-    others; the interval resamples test images and CAVs, as signs that share either are not independent. Beside it: the
+    images (p, d) and of other images (m, d). The number is the mean over `runs` CAVs, each fitted on two thirds of the
+    concept's images and as many others; the interval resamples test images and CAVs, as signs that share either are not independent. Beside it: the
     same for random images against random images, held-out accuracy, and `permutation_p`, which asks whether the concept's
     mean strength stands out when its name is dealt to any of the images.
 
