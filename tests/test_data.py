@@ -11,8 +11,8 @@ import pytest
 import diorama
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.images import read_png
 from diorama.core.scene import Scene
+from diorama.io.images import read_png
 from tests.conftest import REPOSITORY
 
 pytest.importorskip("numba", reason="scenes are rendered with numba")

@@ -329,7 +329,7 @@ def train(recipe: str, out: Path | None) -> None:
     """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
     "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
     """
-    from diorama.models._recipes import train as train_recipe
+    from diorama.training.recipes import train as train_recipe
 
     folder = out or Path("train-" + re.sub(r"[^\w.]+", "-", recipe).strip("-"))
     with apart() as results, shown(f"training {recipe}", "steps") as progress:
@@ -404,8 +404,8 @@ def check(components: tuple[str, ...]) -> int:
 
     The directory of a run is checked for damaged and contradicting files.
     """
-    from diorama.core.integrity import check_run
-    from diorama.core.layout import is_run
+    from diorama.io.integrity import check_run
+    from diorama.io.run_folder import is_run
     from diorama.testing.check import check_all
 
     with apart() as out:

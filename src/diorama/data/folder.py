@@ -21,11 +21,11 @@ from diorama.core.capabilities import Confounded, Levelled
 from diorama.core.catalogue import Component
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.images import quantise, write_png
 from diorama.core.scene import Scene
-from diorama.core.store import write_json
 from diorama.data.views import Split, WorldView, plain_factors
 from diorama.data.weak import labelled, sharing
+from diorama.io.images import quantise, write_png
+from diorama.io.store import write_json
 
 Progress = Callable[[int, int], None]
 Row = dict[str, Any]

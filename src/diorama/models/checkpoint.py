@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from diorama.adapt.classifying import Classifier
 from diorama.core.catalogue import build
-from diorama.core.classifying import Classifier
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.files import read_json
 from diorama.core.scene import digest
 from diorama.core.spec import Spec, parse
-from diorama.models import _originals as originals
+from diorama.io.files import read_json
+from diorama.models import full_size as originals
 from diorama.models import timm, torchvision
-from diorama.models._originals import Normalise
+from diorama.models.full_size import Normalise
 
 if TYPE_CHECKING:
     from torch import Tensor

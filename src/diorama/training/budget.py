@@ -14,8 +14,8 @@ from torch import nn
 from diorama.core.errors import InputError
 from diorama.core.examples import Order
 from diorama.core.guard import attempt
-from diorama.models._losses import multi_target_loss
-from diorama.models._train import start_training
+from diorama.training.loop import start_training
+from diorama.training.losses import multi_target_loss
 
 #: The epochs of the bundled recipes by the share of the full side: five at half, two at three quarters, two at full size.
 EPOCHS = (0.5,) * 5 + (0.75,) * 2 + (1.0,) * 2

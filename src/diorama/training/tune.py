@@ -27,26 +27,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diorama.adapt.classifying import is_module, laid_out, probe
 from diorama.core import device
 from diorama.core.capabilities import Labelled, Parted
 from diorama.core.catalogue import build
-from diorama.core.classifying import is_module, laid_out, probe
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.examples import Order, described, labelled
-from diorama.core.files import read_json
-from diorama.core.locks import locked
 from diorama.core.scene import digest
-from diorama.core.store import write_json, write_whole
+from diorama.io.digests import file_digest
+from diorama.io.files import read_json
+from diorama.io.locks import locked
+from diorama.io.store import write_json, write_whole
 from diorama.metrics.intervals import wilson
-from diorama.models._losses import multi_target_loss
-from diorama.models._originals import head_name, with_classes
-from diorama.models._schedule import Schedule
-from diorama.models._staged import Progress, Staged, staged
-from diorama.models._train import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
+from diorama.models.full_size import head_name, with_classes
 from diorama.progress import clock, shown
 from diorama.solvers.logistic import fit_logistic
 from diorama.training.budget import Budget, Clock, Pace, measured, planned
+from diorama.training.loop import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
+from diorama.training.losses import multi_target_loss
+from diorama.training.schedule import Schedule
+from diorama.training.staged import Progress, Staged, staged
 
 Say = Callable[[str], None]
 #: Learning rates of AdamW: networks with batch norm bear, and need, a higher one.

@@ -25,9 +25,9 @@ def tcav(
 
     `gradients` (n, d) of the logit by a layer for each test image (of a loss: `sign=-1`), activations of the concept's
     images (p, d) and of other images (m, d). The number is the mean over `runs` CAVs, each fitted on two thirds of the
-    concept's images and as many others; the interval resamples test images and CAVs, as signs that share either are not independent. Beside it: the
-    same for random images against random images, held-out accuracy, and `permutation_p`, which asks whether the concept's
-    mean strength stands out when its name is dealt to any of the images.
+    concept's images and as many others; the interval resamples test images and CAVs, as signs that share either are not
+    independent. Beside it: the same for random images against random images, held-out accuracy, and `permutation_p`,
+    which asks whether the concept's mean strength stands out when its name is dealt to any of the images.
 
     >>> x = np.random.default_rng(0).normal(size=(40, 3))
     >>> tcav(np.ones((5, 3)) * [1, 0, 0], x[:20] + [9, 0, 0], x[20:], permutations=19).value
