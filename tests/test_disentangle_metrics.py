@@ -447,8 +447,8 @@ def test_rho_beyond_the_active_latents_is_refused():
 def test_scores_do_not_depend_on_the_order_or_the_scale_of_latents(seed):
     z, g = mixed(seed % 1000, n=200)
     order, scale = rng(seed).permutation(z.shape[1]), 2.0 ** rng(seed).integers(-2, 3)
-    for score in (irs, mig, modularity, uc, infomec.infomec):
-        assert score(scale * z[:, order], g).values == pytest.approx(score(z, g).values, abs=1e-4), score
+    for score in (irs, mig, modularity, uc, infomec.infomec):  # info_e is a fit that stops after 100 steps
+        assert score(scale * z[:, order], g).values == pytest.approx(score(z, g).values, abs=1e-3), score
     for score in (irs, mig, uc):
         np.testing.assert_allclose(score(z[:, order], g).matrix, score(z, g).matrix[order])
 
