@@ -181,6 +181,19 @@ def test_somebody_elses_loop_starts_from_the_folder(candle):
     assert done.stdout.startswith("inside the confounded part: accuracy ") and "outside: accuracy" in done.stdout
 
 
+def test_the_python_of_the_data_page_runs(tmp_path):
+    """All blocks in order, but for ten minutes of tuning."""
+    import re
+
+    text = (REPOSITORY / "docs" / "data.md").read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+    code = "\n".join(line for line in blocks.splitlines() if "diorama.tune(" not in line)
+    assert blocks.count("diorama.tune(") == 1 and "diorama.traverse(" in code
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "look.png").exists() and (tmp_path / "traverse.png").exists()
+
+
 # Classes of birds
 
 
