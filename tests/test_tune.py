@@ -206,6 +206,21 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(tmp_path):
     assert read[0] == read[1]
 
 
+def test_one_stopped_in_its_first_epoch_starts_again_from_the_same_weights(tmp_path):
+    def stop(done, total, message):
+        if message.startswith("epoch 1"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune_in(job_of(small(), Flags(), 0.6), tmp_path / "cut", stop, silent, ticks(0.1))
+    torch.manual_seed(1)
+    other = small().apply(lambda part: part.reset_parameters() if isinstance(part, torch.nn.Conv2d) else None)
+    tuned(Flags(), tmp_path / "cut", other, minutes=0.6)
+    tuned(Flags(), tmp_path / "whole", minutes=0.6)
+    read = [(tmp_path / name / "weights.safetensors").read_bytes() for name in ("cut", "whole")]
+    assert read[0] == read[1]
+
+
 def test_the_checkpoint_is_a_model(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import torch\nfrom tests.test_tune import small\ndef build():\n    net = small(); net.size = 16\n    return net\n"
