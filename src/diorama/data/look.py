@@ -13,7 +13,7 @@ from diorama.core.capabilities import Labelled
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.data.figures import Drawn, blank
+from diorama.data.figures import Drawn, blank, short
 from diorama.data.views import WorldView, world
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Look(Drawn):
         true = self.before.truth.get("label")
         axes.set_yticks(place, [self._class(i) + " (true)" * (i == true) for i in shown], fontsize=8)
         axes.axvline(0, color="0.3", linewidth=0.8)
-        axes.set_title(f"logits of {self.model}", fontsize=9)
+        axes.set_title(f"logits of {short(self.model)}", fontsize=9)
         axes.tick_params(axis="x", labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylabel("class", fontsize=8)

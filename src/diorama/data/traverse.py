@@ -10,7 +10,7 @@ import numpy as np
 from diorama.core.contracts import Decoding, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.data.figures import Drawn, blank
+from diorama.data.figures import Drawn, blank, short
 from diorama.data.views import WorldView, world
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ class Traversal(Drawn):
                 axes.imshow(np.clip(self.images[r, c], 0, 1), interpolation="nearest")
                 axes.set_title(f"{self.values[r, c] + 0.0:.1f}".replace("-0.0", "0.0"), fontsize=6, pad=2, color="0.35")
             self._label(places[r, 1], r)
-        drawn.suptitle(f"{self.encoder} on {self.world}: one latent at a time, strongest first", fontsize=9)
+        drawn.suptitle(
+            f"{short(self.encoder)} on {short(self.world)}: one latent at a time, strongest first", fontsize=9
+        )
         return drawn
 
     def _label(self, axes: Any, row: int) -> None:

@@ -204,9 +204,8 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
             raise InputError(
                 f"{folder} belongs to another network, world or setting: choose another folder, or delete it"
             )
-        job.net.load_state_dict(
-            _tensors(folder / "start.safetensors")
-        )  # a live network may have other random weights now
+        # a live network may have other random weights now
+        job.net.load_state_dict(_tensors(folder / "start.safetensors"))
         told, pace = known["budget"], known["pace"]
         train = {int(side): seconds for side, seconds in pace["train"].items()}
         return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
