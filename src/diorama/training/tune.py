@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,8 @@ class Job:
     minutes: float
     seed: int = 0
     rate: float | None = None
+    #: Whether its folder stays.
+    kept: bool = True
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def tune(
     `minutes` is about how long it may take; what will be done is said first. `out` is a folder: the same call goes on
     where an earlier one was stopped. `rate` is the highest learning rate (None: 0.004 with batch norm, 0.0005 without).
     """
-    job = job_of(net, on, minutes, seed, rate)
+    job = replace(job_of(net, on, minutes, seed, rate), kept=out is not None)
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
         progress = stack.enter_context(shown(f"tuning {job.name}", "steps"))
@@ -235,7 +237,8 @@ def announced(job: Job, budget: Budget, pace: Pace, folder: Path) -> list[str]:
         f"judges it on {budget.test} unseen scenes" + ", and on as many without parts" * parted: took["judge"],
     }
     head = f"tune: {job.name}, {million:.2g} million weights, on {job.on}: {classes} classes, {pace.side} pixels"
-    total = f"  about {clock(sum(took.values()))} in all at the pace measured now; kept in {folder}"
+    kept = f"kept in {folder}" if job.kept else "give out=FOLDER to keep it, and to go on after an interruption"
+    total = f"  about {clock(sum(took.values()))} in all at the pace measured now; {kept}"
     return [head, *(f"  {what}: about {clock(max(seconds, 1))}" for what, seconds in lines.items()), total]
 
 
