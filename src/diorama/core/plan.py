@@ -446,6 +446,7 @@ def _unfit(world: Component, model: Component) -> str:
         )
     known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
     if known not in (0, classes):
-        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
+        fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
         return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
     return _learnt_from(model, world)

@@ -1,12 +1,17 @@
-"""A checkpoint file in the layout of the official FunnyBirds models: ResNet-50, VGG16, ViT, or what its names tell."""
+"""A checkpoint: what `tune` made, or a file in the layout of the official FunnyBirds models, or what its names tell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diorama.adapt.classifying import Classifier
+from diorama.core.catalogue import build
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.scene import digest
+from diorama.core.spec import Spec, parse
+from diorama.io.files import read_json
 from diorama.models import full_size as originals
 from diorama.models import timm, torchvision
 from diorama.models.full_size import Normalise
@@ -21,13 +26,21 @@ _KNOWN = (
     *("alexnet", "densenet121", "mobilenet_v2", "vit_b_16", "timm:vit_base_patch16_224"),
 )
 _TRANSFORMER_SIZE = 224
+_FUNNYBIRDS_SIZE = 256
+#: The weights in a folder that `tune` made.
+_TUNED = "weights.safetensors"
+#: Parameters that only say where a backbone's first weights came from.
+_FIRST_WEIGHTS = ("checkpoint", "pretrained")
 
 
 class Checkpoint(Classifier):
     """The network in `path`: safetensors, or a torch file with a state dict, alone or under the key `state_dict`.
 
-    `arch` is a name of torchvision, or timm:NAME; None reads it off the file. Images are 256 pixels and not normalised,
-    as FunnyBirds has them; a transformer gets them resized to 224 by nearest neighbours, as its evaluation does.
+    `arch` is a name of torchvision, or timm:NAME; None reads it off the file. Images are 256 pixels (`size`) and not
+    normalised, as FunnyBirds has them; a transformer gets them resized to 224 by nearest neighbours, as its evaluation does.
+
+    A folder that `tune` made, or the weights in it, says by its card which network it is and the size of its images; of a
+    network that was given as a live object `arch` names the file that makes it, ./mine.py:build.
     """
 
     cite = ("hesse2023",)
@@ -39,9 +52,16 @@ class Checkpoint(Classifier):
         arch: str | None = None,
         classes: int | None = None,
         cam_layer: str | None = None,
-        size: int = 256,
+        size: int | None = None,
         normalise: Normalise = "none",
     ):
+        card = _card(Path(path).expanduser())
+        if card:
+            weights = str(Path(path).expanduser() / _TUNED if Path(path).expanduser().is_dir() else path)
+            self.arch, module, self._made_by = _tuned(card, arch, weights)
+            super().__init__(module, f"checkpoint({self.arch})", size or card["size"], cam_layer)
+            return
+        size, self._made_by = size or _FUNNYBIRDS_SIZE, ""
         found = originals.read_file(path, "checkpoint")
         state = originals.tensors_of(found, path, "checkpoint")
         self.arch = arch or _named(found) or recognise(state, path)
@@ -49,6 +69,37 @@ class Checkpoint(Classifier):
         resize = _TRANSFORMER_SIZE if "vit_" in self.arch and size != _TRANSFORMER_SIZE else None
         module = originals.wrapped(net, originals.statistics(normalise, originals.IMAGENET), resize)
         super().__init__(module, f"checkpoint({self.arch})", size, cam_layer)
+
+    def fingerprint(self) -> str:
+        """The digest of the weights and, of a tuned network, of the code that makes it."""
+        return digest([super().fingerprint(), self._made_by]) if self._made_by else super().fingerprint()
+
+
+def _card(path: Path) -> dict[str, Any] | None:
+    """The card of a network that `tune` made: in this folder, or beside this file."""
+    file = path / "card.json" if path.is_dir() else path.parent / "card.json"
+    if not file.is_file() or (path.is_file() and path.name != _TUNED):
+        return None
+    found = read_json(file)
+    return found if {"network", "classes", "size"} <= found.keys() else None
+
+
+def _tuned(card: Mapping[str, Any], arch: str | None, weights: str) -> tuple[str, Any, str]:
+    """A tuned network, made again: its name, the module with its weights, the digest of what made it."""
+    network = arch or card["network"]
+    if not network:
+        raise InputError(
+            f"checkpoint: {weights} is of a live network, {card['name']}: name the file that makes it, arch=./mine.py:build"
+        )
+    asked = parse(network)
+    kept = {k: v for k, v in asked.params.items() if k not in _FIRST_WEIGHTS or ":" not in asked.name}
+    backbone = build("model", Spec(asked.name, kept))
+    module = backbone.object.module
+    if module is None:
+        raise InputError(f"checkpoint: arch={network!r} has no torch module")
+    module = originals.with_classes(module, card["classes"], f"checkpoint({network})")
+    originals.fill(module, originals.read_file(weights, "checkpoint"), weights, f"checkpoint({network})")
+    return network, module, backbone.digest
 
 
 def _maker(arch: str) -> originals.Maker:

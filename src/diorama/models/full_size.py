@@ -139,6 +139,25 @@ def head_name(net: nn.Module) -> str:
     return [name for name, part in net.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)][-1]
 
 
+def with_classes(module: nn.Module, classes: int, name: str) -> nn.Module:
+    """The network with a new last layer for so many classes, unless it has as many already."""
+    from torch import nn
+
+    last = head_name(module)
+    layer = module.get_submodule(last)
+    if not isinstance(layer, nn.Linear):
+        raise InputError(f"{name}: its last layer, {last}, is not linear: give it {classes} outputs yourself")
+    if layer.out_features != classes:
+        put(module, last, seeded(lambda: nn.Linear(layer.in_features, classes, layer.bias is not None)))
+    return module
+
+
+def put(module: nn.Module, name: str, part: nn.Module) -> None:
+    """Put a layer in the place of the one with this name."""
+    outer, _, inner = name.rpartition(".")
+    setattr(module.get_submodule(outer), inner, part)
+
+
 def classes_in(state: Mapping[str, Tensor], net: nn.Module, asked: int | None, name: str) -> int | None:
     """The number of classes a checkpoint was trained for; an error if another one was asked for."""
     weight = state.get(f"{head_name(net)}.weight")

@@ -7,19 +7,23 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 from __future__ import annotations
 
 import platform
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.examples import Order
+from diorama.core.spec import Spec, parse
 from diorama.io.digests import file_digest
 from diorama.io.locks import locked
 from diorama.io.store import write_json, write_whole
+from diorama.metrics.intervals import wilson
 from diorama.models.weights import require_torch
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Order, Progress, Staged, staged
+from diorama.training.staged import Progress, Staged, staged
 from diorama.worlds.birds.birds import Birds
 
 if TYPE_CHECKING:
@@ -55,17 +59,38 @@ RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("bir
 
 
 def train(name: str, out: Path, progress: Progress) -> Path:
-    """Train a bundled recipe in folder `out`, or continue it; gives the path of the checkpoint."""
+    """Train a bundled recipe, or tune(backbone=MODEL, world=WORLD), in folder `out`, or continue; gives the checkpoint."""
     from diorama.training.autoencoders import VAE_RECIPES, train_vae
     from diorama.training.iid.recipes import IID_RECIPES, train_iid
 
+    if name.partition("(")[0].strip() == "tune":
+        return _tune(parse(name), out, progress)
     if name in VAE_RECIPES:
         return train_vae(VAE_RECIPES[name], out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
     if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, [*RECIPES, *VAE_RECIPES, *IID_RECIPES])}")
+        raise InputError(
+            f"unknown recipe {name!r}; {did_you_mean(name, [*RECIPES, *VAE_RECIPES, *IID_RECIPES, 'tune'])}"
+        )
     return train_recipe(RECIPES[name], out, progress)
+
+
+def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
+    """tune(backbone=…, world=birds, minutes=10, seed=0, rate=None)."""
+    require_torch("tune")
+    from diorama.training.tune import job_of, tune_in
+
+    usual: dict[str, Any] = {"backbone": "", "world": "birds", "minutes": 10, "seed": 0, "rate": None}
+    unknown = [name for name in asked.params if name not in usual]
+    if unknown:
+        raise InputError(f"tune has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], list(usual))}")
+    given = usual | asked.params
+    if not given["backbone"]:
+        raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
+    job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
+    tune_in(job, out, progress, lambda line: print(line, file=sys.stderr, flush=True))
+    return out / "weights.safetensors"
 
 
 def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
@@ -102,7 +127,7 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
         "name": recipe.name,
         "world": "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's",
         "recipe": asdict(recipe),
-        "accuracy": {"value": rate, "interval": binomial_interval(rate, len(test)), "birds": len(test)},
+        "accuracy": {"value": rate, "interval": list(wilson(round(rate * len(test)), len(test))), "birds": len(test)},
         "accuracy_float32": full,
         "history": state.history,
         "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
@@ -113,15 +138,3 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     }
     write_json(path.with_suffix(".json"), card)
     return path
-
-
-def binomial_interval(rate: float, count: int) -> list[float]:
-    """The 95 % interval of a share (Wilson 1927).
-
-    >>> [round(v, 4) for v in binomial_interval(0.95, 2000)]
-    [0.9396, 0.9587]
-    """
-    z = 1.959964
-    centre = (rate + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * (rate * (1 - rate) / count + z * z / (4 * count * count)) ** 0.5
-    return [centre - half, centre + half]
