@@ -95,8 +95,9 @@ def _read_torch(file: Path, name: str) -> Any:
     outcome = attempt(lambda: torch.load(file, map_location="cpu", weights_only=True))
     if outcome.error:
         raise InputError(
-            f"{name}: {file} holds no weights that can be read safely ({outcome.reason[:120]}):"
-            " save the state dict alone, torch.save(net.state_dict(), file)"
+            f"{name}: {file} holds no weights that can be read safely: it is damaged, or a whole pickled network, which is"
+            " not opened because it could run code. Where it was made, save its state dict alone:"
+            f" torch.save(net.state_dict(), file) ({outcome.reason[:120]})"
         ) from outcome.error
     return outcome.value
 
