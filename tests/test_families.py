@@ -77,8 +77,14 @@ def bagnet(known):
     [
         (lambda s: s.pop("layer4.2.conv3.weight"), r"nearest to bagnet33, but lacks 'layer4.2.conv3.weight'"),
         (lambda s: s.update({"odd": s["bn1.bias"]}), r"nearest to bagnet33, but has the unknown 'odd'"),
-        (lambda s: s.update({"conv1.weight": s["conv2.weight"]}), r"'conv1.weight' is \(64, 64, 3, 3\), not \(64, 3, 1, 1\)"),
-        (lambda s: [s.update({f"trunk.{k}": s.pop(k)}) for k in list(s)], r"not recognised: \d+ tensors, the first is 'trunk"),
+        (
+            lambda s: s.update({"conv1.weight": s["conv2.weight"]}),
+            r"'conv1.weight' is \(64, 64, 3, 3\), not \(64, 3, 1, 1\)",
+        ),
+        (
+            lambda s: [s.update({f"trunk.{k}": s.pop(k)}) for k in list(s)],
+            r"not recognised: \d+ tensors, the first is 'trunk",
+        ),
     ],
 )
 def test_a_state_dict_that_does_not_fit_is_one_line(bagnet, damage, said, tmp_path):

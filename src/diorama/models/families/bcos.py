@@ -44,7 +44,9 @@ def as_matrix(factor: Tensor) -> Tensor:
 class BcosConv(nn.Module):
     """(ŵ·x)·|cos(ŵ, x)| / scale with ŵ = w / |w|: B = 2. Of every `pair` units the largest counts."""
 
-    def __init__(self, inside: int, outside: int, kernel: int = 1, stride: int = 1, padding: int = 0, pair: int = 2) -> None:
+    def __init__(
+        self, inside: int, outside: int, kernel: int = 1, stride: int = 1, padding: int = 0, pair: int = 2
+    ) -> None:
         super().__init__()
         self.linear = nn.Conv2d(inside, outside * pair, kernel, stride, padding, bias=False)
         self.pair, self.scale = pair, kernel * math.sqrt(inside) / 100

@@ -84,7 +84,14 @@ class VisionTransformer(nn.Module):
     """
 
     def __init__(
-        self, classes: int, size: int = 224, patch: int = 16, width: int = 768, depth: int = 12, heads: int = 12, stem: int = 0
+        self,
+        classes: int,
+        size: int = 224,
+        patch: int = 16,
+        width: int = 768,
+        depth: int = 12,
+        heads: int = 12,
+        stem: int = 0,
     ) -> None:
         super().__init__()
         self.cls_token = nn.Parameter(0.02 * torch.randn(1, 1, width))
