@@ -7,6 +7,7 @@ before the run that a network lacks it. Methods thereby know no family, and anyb
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ class Prototypes(ABC):
         """The class (prototypes,) that every prototype was made for."""
 
 
-def inside(module: nn.Module | None, kind: type[Kind]) -> Kind | None:
+def inside(module: nn.Module | None, kind: Callable[..., Kind]) -> Kind | None:
     """The first part of a module that is of a kind, or None."""
     parts: Any = () if module is None else module.modules()
-    return next((part for part in parts if isinstance(part, kind)), None)
+    return next((part for part in parts if isinstance(part, kind)), None)  # type: ignore[arg-type]
 
 
 def entering(module: nn.Module, part: Any, x: Tensor) -> Tensor:

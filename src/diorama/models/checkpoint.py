@@ -1,4 +1,4 @@
-"""A checkpoint file of FunnyBirds' authors (ResNet-50, VGG16, ViT, BagNet, X-DNN, B-cos, ProtoPNet), or what its names tell."""
+"""A checkpoint of FunnyBirds' authors (ResNet-50, VGG16, ViT, BagNet, X-DNN, B-cos, ProtoPNet), or what its names tell."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ CGIntrinsics gives log R and log S of linear light, one channel each; colour is 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -72,7 +73,7 @@ class _Unet(nn.Module):
     """What both networks share."""
 
     #: Which decoder gives which branch.
-    decoders = {"reflectance": "upconv_model_1", "shading": "upconv_model_2"}
+    decoders: ClassVar[dict[str, str]] = {"reflectance": "upconv_model_1", "shading": "upconv_model_2"}
     outer: Level
 
     def place(self, branch: str, layer: str) -> nn.Module:
@@ -125,7 +126,7 @@ class _WithLamp(Level):
 class BigTime(_Unet):
     """log S, log R and the lamp's log colour, all times 0.4545, of sRGB images (n, 3, h, w) in [0, 1]."""
 
-    decoders = {"reflectance": "upconv_model_2", "shading": "upconv_model_1"}
+    decoders: ClassVar[dict[str, str]] = {"reflectance": "upconv_model_2", "shading": "upconv_model_1"}
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The released weights of CGIntrinsics, BigTime ("Watching the World") or USI3D: a network that a paper used, at full size."""
+"""Released weights of CGIntrinsics, BigTime ("Watching the World") or USI3D: the networks of the papers at full size."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ class IidCheckpoint(WatchedNetwork):
 
     def __post_init__(self) -> None:
         if self.family not in (None, *_TELLING):
-            raise InputError(f"iid_checkpoint: family={self.family!r}; {did_you_mean(self.family, list(_TELLING))}")
+            raise InputError(
+                f"iid_checkpoint: family={self.family!r}; {did_you_mean(str(self.family), list(_TELLING))}"
+            )
         step = 4 if self.kind == "usi3d" else 128
         if self.size is not None and (self.size < step or self.size % step):
             raise InputError(f"iid_checkpoint: size={self.size}: {self.kind} takes multiples of {step}")

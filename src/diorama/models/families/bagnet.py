@@ -118,7 +118,7 @@ class BagNet(nn.Module, PatchEvidence):
         for group in groups(self):
             for block in group.children():
                 x = block.dense(x, dilation)  # type: ignore[operator]
-                dilation *= block.stride  # type: ignore[operator]
+                dilation *= int(block.stride)  # type: ignore[arg-type]
         weight, bias = self.fc.weight[target], self.fc.bias[target]
         return torch.einsum("nchw,nc->nhw", x, weight) + bias[:, None, None]
 

@@ -1,4 +1,4 @@
-"""What residual networks share: four groups of bottlenecks, the first of each group narrower in space and wider in channels."""
+"""What residual networks share: groups of bottlenecks, the first of each group with fewer places and more channels."""
 
 from __future__ import annotations
 

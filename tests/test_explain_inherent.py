@@ -1,0 +1,243 @@
+"""Networks that explain themselves, and captum's further methods: slow loops, sums, homogeneity, what is refused."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="explanations need torch")
+
+import cv2
+
+from diorama.adapt.methods import explain
+from diorama.core.answers import Boxes, Heatmap, Similarity
+from diorama.core.catalogue import build
+from diorama.core.classifying import Classifier
+from diorama.methods.explain.prototypes import high_box
+from diorama.models.families.bagnet import BagNet
+from diorama.models.families.bcos import BcosNet, Uncentred
+from diorama.models.families.protopnet import ProtoPNet
+from diorama.models.families.xdnn import XNet
+from diorama.protocols._parts import elements, important_parts, part_importance
+from tests.tiny_models import Tiny
+
+SMALL = {"widths": (4, 6, 8, 8), "counts": (2, 1, 2, 1), "expansion": 2}
+TARGETS = (3, 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def random_statistics(net):
+    """Weights and batch-norm statistics of a network that has seen something."""
+    generator = torch.Generator().manual_seed(0)
+    for name, values in net.state_dict().items():
+        if name.endswith(("running_var", "square")):
+            values.uniform_(0.5, 1.5, generator=generator)
+        elif values.ndim < 2 and values.is_floating_point():
+            values.normal_(1 if name.endswith("weight") else 0, 0.2, generator=generator)
+        elif values.is_floating_point():
+            values.normal_(0, (values[0].numel()) ** -0.5, generator=generator)
+    return net.eval()
+
+
+def ask(spec, model, images, targets=TARGETS):
+    return explain(build("method", spec).object, model, images, np.array(targets))
+
+
+@pytest.fixture(scope="module")
+def images():
+    coarse = np.random.default_rng(0).random((2, 10, 10, 3), np.float32)
+    return np.ascontiguousarray(coarse.repeat(4, axis=1).repeat(4, axis=2))
+
+
+@pytest.mark.parametrize(("kernels", "field"), [((1, 1, 1, 1), 33), ((1, 1, 1, 0), 17), ((2, 1, 0, 0), 13)])
+def test_bagnet_s_dense_pass_is_the_loop_over_patches(images, kernels, field):
+    """The loop of FunnyBirds: a black border of half a patch, then every patch by itself."""
+    model = Classifier(random_statistics(BagNet(5, kernels, 4, **SMALL)), "bag", 40)
+    net = model.module
+    assert net.field == field
+    found = np.stack([a.values for a in ask("bagnet", model, images)])
+    half = (field - 1) // 2
+    for n, target in enumerate(TARGETS):
+        padded = np.pad(images[n], ((half, half), (half, half), (0, 0)))
+        patches = np.stack([padded[i : i + field, j : j + field] for i in range(40) for j in range(40)])
+        with torch.no_grad():
+            logits = net(torch.from_numpy(patches.transpose(0, 3, 1, 2).copy()))[:, target].numpy()
+        assert np.abs(found[n].ravel() - logits).max() <= 1e-5 * max(1, np.abs(logits).max())
+
+
+def test_bagnet_s_logit_is_the_mean_of_its_patches_and_bands_change_nothing(images, monkeypatch):
+    net = random_statistics(BagNet(5, (1, 1, 1, 0), 4, **SMALL))
+    x, target = torch.from_numpy(images.transpose(0, 3, 1, 2).copy()), torch.tensor(TARGETS)
+    with torch.no_grad():
+        dense = net.dense(x, target)
+        mean = dense[:, ::8, ::8].mean((1, 2))  # the network's own grid of patches
+        assert torch.allclose(mean, net(x)[[0, 1], list(TARGETS)], atol=1e-5)
+        monkeypatch.setattr("diorama.models.families.bagnet._BAND", 1.0)
+        assert torch.allclose(net.dense(x, target), dense, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", [torch.nn.Identity, Uncentred])
+def test_b_cos_contributions_sum_to_the_logit_above_its_constant(images, norm):
+    net = BcosNet(5, (8, 5), **SMALL, norm=norm, gain=8.0)
+    model = Classifier(random_statistics(net), "bcos", 40)
+    found = ask("bcos", model, images)
+    assert found[0].values.shape == (40, 40, 6)
+    above = model.logits(images)[[0, 1], list(TARGETS)] - net.constant
+    assert np.allclose([a.values.astype(np.float64).sum() for a in found], above, rtol=1e-3, atol=1e-5)
+    assert np.ptp(above) > 1e-3
+
+
+def test_a_b_cos_unit_is_the_paper_s_formula():
+    """‖x‖·|cos|²·sign(cos) / scale for one patch, and of two units the larger."""
+    from diorama.models.families.bcos import BcosConv
+
+    torch.manual_seed(0)
+    conv, x = BcosConv(3, 2, 3, pair=2).double(), torch.randn(1, 3, 3, 3, dtype=torch.float64)
+    units = []
+    for w in conv.linear.weight.detach():
+        cos = float((w * x[0]).sum() / w.norm() / x.norm())
+        units.append(float(x.norm()) * abs(cos) * cos / (3 * 3**0.5 / 100))
+    expected = [max(units[:2]), max(units[2:])]
+    assert np.allclose(conv(x).detach().ravel().numpy(), expected, rtol=1e-6)
+
+
+def test_x_dnn_is_homogeneous_and_input_x_gradient_is_integrated_gradients(images):
+    model = Classifier(random_statistics(XNet(5, (8, 5), **SMALL)), "x", 40)
+    logits = model.logits(images)
+    assert np.allclose(model.logits(images * np.float32(0.3)), 0.3 * logits, rtol=1e-4, atol=1e-6)
+    own, integrated = (np.stack([a.values for a in ask(s, model, images)]) for s in ("xdnn", "integrated_gradients"))
+    assert np.allclose(own, integrated, atol=1e-4 * np.abs(own).max())
+    assert np.allclose(own.sum(axis=(1, 2, 3)), logits[[0, 1], list(TARGETS)], rtol=1e-3, atol=1e-6)
+
+
+class Trunk(torch.nn.Module):
+    """A map of 5×5 places."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 6, 8, 8)
+
+    def forward(self, x):
+        return torch.relu(self.conv(x))
+
+
+@pytest.fixture(scope="module", params=["log", "cosine"])
+def prototyped(request):
+    torch.manual_seed(2)
+    return Classifier(ProtoPNet(5, Trunk(), 6, each=3, depth=4, similarity=request.param), "proto", 40)
+
+
+def released_boxes(net, image, target):
+    """FunnyBirds' explain of ProtoPNet, prototype by prototype: masks that end one pixel early, similarity, connection."""
+    with torch.no_grad():
+        x = torch.from_numpy(image.transpose(2, 0, 1).copy())[None]
+        similar, weights = net.similarities(x)[0].numpy(), net.last_layer.weight.numpy()[target]
+    for p in range(target * 3, target * 3 + 3):
+        large = cv2.resize(similar[p], (40, 40), interpolation=cv2.INTER_CUBIC)
+        high = large >= np.percentile(large, 95)
+        rows, columns = np.where(high.any(axis=1))[0], np.where(high.any(axis=0))[0]
+        mask = np.zeros((40, 40))
+        mask[rows[0] : rows[-1], columns[0] : columns[-1]] = 1  # `upper − 1`
+        yield mask, similar[p].max(), weights[p], large
+
+
+def test_prototypes_boxes_give_the_released_importance_and_important_parts(prototyped, images):
+    parts = np.zeros((40, 40), int)
+    parts[4:20, 6:30], parts[25:36, 10:22], parts[25:36, 28:38] = 1, 2, 3
+    seen, t = elements(parts, [(1,), (2, 3)], 5), np.linspace(0.01, 0.5, 80)
+    for image, target, answer in zip(images, TARGETS, ask("prototypes", prototyped, images), strict=True):
+        assert isinstance(answer, Boxes) and len(answer.weights) == 3
+        heat, union = np.zeros((40, 40)), np.zeros((40, 40))
+        for mask, similarity, connection, _ in released_boxes(prototyped.module, image, target):
+            heat, union = heat + mask * similarity * connection, np.maximum(union, mask)
+        expected = [heat[parts == 1].sum(), heat[parts >= 2].sum()]
+        assert np.allclose(part_importance(answer, seen, True), expected, rtol=1e-4, atol=1e-4)
+        covered = [[3 * union[parts == i].sum() > s * (parts == i).sum() for i in (1, 2, 3)] for s in t]
+        found = important_parts(answer, seen, t, True)
+        assert found.tolist() == [[a, b or c] for a, b, c in covered]
+
+
+def test_prototypes_read_as_maps_are_similarities_times_connections(prototyped, images):
+    maps, both = (
+        ask("prototypes(reading=attribution)", prototyped, images),
+        ask("prototypes(reading=similarity)", prototyped, images),
+    )
+    for image, target, answer, similar in zip(images, TARGETS, maps, both, strict=True):
+        expected = sum(c * large for _, _, c, large in released_boxes(prototyped.module, image, target))
+        assert isinstance(answer, Heatmap) and np.allclose(answer.values, expected, atol=1e-4)
+        assert isinstance(similar, Similarity) and np.array_equal(similar.values, answer.values)
+
+
+def test_similarity_s_important_parts_are_the_released_average():
+    """The share of dilated pixels inside the boxes, whole boxes; the last sub-part overwrites those before."""
+    parts = np.zeros((40, 40), int)
+    parts[4:20, 6:30], parts[25:36, 10:22], parts[25:36, 28:38] = 1, 2, 3
+    seen, t = elements(parts, [(1,), (2, 3)], 5), np.linspace(0.01, 0.5, 80)
+    answer = Similarity(np.ones((40, 40), np.float32), np.array([[0, 0, 13, 30], [27, 25, 40, 33]]))
+    union = np.zeros((40, 40))
+    union[0:30, 0:13], union[25:33, 27:40] = 1, 1
+    shares = {}
+    for i, name in ((1, "a"), (2, "b"), (3, "b")):
+        dilated = cv2.dilate((parts == i).astype(np.uint8), np.ones((5, 5), np.uint8))
+        shares[name] = (union * dilated).sum() / dilated.sum()
+    expected = [[shares["a"] > s, shares["b"] > s] for s in t]
+    assert important_parts(answer, seen, t, True).tolist() == expected
+    assert important_parts(answer, seen, t, False).tolist() != expected
+
+
+def test_the_box_holds_exactly_what_is_above_the_percentile():
+    heat = np.random.default_rng(0).random((30, 30))
+    x0, y0, x1, y1 = high_box(heat)
+    high = np.argwhere(heat >= np.percentile(heat, 95))
+    assert [y0, x0] == high.min(axis=0).tolist() and [y1 - 1, x1 - 1] == high.max(axis=0).tolist()
+
+
+@pytest.mark.parametrize("name", ["bagnet", "bcos", "xdnn", "prototypes"])
+def test_other_networks_are_refused_before_the_run(name):
+    assert f"{name} needs a" in build("method", name).object.refuses(Tiny(40))
+    assert "\n" not in build("method", name).object.refuses(Tiny(40))
+
+
+@pytest.mark.parametrize("model", [Tiny(40), Classifier(random_statistics(XNet(5, (8, 5), **SMALL)), "x", 40)])
+def test_deep_lift_sums_to_the_change_from_black(model, images):
+    pytest.importorskip("captum", reason="needs captum")
+    found = ask("deep_lift", model, images)
+    change = model.logits(images) - model.logits(np.zeros_like(images))
+    assert np.allclose([a.values.sum() for a in found], change[[0, 1], list(TARGETS)], rtol=1e-3, atol=1e-4)
+
+
+def test_deep_lift_refuses_a_network_that_uses_a_relu_twice():
+    pytest.importorskip("captum", reason="needs captum")
+    resnet = build("model", "torchvision:resnet18(size=64, classes=5)").object
+    assert "uses 'net.layer1.0.relu' more than once" in build("method", "deep_lift").object.refuses(resnet)
+
+
+def test_guided_backprop_stops_what_is_negative_at_every_relu(images):
+    """On conv–ReLU–pool–linear: the gradient behind the ReLU, its positive part where the ReLU was open, back through conv."""
+    pytest.importorskip("captum", reason="needs captum")
+    model = Tiny(40)
+    net, x = model.module, torch.from_numpy(images.transpose(0, 3, 1, 2).copy())
+    with torch.enable_grad():
+        hidden = net.conv(x).detach()
+        after = hidden.relu().requires_grad_(True)
+        logits = net.head(net.flat(net.pool(after)))
+        slope = torch.autograd.grad(logits[0, TARGETS[0]] + logits[1, TARGETS[1]], after)[0]
+    passed = slope.clamp(min=0) * (hidden > 0)
+    expected = torch.nn.functional.conv_transpose2d(passed, net.conv.weight, stride=2, output_padding=1).numpy()
+    found = np.stack([a.values for a in ask("guided_backprop", model, images)]).transpose(0, 3, 1, 2)
+    assert np.allclose(found, expected, atol=1e-5)
+    cam = np.stack([a.values for a in ask("grad_cam", model, images)]).transpose(0, 3, 1, 2)
+    both = np.stack([a.values for a in ask("guided_grad_cam", model, images)]).transpose(0, 3, 1, 2)
+    assert np.allclose(both, expected * cam, atol=1e-5)
+
+
+def test_guided_grad_cam_is_captum_s(images):
+    attr = pytest.importorskip("captum.attr", reason="needs captum")
+    model = Tiny(40)
+    x = torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).requires_grad_(True)
+    with pytest.warns(UserWarning, match="hooks"):
+        expected = attr.GuidedGradCam(model.module, model.module.conv).attribute(x, target=torch.tensor(TARGETS))
+    found = np.stack([a.values for a in ask("guided_grad_cam", model, images)]).transpose(0, 3, 1, 2)
+    assert np.allclose(found, expected.detach().numpy(), atol=1e-5)
