@@ -76,7 +76,7 @@ def perceptual_weights(folder: Path) -> None:
 
 def labelled_shading(folder: Path) -> None:
     """Three photos in the layout of SAW, the last of them without labels."""
-    from diorama.core.images import write_png
+    from diorama.io.images import write_png
 
     root, draw = folder / "saw", _draw("saw")
     for i in (20, 3, 100):
@@ -92,7 +92,7 @@ def labelled_shading(folder: Path) -> None:
 
 def bird_photos(folder: Path) -> None:
     """Photos of three classes of birds in class folders."""
-    from diorama.core.images import write_png
+    from diorama.io.images import write_png
 
     world = _world("birds(size=40, antialias=False)")
     for label, name in ((3, "crow"), (17, "finch"), (41, "heron")):

@@ -5,16 +5,16 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="explanations need torch")
 
-from torch import nn
-from torch.nn import functional
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
-from diorama.adapt.methods import explain
-from diorama.core.catalogue import build
-from diorama.core.classifying import Classifier
-from diorama.methods.explain._attention import Watched, attention, with_gradients
-from diorama.models.families.vit import VisionTransformer
-from tests.reference import transformer_loops as slow
-from tests.tiny_models import Tiny
+from diorama.adapt.classifying import Classifier  # noqa: E402
+from diorama.adapt.methods import explain  # noqa: E402
+from diorama.core.catalogue import build  # noqa: E402
+from diorama.methods.explain.attention import Watched, attention, with_gradients  # noqa: E402
+from diorama.models.families.vit import VisionTransformer  # noqa: E402
+from tests.reference import transformer_loops as slow  # noqa: E402
+from tests.tiny_models import Tiny  # noqa: E402
 
 SIDE, PATCH = 32, 8
 GRID = SIDE // PATCH

@@ -5,19 +5,19 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="explanations need torch")
 
-import cv2
+import cv2  # noqa: E402
 
-from diorama.adapt.methods import explain
-from diorama.core.answers import Boxes, Heatmap, Similarity
-from diorama.core.catalogue import build
-from diorama.core.classifying import Classifier
-from diorama.methods.explain.prototypes import high_box
-from diorama.models.families.bagnet import BagNet
-from diorama.models.families.bcos import BcosNet, Uncentred
-from diorama.models.families.protopnet import ProtoPNet
-from diorama.models.families.xdnn import XNet
-from diorama.protocols._parts import elements, important_parts, part_importance
-from tests.tiny_models import Tiny
+from diorama.adapt.classifying import Classifier  # noqa: E402
+from diorama.adapt.methods import explain  # noqa: E402
+from diorama.core.answers import Boxes, Heatmap, Similarity  # noqa: E402
+from diorama.core.catalogue import build  # noqa: E402
+from diorama.methods.explain.prototypes import high_box  # noqa: E402
+from diorama.models.families.bagnet import BagNet  # noqa: E402
+from diorama.models.families.bcos import BcosNet, Uncentred  # noqa: E402
+from diorama.models.families.protopnet import ProtoPNet  # noqa: E402
+from diorama.models.families.xdnn import XNet  # noqa: E402
+from diorama.protocols.parts.importance import elements, important_parts, part_importance  # noqa: E402
+from tests.tiny_models import Tiny  # noqa: E402
 
 SMALL = {"widths": (4, 6, 8, 8), "counts": (2, 1, 2, 1), "expansion": 2}
 TARGETS = (3, 1)
@@ -215,7 +215,7 @@ def test_deep_lift_refuses_a_network_that_uses_a_relu_twice():
 
 
 def test_guided_backprop_stops_what_is_negative_at_every_relu(images):
-    """On conv–ReLU–pool–linear: the gradient behind the ReLU, its positive part where the ReLU was open, back through conv."""
+    """On conv, ReLU, pool, linear: the positive part of the gradient behind the ReLU where it was open, back through conv."""
     pytest.importorskip("captum", reason="needs captum")
     model = Tiny(40)
     net, x = model.module, torch.from_numpy(images.transpose(0, 3, 1, 2).copy())

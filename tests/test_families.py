@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="networks need torch")
 
-from diorama.core.catalogue import build
-from diorama.core.errors import InputError
-from tests.official_weights import golden, image, weights
+from diorama.core.catalogue import build  # noqa: E402
+from diorama.core.errors import InputError  # noqa: E402
+from tests.official_weights import golden, image, weights  # noqa: E402
 
 OURS = ("bagnet33", "x_resnet50", "bcos_resnet50", "protopnet_resnet50", "vit_b_16")
 FAMILIES = ("resnet50", "vgg16", *OURS)

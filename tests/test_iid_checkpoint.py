@@ -5,11 +5,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="networks need torch")
 
-from diorama.core.catalogue import build
-from diorama.core.errors import InputError
-from diorama.core.frame import Frame
-from diorama.core.scene import Scene, rng
-from tests.official_weights import golden, image, weights
+from diorama.core.catalogue import build  # noqa: E402
+from diorama.core.errors import InputError  # noqa: E402
+from diorama.core.frame import Frame  # noqa: E402
+from diorama.core.scene import Scene, rng  # noqa: E402
+from tests.official_weights import golden, image, weights  # noqa: E402
 
 FAMILIES = ("cgintrinsics", "bigtime", "usi3d")
 
@@ -62,8 +62,8 @@ def test_released_weights_give_the_released_outputs(family, files, known):
             found = method.module.released(x)
         else:
             found = list(method.module(2 * x - 1 if family == "usi3d" else x).values())
-    for ours, theirs in zip(found, known[family]["outputs"], strict=True):
-        ours, expected = ours.numpy(), np.array(theirs.get("corner", theirs.get("values")))
+    for output, theirs in zip(found, known[family]["outputs"], strict=True):
+        ours, expected = output.numpy(), np.array(theirs.get("corner", theirs.get("values")))
         seen = ours[0] if ours.ndim == 2 else ours[0, 0, 100, 100:110]
         assert np.abs(seen - expected).max() <= 1e-4 * np.abs(expected).max()
         if ours.ndim == 4:

@@ -46,7 +46,7 @@ def execute(
     """
     from diorama.core.gallery import illustrate
     from diorama.core.record import record
-    from diorama.core.store import write_json
+    from diorama.io.store import write_json
 
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)

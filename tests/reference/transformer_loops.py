@@ -52,7 +52,7 @@ def rollout(maps, skip):
 
 
 def chefer_one_layer(x, wq, wk, wv, head):
-    """Chefer et al. 2021 in closed form for tokens x (t, d), one head, y = x + softmax(x wqᵀ (x wkᵀ)ᵀ/√d)·x wvᵀ, logit = head·y₀.
+    """Chefer et al. 2021 in closed form for tokens x (t, d): y = x + softmax(x wqᵀ (x wkᵀ)ᵀ/√d)·x wvᵀ, logit = head·y₀.
 
     Only row 0 of the map matters to the logit: ∂/∂A₀ⱼ = head·vⱼ. Relevance: 1 at the logit; y₀ takes its positive share of
     head·y₀; skip and attention share it; A₀ⱼ takes half of its share of o₀ = Σ A₀ⱼ vⱼ.

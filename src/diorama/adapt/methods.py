@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import heatmaps, tensors
 from diorama.adapt.models import model as as_model
 from diorama.adapt.wrapping import has, require, wrapped
 from diorama.core.answers import Answer, Layers
@@ -25,7 +26,6 @@ from diorama.core.contracts import (
     Trainer,
 )
 from diorama.core.errors import InputError
-from diorama.core.explaining import heatmaps, tensors
 from diorama.core.frame import Frame
 
 #: The members by which a kind of method is recognised.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import heatmaps, module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import heatmaps, module_of, tensors
 from diorama.core.inherent import LinearMap, entering, inside
 
 

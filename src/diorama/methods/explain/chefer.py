@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
-from diorama.core.explaining import module_of, need, tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Chefer(Explainer):
 
     def refuses(self, model: Any) -> str:
         """That a network has no attention."""
-        from diorama.methods.explain._attention import lacks_attention
+        from diorama.methods.explain.attention import lacks_attention
 
         return lacks_attention(model, "chefer")
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1), not negative."""
-        from diorama.methods.explain._attention import eye_like, painted, rolled, with_gradients
-        from diorama.methods.explain._chefer_rules import relevances
+        from diorama.methods.explain.attention import eye_like, painted, rolled, with_gradients
+        from diorama.methods.explain.chefer_rules import relevances
 
         x, target = tensors(model, images, targets)
         _, slopes, grid = with_gradients(module_of(model), x, target)

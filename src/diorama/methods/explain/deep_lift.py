@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import module_of, need, tensors
-from diorama.methods.explain._gradients import Channels, as_answers
+from diorama.methods.explain.gradients import Channels, as_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class DeepLift(Explainer):
 
     def refuses(self, model: Any) -> str:
         """That the network uses an activation twice."""
-        from diorama.methods.explain._captum_calls import used_twice
+        from diorama.methods.explain.captum_calls import used_twice
 
         name = used_twice(module_of(model), model.size)
         return (
@@ -43,7 +43,7 @@ class DeepLift(Explainer):
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
-        from diorama.methods.explain._captum_calls import deep_lift
+        from diorama.methods.explain.captum_calls import deep_lift
 
         x, target = tensors(model, images, targets)
         return as_answers(deep_lift(module_of(model), x, target, self.baseline), self.channels, self.absolute)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.adapt.explaining import heatmaps, module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
-from diorama.core.explaining import heatmaps, module_of, tensors
-from diorama.methods.explain._gradients import chosen, layer_of, missing_layer
+from diorama.methods.explain.gradients import chosen, layer_of, missing_layer
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -46,7 +46,7 @@ class GradCam(Explainer):
         return missing_layer(module_of(model), self.layer, "grad_cam")
 
     def _without_layer(self, model: Any) -> str:
-        from diorama.methods.explain._attention import lacks_attention
+        from diorama.methods.explain.attention import lacks_attention
 
         lacking = lacks_attention(model, "grad_cam")
         return (
@@ -99,7 +99,7 @@ def _as_maps(features: "Tensor") -> "Tensor":
 
 def _of_attention(module: "nn.Module", x: "Tensor", target: "Tensor", images: np.ndarray) -> Sequence[Answer]:
     """FunnyBirds' Grad-CAM of a transformer."""
-    from diorama.methods.explain._attention import painted, with_gradients
+    from diorama.methods.explain.attention import painted, with_gradients
 
     maps, slopes, grid = with_gradients(module, x, target)
     seen, slope = grid.patches(maps[-1][:, :, 0]), grid.patches(slopes[-1][:, :, 0])

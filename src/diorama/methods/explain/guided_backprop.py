@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import module_of, need, tensors
-from diorama.methods.explain._gradients import Channels, as_answers
+from diorama.methods.explain.gradients import Channels, as_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class GuidedBackprop(Explainer):
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
-        from diorama.methods.explain._captum_calls import guided
+        from diorama.methods.explain.captum_calls import guided
 
         x, target = tensors(model, images, targets)
         return as_answers(guided(module_of(model), x, target), self.channels, self.absolute)

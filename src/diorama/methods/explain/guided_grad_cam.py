@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import module_of, need, tensors
 from diorama.methods.explain.grad_cam import GradCam
 
 
@@ -33,7 +33,7 @@ class GuidedGradCam(Explainer):
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3), signed."""
-        from diorama.methods.explain._captum_calls import guided
+        from diorama.methods.explain.captum_calls import guided
 
         x, target = tensors(model, images, targets)
         fine = guided(module_of(model), x, target).permute(0, 2, 3, 1).cpu().numpy()

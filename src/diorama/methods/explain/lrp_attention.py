@@ -23,6 +23,6 @@ class LrpAttention(Lrp):
 
     def refuses(self, model: Any) -> str:
         """That a network has no attention."""
-        from diorama.methods.explain._attention import lacks_attention
+        from diorama.methods.explain.attention import lacks_attention
 
         return lacks_attention(model, "lrp_attention")

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.answers import Answer, Boxes, Heatmap, Similarity
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import module_of, tensors
 from diorama.core.inherent import Prototypes as HasPrototypes
 from diorama.core.inherent import entering, inside
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
-from diorama.core.explaining import module_of, need, tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Rollout(Explainer):
 
     def refuses(self, model: Any) -> str:
         """That a network has no attention, or fewer blocks than are left out."""
-        from diorama.methods.explain._attention import lacks_attention
+        from diorama.methods.explain.attention import lacks_attention
 
         return lacks_attention(model, "rollout")
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1), not negative."""
-        from diorama.methods.explain._attention import attention, eye_like, painted, rolled
+        from diorama.methods.explain.attention import attention, eye_like, painted, rolled
 
         x, _ = tensors(model, images, targets)
         maps, grid = attention(module_of(model), x)
