@@ -215,7 +215,7 @@ def test_deep_lift_refuses_a_network_that_uses_a_relu_twice():
 
 
 def test_guided_backprop_stops_what_is_negative_at_every_relu(images):
-    """On conv, ReLU, pool, linear: the positive part of the gradient behind the ReLU where it was open, back through conv."""
+    """On conv, ReLU, pool, linear: what is positive behind the ReLU, where it was open, goes back through conv."""
     pytest.importorskip("captum", reason="needs captum")
     model = Tiny(40)
     net, x = model.module, torch.from_numpy(images.transpose(0, 3, 1, 2).copy())

@@ -50,9 +50,9 @@ class BirdClassifier(Model):
     def module(self) -> nn.Module:
         """The network in eval mode, its parameters without gradients; made at first use."""
         weights.require_torch(self.name)
-        from diorama.models.birds.networks import NETWORKS
+        from diorama.models.birds.networks import network
 
-        return weights.load(NETWORKS[self.name](self.classes), self.path)
+        return weights.load(network(self.name, self.classes), self.path)
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, 128, 128, 3) float32 sRGB in [0, 1] → (n, 50) float32."""
