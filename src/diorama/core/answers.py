@@ -78,6 +78,17 @@ class Similarity(Answer):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PartScores(Answer):
+    """How important each part of an object is, (parts,), in the world's order: said of parts, not of pixels."""
+
+    values: np.ndarray
+
+    def check(self, size: tuple[int, int]) -> None:
+        """One row of numbers."""
+        check_array("part scores", self.values, [(int(np.size(self.values)),)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Layers(Answer):
     """An intrinsic decomposition in linear light: reflectance, shading and optional specular, each (h, w, 1 or 3)."""
 
