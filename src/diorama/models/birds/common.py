@@ -32,7 +32,7 @@ class BirdClassifier(Model):
 
     checkpoint: str | None = None
 
-    cite = ("hesse2023",)
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
     located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
     classes = 50
