@@ -1,11 +1,14 @@
 """What training adds to a network and folds away: the same logits before and after, the part loss by hand, homogeneity."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch")
+
+from safetensors.torch import load_file  # noqa: E402
 
 from diorama.models.birds import small  # noqa: E402
 from diorama.models.birds.networks import network  # noqa: E402
@@ -101,4 +104,56 @@ def test_a_recipe_runs_stops_and_goes_on_to_the_same_weights(name, birds, tmp_pa
         train_recipe(tiny(name), halted, stop)
     again = train_recipe(tiny(name), halted, lambda *_: None)
     assert again.read_bytes() == path.read_bytes()
-    network(name, 50).load_state_dict(__import__("safetensors.torch").torch.load_file(path))
+    network(name, 50).load_state_dict(load_file(path))
+
+
+def test_a_protopnet_s_prototypes_are_real_patches_and_it_goes_on_where_it_stopped(birds, tmp_path):
+    from diorama.training import prototypes
+    from diorama.training.loop import to_tensor
+    from diorama.training.staged import staged
+
+    torch.set_num_threads(1)
+    recipe = replace(
+        tiny("birds_vit"),
+        name="birds_protopnet",
+        schedule=replace(prototypes.RECIPE.schedule, sizes=(128, 128), batch=8),
+    )
+    whole, halted = tmp_path / "whole", tmp_path / "halted"
+    for out in (whole, halted):
+        out.mkdir()
+        for purpose in ("train", "validation", "test"):
+            (out / purpose).symlink_to(birds / purpose)
+    path = prototypes.train_protopnet(recipe, whole, lambda *_: None)
+    calls = []
+
+    def stop(done, total, message):
+        calls.append(message)
+        if "epoch 2" in message:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prototypes.train_protopnet(recipe, halted, stop)
+    assert prototypes.train_protopnet(recipe, halted, lambda *_: None).read_bytes() == path.read_bytes()
+    net = network("birds_protopnet", 50)
+    net.load_state_dict(load_file(path))
+    data = staged(recipe.orders()["train"], birds / "train", lambda *_: None)
+    where = json.loads((whole / "prototypes.json").read_text())["prototypes"]
+    seen = [(p, w) for p, w in enumerate(where) if w["bird"] >= 0]  # classes among the few birds of this test
+    assert seen and all(data.labels[w["bird"]] == net.owner[p] for p, w in seen)
+    net.eval()
+    for p, w in seen[:10]:
+        with torch.no_grad():
+            patch = net.patches(to_tensor(data.images[w["bird"]][None]))[0, :, w["row"], w["column"]]
+        assert torch.allclose(net.prototype_vectors[p, :, 0, 0].detach(), patch, atol=5e-3)  # kept in half precision
+
+
+def test_the_prototype_loss_by_hand():
+    from diorama.training.prototypes import CLUSTER, SEPARATION, PrototypeLoss
+
+    torch.manual_seed(0)
+    output, targets = torch.randn(2, 3 + 6), torch.tensor([[True, False, False], [True, True, True]])
+    best = output[:, 3:]
+    near = (best[0, :2].max() + best[1].max()) / 2
+    far = best[0, 2:].max() / 2  # the second bird belongs to every class
+    expected = multi_target_loss(output[:, :3], targets) - CLUSTER * near + SEPARATION * far
+    assert torch.allclose(PrototypeLoss(torch.tensor([0, 0, 1, 1, 2, 2]))(output, targets), expected)

@@ -78,8 +78,13 @@ def train(name: str, out: Path, progress: Progress) -> Path:
         return train_vae(VAE_RECIPES[name], out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
+    if name == "birds_protopnet":
+        from diorama.training.prototypes import RECIPE, train_protopnet
+
+        return train_protopnet(RECIPE, out, progress)
     if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, [*RECIPES, *VAE_RECIPES, *IID_RECIPES])}")
+        known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *IID_RECIPES]
+        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, known)}")
     return train_recipe(RECIPES[name], out, progress)
 
 
