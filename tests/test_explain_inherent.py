@@ -241,3 +241,73 @@ def test_guided_grad_cam_is_captum_s(images):
         expected = attr.GuidedGradCam(model.module, model.module.conv).attribute(x, target=torch.tensor(TARGETS))
     found = np.stack([a.values for a in ask("guided_grad_cam", model, images)]).transpose(0, 3, 1, 2)
     assert np.allclose(found, expected.detach().numpy(), atol=1e-5)
+
+
+def test_shapley_values_are_the_mean_over_all_orders_and_add_up():
+    """Shapley 1953: what a part adds when parts come in a random order, order by order."""
+    from itertools import permutations
+
+    from diorama.methods.explain.part_shapley import shapley
+
+    values = np.random.default_rng(0).standard_normal(2**4)
+    expected, orders = np.zeros(4), list(permutations(range(4)))
+    for order in orders:
+        there = 0
+        for part in order:
+            expected[part] += (values[there | 1 << part] - values[there]) / len(orders)
+            there |= 1 << part
+    assert np.allclose(shapley(values), expected)
+    assert shapley(values).sum() == pytest.approx(values[-1] - values[0])
+
+
+def test_part_shapley_is_a_row_of_its_own_and_says_what_it_saw(tmp_path):
+    from diorama import api
+
+    found = api.run(
+        ["birds(size=64)"],
+        ["part_shapley"],
+        ["single_deletion"],
+        [f"{__file__}:SmallModel"],
+        cases=2,
+        out=tmp_path / "run",
+    )
+    (cell,) = found["cells"]
+    assert cell["method"] == "part_shapley" and cell["summary"]["sd"]["mean"] > 0.8
+    rows = [line for file in (tmp_path / "run").rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert all("shown the truth" in row for row in rows)
+
+
+class SmallModel(Tiny):
+    """A network with random weights for birds of 64 pixels."""
+
+    def __init__(self):
+        super().__init__(64)
+
+
+@pytest.mark.parametrize(
+    ("fill", "shown"),
+    [("mean", lambda im: im.mean(axis=(0, 1))), ("blur", lambda im: cv2.GaussianBlur(im, (0, 0), 2.5))],
+)
+def test_rise_with_another_filling_and_contrast_is_the_slow_sum(images, fill, shown):
+    """Σ (f − mean f)·m / (N·p), mask by mask."""
+    model, image = Tiny(40), images[0]
+    rise = build("method", f"rise(masks=30, keep=0.5, fill={fill}, contrast=True, output=centred)").object
+    masks = rise.some_masks(range(30), (40, 40))
+    copies = np.stack([image * m[:, :, None] + shown(image) * (1 - m[:, :, None]) for m in masks]).astype(np.float32)
+    logits = model.logits(copies)
+    f = logits[:, 3] - logits.mean(axis=1)
+    expected = sum((value - f.mean()) * m for value, m in zip(f, masks, strict=True)) / (30 * 0.5)
+    (answer,) = rise.explain_targets(model, image, [3])
+    assert answer.signed and np.allclose(answer.values, expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_saved_boxes_are_read(tmp_path):
+    from diorama.core.frame import Frame
+    from diorama.core.scene import Scene
+
+    (tmp_path / "0-00000").mkdir()
+    np.save(tmp_path / "0-00000" / "3.npy", np.array([[1, 2, 5, 6, 0.5], [0, 0, 3, 3, -1.0]]))
+    saved = build("method", f"explain/predictions(folder={tmp_path}, kind=boxes)").object
+    frame = Frame(Scene("test", {}), np.zeros((8, 8, 3), np.float32), "srgb", {})
+    answer = saved.load("0-00000", frame, 3)
+    assert isinstance(answer, Boxes) and answer.weights.tolist() == [0.5, -1.0]
