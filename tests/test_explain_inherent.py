@@ -72,8 +72,8 @@ def test_bagnet_s_logit_is_the_mean_of_its_patches_and_bands_change_nothing(imag
     x, target = torch.from_numpy(images.transpose(0, 3, 1, 2).copy()), torch.tensor(TARGETS)
     with torch.no_grad():
         dense = net.dense(x, target)
-        mean = dense[:, ::8, ::8].mean((1, 2))  # the network's own grid of patches
-        assert torch.allclose(mean, net(x)[[0, 1], list(TARGETS)], atol=1e-5)
+        mean = dense[:, :, ::8, ::8].mean((2, 3))  # the network's own grid of patches
+        assert torch.allclose(mean, net(x)[:, list(TARGETS)], atol=1e-5)
         monkeypatch.setattr("diorama.models.families.bagnet._BAND", 1.0)
         assert torch.allclose(net.dense(x, target), dense, atol=1e-5)
 
@@ -101,6 +101,21 @@ def test_a_b_cos_unit_is_the_paper_s_formula():
         units.append(float(x.norm()) * abs(cos) * cos / (3 * 3**0.5 / 100))
     expected = [max(units[:2]), max(units[2:])]
     assert np.allclose(conv(x).detach().ravel().numpy(), expected, rtol=1e-6)
+
+
+def test_b_cos_weights_are_those_of_the_matrix_and_not_the_whole_gradient():
+    """The matrix of a unit is ŵ·|cos| / scale; its gradient has more terms, which add up to the same sum."""
+    from diorama.models.families.bcos import BcosConv, fixed_weights
+
+    torch.manual_seed(0)
+    conv, x = BcosConv(3, 1, 3, pair=1).double(), torch.randn(1, 3, 3, 3, dtype=torch.float64, requires_grad=True)
+    w = conv.linear.weight.detach()[0] / conv.linear.weight.detach().norm()
+    cos = (w * x.detach()[0]).sum() / x.detach().norm()
+    with fixed_weights():
+        (found,) = torch.autograd.grad(conv(x).sum(), x)
+    assert torch.allclose(found[0], w * cos.abs() / conv.scale, rtol=1e-6)
+    (plain,) = torch.autograd.grad(conv(x).sum(), x)
+    assert not torch.allclose(plain, found, rtol=1e-2)
 
 
 def test_x_dnn_is_homogeneous_and_input_x_gradient_is_integrated_gradients(images):

@@ -23,8 +23,8 @@ class PatchEvidence(ABC):
     field: int
 
     @abstractmethod
-    def dense(self, x: Tensor, target: Tensor) -> Tensor:
-        """The target's logit (n, h − field + 1, w − field + 1) of every patch of images (n, 3, h, w), at every pixel."""
+    def dense(self, x: Tensor, classes: Tensor) -> Tensor:
+        """Logits (n, k, h − field + 1, w − field + 1) of k classes for the patch at every pixel of images (n, 3, h, w)."""
 
 
 class LinearMap(ABC):

@@ -103,9 +103,9 @@ class BagNet(nn.Module, PatchEvidence):
             x = group(x)
         return self.fc(x.mean((2, 3)))
 
-    def dense(self, x: Tensor, target: Tensor) -> Tensor:
-        """The target's logit of every patch, at every pixel."""
-        return torch.cat([self._evidence(band, target) for band in self._bands(x)], 1)
+    def dense(self, x: Tensor, classes: Tensor) -> Tensor:
+        """The logits of some classes of every patch, at every pixel."""
+        return torch.cat([self._evidence(band, classes) for band in self._bands(x)], 2)
 
     def _bands(self, x: Tensor) -> Iterator[Tensor]:
         """Rows of the image, each band with the rows that its patches reach into."""
@@ -113,14 +113,13 @@ class BagNet(nn.Module, PatchEvidence):
         last = x.shape[2] - self.field + 1
         return (x[:, :, top : min(top + rows, last) + self.field - 1] for top in range(0, last, rows))
 
-    def _evidence(self, x: Tensor, target: Tensor) -> Tensor:
+    def _evidence(self, x: Tensor, classes: Tensor) -> Tensor:
         x, dilation = self.relu(self.bn1(self.conv2(self.conv1(x)))), 1
         for group in groups(self):
             for block in group.children():
                 x = block.dense(x, dilation)  # type: ignore[operator]
                 dilation *= int(block.stride)  # type: ignore[arg-type]
-        weight, bias = self.fc.weight[target], self.fc.bias[target]
-        return torch.einsum("nchw,nc->nhw", x, weight) + bias[:, None, None]
+        return functional.conv2d(x, self.fc.weight[classes][:, :, None, None], self.fc.bias[classes])
 
 
 def _field(kernels: Sequence[int], strides: Sequence[int]) -> int:
