@@ -58,6 +58,10 @@ class Task:
     betas: tuple[float, float] = (0.9, 0.999)
     #: Whether weights lie with channels last in memory: faster, but some networks cannot take it.
     channels_last: bool = True
+    #: The largest norm of a step's gradient; None: any.
+    clip: float | None = None
+    #: Weights whose names begin with this learn at a tenth of the rate; "": none.
+    slow: str = ""
 
     @property
     def steps(self) -> int:
@@ -114,11 +118,13 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
 
 def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) -> float:
     for group in state.optimizer.param_groups:
-        group["lr"] = task.how.rate_at(step, task.steps)
+        group["lr"] = task.how.rate_at(step, task.steps) * group["share"]
     state.optimizer.zero_grad()
     place = next(state.net.parameters()).device
     loss = task.loss(state.net(images.to(place)), targets.to(place))
     loss.backward()
+    if task.clip is not None:
+        nn.utils.clip_grad_norm_(state.net.parameters(), task.clip)
     state.optimizer.step()
     average_into(state.mean, state.net, task.how.average)
     return float(loss.detach())
@@ -205,11 +211,23 @@ def fresh(task: Task) -> State:
     """The state before the first step."""
     for weight in task.net.parameters() if task.channels_last else ():
         weight.data = _channels_last(weight.data)
-    plain = [p for p in task.net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
-    heavy = [p for p in task.net.parameters() if p.ndim >= 2]
-    groups = [{"params": heavy, "weight_decay": task.how.decay}, {"params": plain, "weight_decay": 0.0}]
+    groups = list(_groups(task))
     mean = copy.deepcopy(task.net).requires_grad_(False)
     return State(task.net, mean, torch.optim.AdamW(groups, betas=task.betas), [])
+
+
+def _groups(task: Task) -> Iterator[dict[str, Any]]:
+    """The weights by how they learn: biases and batch norm do not decay, slow ones have a tenth of the rate."""
+    for slow in (False, True):
+        named = [p for n, p in task.net.named_parameters() if p.requires_grad and _is_slow(n, task) == slow]
+        for decay, heavy in ((task.how.decay, True), (0.0, False)):
+            chosen = [p for p in named if (p.ndim >= 2) == heavy]
+            if chosen:
+                yield {"params": chosen, "weight_decay": decay, "share": 0.1 if slow else 1.0}
+
+
+def _is_slow(name: str, task: Task) -> bool:
+    return bool(task.slow) and name.startswith(task.slow)
 
 
 def save_state(state: State, task: Task, folder: Path) -> None:
