@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from diorama.api import run
+    from diorama.api import evaluate, run
     from diorama.core.answers import Boxes, Code, Heatmap, Layers, Mask, Sensitivity
     from diorama.core.bench import Bench
     from diorama.core.cases import Case, Panel, Score
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from diorama.core.plan import Plan
     from diorama.core.rows import Row
     from diorama.core.scene import Scene, rng
+    from diorama.results import Results
     from diorama.testing.check import check_component
 
 #: Where each public name lives. Nothing is imported before it is asked for.
 _HOME = {
-    "api": ("run",),
+    "api": ("evaluate", "run"),
+    "results": ("Results",),
     "core.answers": ("Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity"),
     "core.bench": ("Bench",),
     "core.catalogue": ("build",),
@@ -39,7 +41,8 @@ _HOME = {
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - in the order of _HOME
-    "run", "Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity", "Bench", "build", "Case", "Decomposer", "Panel",
+    "evaluate", "run", "Results", "Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity", "Bench", "build", "Case",
+    "Decomposer", "Panel",
     "Score", "World", "scene_at", "AnswerError", "Excluded", "InputError", "Undefined", "Frame", "Note", "Plan", "Row",
     "Scene", "rng", "check_component",
 ]  # fmt: skip

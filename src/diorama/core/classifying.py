@@ -31,12 +31,19 @@ CHUNK = 64
 USUAL_SIZE = 224
 
 
-def adapt(given: Any, name: str) -> Any:
-    """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model."""
+def adapt(given: Any, name: str, side: int | None = None) -> Any:
+    """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
+
+    `side` is that of the first image it is asked about, where it does not say what it takes.
+    """
     if is_module(given):
-        return Classifier(copy.deepcopy(given), name, _whole(given, "size"), getattr(given, "cam_layer", None))
+        copies: dict[int, Any] = {}
+        module = copy.deepcopy(given, copies)
+        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side or USUAL_SIZE)
+        made.copies = copies
+        return made
     if callable(given):
-        return Function(given, name)
+        return Function(given, name, side or USUAL_SIZE)
     raise InputError(
         f"{name} is {type(given).__name__}, not a model: give a torch module, a function images → logits,"
         " or an object with logits and classes"
@@ -61,10 +68,17 @@ class Classifier(Model):
 
     encoding: ClassVar[Literal["srgb"]] = "srgb"
 
-    def __init__(self, module: nn.Module, name: str, size: int | None = None, cam_layer: str | None = None):
-        self.module = laid_out(prepared(module), size or USUAL_SIZE)
+    def __init__(
+        self,
+        module: nn.Module,
+        name: str,
+        size: int | None = None,
+        cam_layer: str | None = None,
+        side: int = USUAL_SIZE,
+    ):
+        self.module = laid_out(prepared(module), size or side)
         self.name, self.size = name, size
-        seen = probe(self.module, size or USUAL_SIZE, name)
+        seen = probe(self.module, size or side, name)
         self.classes, self.layers = seen.classes, seen.layers
         self.cam_layer = seen.cam_layer if cam_layer is None else existing_layer(self.module, cam_layer, name)
 
@@ -93,9 +107,9 @@ class Function(Model):
 
     encoding: ClassVar[Literal["srgb"]] = "srgb"
 
-    def __init__(self, function: Callable[[np.ndarray], Any], name: str):
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str, side: int = USUAL_SIZE):
         self._function, self.name, self.size = function, name, _whole(function, "size")
-        side = self.size or USUAL_SIZE
+        side = self.size or side
         outcome = attempt(lambda: self.logits(np.zeros((1, side, side, 3), np.float32)))
         if outcome.error:
             raise InputError(f"{name} cannot be asked about a {side}×{side} image: {outcome.reason}") from outcome.error

@@ -14,7 +14,7 @@ from diorama.core.integrity import whole_picture
 from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
-from diorama.core.run import NOBODY, Run, Step, Watch, asked_for
+from diorama.core.run import NOBODY, Run, Step, Watch, asked_for, keep_maps
 from diorama.core.scene import digest
 from diorama.core.store import checksum, write_json, write_whole
 from diorama.core.summary import Settled, settle
@@ -39,6 +39,18 @@ def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
         memo = Memo()
         for cell, point in cells:
             _try_to_draw(run, cell, index, point, memo, watch)
+    if run.plan.keep:
+        _keep_what_was_known(run, watch)
+
+
+def _keep_what_was_known(run: Run, watch: Watch) -> None:
+    """Answers of cases that were scored before anybody asked for them to be kept."""
+    for cell in run.cells:
+        for index in range(cell.count):
+            step = Step("picture", cell.key, index)
+            if step not in watch.lost:
+                watch.begin(step)
+                keep_maps(run, cell, index, Memo())
 
 
 def _try_to_draw(run: Run, cell: Cell, index: int, point: int, memo: Memo, watch: Watch) -> None:

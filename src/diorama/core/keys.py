@@ -57,7 +57,7 @@ def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
     roots = (root,) if root == OURS else (root, OURS)
     files, libraries = _closure(path.resolve(), roots)
     parts = [_syntax(f, f.stat().st_mtime_ns) for f in files]
-    return {"source": digest(sorted(parts)), "libraries": {name: _version(name) for name in sorted(libraries)}}
+    return {"source": digest(sorted(parts)), "libraries": {name: version(name) for name in sorted(libraries)}}
 
 
 def _closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
@@ -140,7 +140,7 @@ def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFun
 
 
 @cache
-def _version(library: str) -> str:
+def version(library: str) -> str:
     """The major.minor of the distribution that provides a top-level module, or "absent"."""
     for distribution in _distributions().get(library, [library]):
         try:

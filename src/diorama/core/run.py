@@ -19,6 +19,7 @@ from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt, one_line
+from diorama.core import kept
 from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
 from diorama.core.locks import locked
 from diorama.core.names import case_path
@@ -54,6 +55,11 @@ class Run:
     def units(self) -> "list[Unit]":
         """What is computed together, in a fixed order."""
         return units(self)
+
+    def title(self, key: str) -> str:
+        """What a cell is called while it is computed: its method, and its protocol."""
+        labels = next(cell.labels for cell in self.cells if cell.key == key)
+        return " by ".join(label for label in (labels["method"] or labels["model"], labels["protocol"]) if label)
 
     def cell_folder(self, cell: Cell) -> Path:
         """Where a cell lives."""
@@ -197,22 +203,30 @@ class Watch:
 
 
 NOBODY = Watch()
-Progress = Callable[[int, int], None]
+#: Called with what is done, what there is in all, and a text that says more: the cell at work.
+Progress = Callable[..., None]
 
 
-def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, total: None) -> None:
+def silent(done: int, total: int, doing: str = "") -> None:
+    """Progress that nobody looks at."""
+
+
+def work(run: Run, shard: int, shards: int, progress: Progress = silent) -> None:
     """Compute the rows that are missing in shard `shard` of `shards`, in this process."""
     with locked(run.folder / "locks" / f"shard-{shard}-of-{shards}"), one_thread():
         mine = range(shard, len(run.units), shards)
         total, done = sum(len(missing_of(run, k)) for k in mine), 0
 
+        def begin(step: Step) -> None:
+            progress(done, total, run.title(step.cell))
+
         def finished() -> None:
             nonlocal done
             done += 1
-            progress(done, total)
 
         for k in mine:
-            work_unit(run, k, Watch(finished=finished))
+            work_unit(run, k, Watch(begin, finished))
+        progress(done, total)
 
 
 def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
@@ -233,6 +247,8 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
             _prepare(cell, run.units[k], memo, watch)
             rows = score_case(run, cell, index, memo, watch)
             _keep_arrays(run, cell, index, memo)  # before the rows, which say that all of the case is there
+            if run.plan.keep:
+                keep_maps(run, cell, index, memo)
             out.add(cell, index, rows)
             watch.finished()
     finally:  # also when this process is told to stop
@@ -287,6 +303,16 @@ def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
         data = BytesIO()
         np.savez_compressed(data, **found)
         write_whole(case_path(run.cell_folder(cell) / "keep", case.key, ".npz"), data.getvalue())
+
+
+def keep_maps(run: Run, cell: Cell, index: int, memo: Memo) -> None:
+    """Keep what can be looked at of a case, unless it is there, or is one of the many that are not kept."""
+    path = kept.place(run.cell_folder(cell), cell.cases[index].key)
+    if index >= kept.MOST or cell.control == "dose" or path.exists():
+        return
+    found = attempt(lambda: kept.look(cell, index, asked_for(run, cell, index), memo))
+    if found.error is None and found.value.answer:
+        kept.write(path, found.value, cell.protocol.object.needs)
 
 
 def score_case(run: Run, cell: Cell, index: int, memo: Memo, watch: Watch = NOBODY) -> list[Row]:

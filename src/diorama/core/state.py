@@ -121,7 +121,7 @@ class State:
         for cell in function.__closure__ or ():
             self.add(attempt(lambda cell=cell: cell.cell_contents).value)  # type: ignore[misc]
         names, texts = set[str](), set[str]()
-        for code in _codes(function.__code__):
+        for code in codes(function.__code__):
             names |= set(code.co_names)
             texts |= {text for text in code.co_consts if isinstance(text, str)}
         for text in sorted(texts):
@@ -171,11 +171,11 @@ def _holds(part: type, ours: Any) -> bool:
     return any(ours(function.__code__.co_filename) for function in functions)
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for held in code.co_consts:
         if isinstance(held, types.CodeType):
-            yield from _codes(held)
+            yield from codes(held)
 
 
 def _existing(text: str, folder: Path) -> Path | None:

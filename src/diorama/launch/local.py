@@ -3,7 +3,7 @@
 from diorama.core.errors import InputError
 from diorama.core.locks import locked
 from diorama.core.record import record
-from diorama.core.run import Progress, Run, missing_of, work
+from diorama.core.run import Progress, Run, missing_of, silent, work
 from diorama.launch.supervise import Supervisor
 
 
@@ -41,4 +41,4 @@ def supervised(run: Run, shard: tuple[int, int], count: int, progress: Progress,
 
 def draw(run: Run, timeout: float | None = None) -> None:
     """Draw the pictures of a run in a worker process; those that cannot be drawn are left out."""
-    Supervisor(run, [None], 1, timeout).work(lambda done, total: None, 0)
+    Supervisor(run, [None], 1, timeout).work(silent, 0)

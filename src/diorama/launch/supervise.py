@@ -48,7 +48,8 @@ class Supervisor:
             while self.todo or self.workers:
                 self._hand_out()
                 self._listen()
-                progress(min(len(self.finished), total), total)
+                doing = next((w.step.cell for w in self.workers if w.step), "")
+                progress(min(len(self.finished), total), total, self.run.title(doing) if doing else "")
         finally:
             self._end()
 
