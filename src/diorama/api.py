@@ -158,15 +158,17 @@ def _live(plan: Plan) -> list[Live]:
 def _check_shared(plan: Plan, processes: int) -> None:
     for one in _live(plan):
         raise InputError(
-            f"{one.label} is a live {one.kind}, which {processes} processes cannot share: write what makes it into a file and"
-            " name that, './mine.py:build', or leave out processes"
+            f"{one.label} is a live {one.kind}, which {processes} processes cannot share: write what makes it into a file"
+            " and name that, './mine.py:build', or leave out processes"
         )
 
 
 @contextmanager
 def _untouched(plan: Plan) -> Iterator[None]:
     """Put the user's own networks back as they were; components work on copies, but a function may reach the original."""
-    watches = {one.label: Watch(one.given) for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)}
+    watches = {
+        one.label: Watch(one.given) for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)
+    }
     try:
         yield
     finally:

@@ -162,7 +162,9 @@ def _none(value: Any) -> Any:
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
-@click.option("--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows, for diorama.Results.read.")
+@click.option(
+    "--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows, for diorama.Results.read."
+)
 @click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
 @click.pass_context
 def run(

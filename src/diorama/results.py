@@ -170,7 +170,10 @@ def _key(cell: CellResult, case: int | str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseView:
-    """A case: `frame` (h, w, 3) sRGB in [0, 1], `truth` by name, `answer` as an array (layers: by name), `values` by metric."""
+    """A case: `frame` (h, w, 3) sRGB in [0, 1], `truth` by name, `answer`, `values` by metric.
+
+    An answer of one array is that array; one of several (reflectance, shading) a dictionary of them.
+    """
 
     method: str
     case: str

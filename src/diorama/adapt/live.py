@@ -11,6 +11,7 @@ import inspect
 import sys
 import sysconfig
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -101,10 +102,17 @@ class Live(Component):
         if (failed := attempt(lambda: state.add(self.given))).error:
             state.unknown.append(failed.reason)
         if state.unknown:
-            tell(f"{self.name} holds {state.unknown[0]}, which cannot be looked into: its results are never taken up again")
+            tell(
+                f"{self.name} holds {state.unknown[0]}, which cannot be looked into: its results are never taken up again"
+            )
         own = sorted(str(keys.source_key(path)["source"]) for path in state.sources)
         versions = {name: keys.version(name) for name in sorted(state.libraries)}
-        return {"target": f"{LIVE}{type(self.given).__name__}", "data": state.digest(), "source": own, "libraries": versions}
+        return {
+            "target": f"{LIVE}{type(self.given).__name__}",
+            "data": state.digest(),
+            "source": own,
+            "libraries": versions,
+        }
 
 
 class _LiveState(State):
@@ -156,7 +164,6 @@ def _of_ours(kind: Kind, given: Any) -> spec.Spec | None:
     """The spec of an object or class of this package whose parameters can be written down."""
     made = given if inspect.isclass(given) else type(given)
     place = f"diorama.{kind}s."
-    name = made.__module__.removeprefix(place).replace(".", "/")
     listed = {entry.path: full for full, entry in entries(kind).items()}
     if not made.__module__.startswith(place) or (found := listed.get(keys.OURS.file(made.__module__))) is None:  # type: ignore[arg-type]
         return None
@@ -176,7 +183,7 @@ def _of_captum(kind: Kind, given: Any) -> spec.Spec | None:
     return spec.Spec("captum", {"name": name}) if known else None
 
 
-def by_case(given: Any, names: list[str]) -> Arrays:
+def by_case(given: Any, names: Sequence[str]) -> Arrays:
     """Answers already computed, one for each of the named cases, or a dictionary of them by case."""
     return Arrays(given, names)
 

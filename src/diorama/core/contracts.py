@@ -134,7 +134,7 @@ class Model(Contract):
     #: The torch module behind it: sRGB (n, 3, h, w) in, logits out. None: methods that need gradients are skipped.
     module: Any = None
     #: Of a live network: what became of its parts, by the identity of the user's own (what `copy.deepcopy` remembers).
-    copies: Mapping[int, Any] = {}  # noqa: RUF012 - never written to
+    copies: Mapping[int, Any] = {}
     #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
     heads: tuple[int, ...] | None = None
     #: Digests of the photos it was fitted on, and what to write to a world that leaves them out.

@@ -126,7 +126,9 @@ def _read(path: Path) -> Look:
     with np.load(path, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
     frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
-    answers = {name: array.astype(np.float32) * np.float32(held[f"scale/{name}"]) for name, array in _of(held, "answer/")}
+    answers = {
+        name: array.astype(np.float32) * np.float32(held[f"scale/{name}"]) for name, array in _of(held, "answer/")
+    }
     truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
     return Look(frame, truth, answers)
 

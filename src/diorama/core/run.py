@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 import diorama
+from diorama.core import kept
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.cases import Case, Score
 from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt, one_line
-from diorama.core import kept
 from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
 from diorama.core.locks import locked
 from diorama.core.names import case_path
