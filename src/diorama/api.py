@@ -5,10 +5,11 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from diorama.adapt.live import Live, answers, by_case, called, component
+from diorama.adapt.live import Live, answers, by_case, component
 from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
 from diorama.core.classifying import is_module
@@ -118,14 +119,15 @@ def _components(kind: Kind, given: list[tuple[str, Any]], side: int | None = Non
         if isinstance(one, str):
             found.append(f"{name}={one}" if name else one)
         else:
-            found.append(component(kind, one, name or _free(called(one), found), side))
+            found.append(_numbered(component(kind, one, name, side), found))
     return found
 
 
-def _free(name: str, taken: Sequence[str | Component]) -> str:
-    """The name, numbered where another is called so already."""
-    known = {one if isinstance(one, str) else one.label for one in taken}
-    return next(n for i in range(1, len(taken) + 2) if (n := name if i == 1 else f"{name} {i}") not in known)
+def _numbered(made: Component, others: Sequence[str | Component]) -> Component:
+    """A live component, numbered where another is called so already."""
+    known = {one.label for one in others if isinstance(one, Component)}
+    free = (n for i in range(1, len(known) + 2) if (n := made.label if i == 1 else f"{made.label} {i}") not in known)
+    return replace(made, shown=next(free)) if made.is_live else made
 
 
 def _side(worlds: list[str | Component]) -> int | None:

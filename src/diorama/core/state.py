@@ -23,8 +23,8 @@ _SESSION = "DIORAMA_SESSION"
 #: Files of a folder that are looked at by name, size and time of change; a larger folder is unknown.
 _MOST_FILES = 20_000
 _PLAIN = (bool, int, float, complex, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
-
-
+#: Types as annotations spell them, which a dataclass keeps.
+_ANNOTATIONS = (types.UnionType, types.GenericAlias)
 #: What Python keeps in a class for itself, some of it only after an object was looked into.
 _NO_STATE = frozenset(
     (
@@ -52,7 +52,7 @@ class State:
     def add(self, value: Any) -> None:
         """Take in a value and all that hangs on it."""
         self._say(type(value).__name__)
-        if isinstance(value, _PLAIN):
+        if isinstance(value, (*_PLAIN, *_ANNOTATIONS)):
             self._say(repr(value))
         elif isinstance(value, str | Path):
             self._text(value)
