@@ -9,9 +9,8 @@ import torch
 import diorama
 
 torch.manual_seed(0)
-net = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 5, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(256, 50)
-)  # fmt: skip
+layers = torch.nn.Conv2d(3, 16, 5, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten()
+net = torch.nn.Sequential(*layers, torch.nn.Linear(256, 50))
 
 
 def mine(model, x, target):

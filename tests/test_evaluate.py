@@ -52,8 +52,17 @@ def test_the_block_of_the_design(tmp_path):
 
     net = network()
     result = diorama.evaluate(
-        {"ig": captum.attr.IntegratedGradients, "mine": lambda model, x, target: gradient(model, x, target) * x, "lime": "lime(samples=50)"},
-        model=net, on=BIRDS, by=["funnybirds", "single_deletion"], cases=4, controls=True)  # fmt: skip
+        {
+            "ig": captum.attr.IntegratedGradients,
+            "mine": lambda model, x, target: gradient(model, x, target) * x,
+            "lime": "lime(samples=50)",
+        },
+        model=net,
+        on=BIRDS,
+        by=["funnybirds", "single_deletion"],
+        cases=4,
+        controls=True,
+    )
     assert "<table" in result._repr_html_() and "oracle (control)" in repr(result)
     assert {"method", "metric", "mean", "lo", "hi"} <= set(result.table.columns)
     assert {"ig", "mine", "lime"} <= set(result.table["method"])
@@ -377,10 +386,14 @@ def test_names_of_one_s_own_are_everywhere():
 
     figure = found.plot.methods()
     (axis,) = figure.axes
-    assert [t.get_text() for t in axis.get_yticklabels()][0] in (
-        "IG (ours)",
-        "theirs",
-    ) and axis.get_title() == "deletion on birds"
+    assert (
+        axis.get_yticklabels()[0].get_text()
+        in (
+            "IG (ours)",
+            "theirs",
+        )
+        and axis.get_title() == "deletion on birds"
+    )
     assert plots.plain("IG (ours)") == "IG (ours)"
     same = diorama.evaluate(
         {"a": "saliency", "b": "saliency"}, model=network(), on=BIRDS, by="single_deletion", **QUIET
@@ -488,7 +501,8 @@ def test_from_import_to_table_is_quick():
     """CPU seconds of a fresh interpreter, the renderer compiled: 16 birds, 3 gradient methods."""
     script = """if True:
         import diorama
-        print(diorama.evaluate(["saliency", "input_x_gradient", "grad_cam"], model="birds_cnn", on="birds", by="single_deletion", cases=16))"""
+        three = ["saliency", "input_x_gradient", "grad_cam"]
+        print(diorama.evaluate(three, model="birds_cnn", on="birds", by="single_deletion", cases=16))"""
     diorama.evaluate(
         "saliency", model="birds_cnn", on="birds", by="single_deletion", cases=1, progress=False
     )  # compiles

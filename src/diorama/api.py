@@ -53,33 +53,28 @@ def evaluate(
     out        a folder that the same call takes up again; without it results live as long as the object returned
     keep       "maps" keeps every answer: `.maps`, and `.case` of results that are read again
     """
-    with devices.using(device), _folder(out) as (folder, temporary):
+    with devices.using(device):
         plan = _plan(methods, model, on, by, cases, seed, controls, keep)
         if processes > 1:
             _check_shared(plan, processes)
-        with _untouched(plan), taken(folder, plan) as made:
+        folder = _Folder(out)
+        with _untouched(plan), taken(folder.path, plan) as made:
             with shown("scoring", "cases") if progress else nullcontext(silent) as said:
                 launch(made, processes, said)
-            results = Results(folder, made)
-            if not temporary:
+            results = Results(folder.path, made)
+            if out is not None:
                 results.draw()
-    if temporary:
-        weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
+    results.held = folder  # a temporary one goes with the results
     return results
 
 
-@contextmanager
-def _folder(out: str | Path | None) -> Iterator[tuple[Path, bool]]:
-    """The folder of a run; a temporary one is removed if the run is not even begun."""
-    if out is not None:
-        yield Path(out), False
-        return
-    folder = Path(tempfile.mkdtemp(prefix="diorama-"))
-    try:
-        yield folder, True
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+class _Folder:
+    """The folder of a run; a temporary one is removed with this object."""
+
+    def __init__(self, out: str | Path | None) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="diorama-") if out is None else out)
+        if out is None:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def _plan(

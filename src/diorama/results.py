@@ -31,6 +31,8 @@ class Results:
 
     def __init__(self, folder: Path, run: "Run | None" = None):
         self.folder, self._run = folder, run
+        #: What has to live as long as these results: their folder, where it is a temporary one.
+        self.held: object = None
 
     @classmethod
     def read(cls, folder: str | Path) -> "Results":

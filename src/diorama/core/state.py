@@ -172,6 +172,7 @@ def _holds(part: type, ours: Any) -> bool:
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions inside it."""
     yield code
     for held in code.co_consts:
         if isinstance(held, types.CodeType):

@@ -281,8 +281,9 @@ def records(runs: Runs) -> Iterator[dict[str, Any]]:
             for row in cell.settled.rows:
                 said = {"case": row.case, "metric": row.metric, "status": row.status, "reason": row.reason}
                 known = {"run": run, **fixed, **said, "seconds": row.seconds, "cell": manifest["key"]}
+                values: list[tuple[Any, str]]
                 if isinstance(row.value, list):
-                    values = [(v, _place(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
+                    values = [(v, _read_at(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
                 else:
                     place = cell.settled.chosen.get(row.case)
                     values = [(row.value, "" if place is None else _named(points[place]))]
@@ -291,10 +292,10 @@ def records(runs: Runs) -> Iterator[dict[str, Any]]:
                     yield {field: record[field] for field in FIELDS}
 
 
-def _place(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
+def _read_at(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
     """Where the i-th of a row's values was read: a point of the method's grid, and on the protocol's own grid its number.
 
-    >>> _place([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
+    >>> _read_at([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
     'dose=1.0, t #2'
     """
     own = max(count // len(points), 1)
