@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from benchmarks._print import main, seconds
-from diorama.core.activations import activations, layer_gradients
-from diorama.core.classifying import adapt
+from diorama.adapt.classifying import adapt
 from diorama.metrics.cav import TRAINERS, draw_sets, fit_cavs, fit_gram, gram
 from diorama.metrics.tcav import benjamini_hochberg, permutation_test, scores_of, share, t_test, tcav_score
+from diorama.protocols.concepts.tcav.activations import activations, layer_gradients
 
 #: Images of the concept and of the others, test images, CAVs, CAVs that the peers are measured on.
 IMAGES, TESTS, CAVS, PEER = 100, 32, 100, 4

@@ -60,7 +60,7 @@ def _focus() -> Any:
     if importlib.util.find_spec("quantus") is None:
         print("quantus is not installed: its figures are left out (set DIORAMA_QUANTUS)", file=sys.stderr)
         return None
-    from diorama.core.torchvision_ops import make_importable
+    from diorama.adapt.torchvision_ops import make_importable
 
     make_importable()
     with warnings.catch_warnings():

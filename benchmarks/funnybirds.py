@@ -17,7 +17,6 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from tests.reference import funnybirds_loop
 
 from benchmarks._print import main
 from diorama.adapt.methods import explain
@@ -29,9 +28,10 @@ from diorama.core.run import Run, create, work
 from diorama.core.scene import Scene, rng
 from diorama.methods.explain.integrated_gradients import _RECENT
 from diorama.metrics.funnybirds import target_pair
-from diorama.protocols._part_tables import table_scenes
-from diorama.worlds._funnybirds_layout import write_funnybirds
-from diorama.worlds.birds import Birds
+from diorama.protocols.parts.part_tables import table_scenes
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.layout import write_funnybirds
+from tests.reference import funnybirds_loop
 
 BIRDS, MODEL = 8, "birds_cnn"
 #: The loop is so slow that it gets two of the birds, those nearest to the published mean of 17 background objects.

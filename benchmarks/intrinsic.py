@@ -14,21 +14,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from tests.reference.lmse_loop import lmse_loop
 
 from benchmarks._print import main, seconds
 from diorama.core.plan import Plan
 from diorama.core.run import create
 from diorama.core.scene import rng
 from diorama.launch.local import launch
-from diorama.methods.decompose._gradients import channels
+from diorama.methods.decompose.gradients import channels
 from diorama.metrics.lmse import lmse
 from diorama.report.summary import document, read_results
 from diorama.solvers.dct_cg import DctCg
 from diorama.solvers.l1 import admm, irls, objective
 from diorama.solvers.poisson import Edges, Poisson, _difference_matrix
-from diorama.worlds.mit_intrinsic import MitIntrinsic
 from diorama.worlds.mondrian import Mondrian
+from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
+from tests.reference.lmse_loop import lmse_loop
 
 METHODS = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
 DATA = Path(os.environ.get("DIORAMA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "mit_intrinsic"

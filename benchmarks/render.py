@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._print import save
 from diorama.render import Camera, Instance, Mesh, PointLight, RectLight, Stage, mesh, render, toon_image, toon_layers
 from diorama.render.mesh import rotation, scaling, translation
-from diorama.worlds.birds import Birds
+from diorama.worlds.birds.birds import Birds
 
 Triple = tuple[float, float, float]
 PROCESSES, SECONDS, STAGES = 2, 4.0, 12

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from diorama.methods.decompose._gradients import channels, only, reconstruct
+from diorama.methods.decompose.gradients import channels, only, reconstruct
 from diorama.solvers.poisson import poisson
 
 

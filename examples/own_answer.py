@@ -11,7 +11,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, check_array
 from diorama.core.contracts import Explainer
-from diorama.protocols._parts import Elements, important_parts, part_importance
+from diorama.protocols.parts.importance import Elements, important_parts, part_importance
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diorama.core.images import quantise, write_png
 from diorama.core.scene import rng
+from diorama.io.images import quantise, write_png
 from diorama.worlds.mondrian import Mondrian
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from diorama.core.store import checksum
+from diorama.io.store import checksum
 
 
 def rows(folder: Path) -> dict[str, list[str]]:

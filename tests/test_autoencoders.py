@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from diorama.models._autoencoders import VAE_RECIPES, Drawn, train_vae
-from diorama.models._schedule import Schedule
+from diorama.training.autoencoders import VAE_RECIPES, Drawn, train_vae
+from diorama.training.schedule import Schedule
 from diorama.worlds.sprites import Sprites
 
 torch = pytest.importorskip("torch")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, canonical, rng
-from diorama.worlds._bird_classes import CATALOGUE, PARTS
-from diorama.worlds._bird_figures import part_gallery, sample_sheet
-from diorama.worlds._bird_meshes import own_models
-from diorama.worlds._bird_scenes import camera_eye, engulfs
-from diorama.worlds.birds import Birds, boxes
+from diorama.worlds.birds.birds import Birds, boxes
+from diorama.worlds.birds.classes import CATALOGUE, PARTS
+from diorama.worlds.birds.figures import part_gallery, sample_sheet
+from diorama.worlds.birds.meshes import own_models
+from diorama.worlds.birds.scenes import camera_eye, engulfs
 
 world = Birds(size=64)
 seeds = st.integers(0, 10**6)

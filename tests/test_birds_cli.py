@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
 
-from diorama.core.images import read_png
+from diorama.io.images import read_png
 from tests.conftest import DATA
 from tests.test_cli import one_line
 

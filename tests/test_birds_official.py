@@ -10,10 +10,10 @@ import pytest
 
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene
-from diorama.worlds._bird_parts import primitive, read_glb
-from diorama.worlds._funnybirds_layout import image_bytes, read_image
-from diorama.worlds._funnybirds_metadata import part_records, published_sample
-from diorama.worlds.birds import Birds
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.layout import image_bytes, read_image
+from diorama.worlds.birds.metadata import part_records, published_sample
+from diorama.worlds.birds.parts import primitive, read_glb
 
 FOLDER = Path(os.environ.get("DIORAMA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "funnybirds"
 needs_official = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no official FunnyBirds parts in {FOLDER}")

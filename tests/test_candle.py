@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diorama.core.errors import InputError
-from diorama.core.images import write_png
 from diorama.core.scene import rng
-from diorama.worlds import _candle_graph as graph
-from diorama.worlds._candle_factors import NAMES, SCENES, VALUES, flipped, grid, index_of, metadata, values_of
-from diorama.worlds._candle_layout import metadata_of
-from diorama.worlds._candle_stage import loose_box
-from diorama.worlds.candle import Candle
-from diorama.worlds.candle_recorded import CandleRecorded
+from diorama.io.images import write_png
+from diorama.worlds.candle import graph
+from diorama.worlds.candle.candle import Candle
+from diorama.worlds.candle.factors import NAMES, SCENES, VALUES, flipped, grid, index_of, metadata, values_of
+from diorama.worlds.candle.layout import metadata_of
+from diorama.worlds.candle.stage import loose_box
+from diorama.worlds.recorded.candle_recorded import CandleRecorded
 from tests.reference import candle_rules as rules
 
 ROWS, ROWS16 = grid(), grid(16)
@@ -256,6 +256,6 @@ def test_damaged_metadata_names_the_file(published):
 
 def test_scene_names_are_the_sixteen_published_ones():
     assert len(set(SCENES)) == 16
-    from diorama.worlds._candle_sets import SETS
+    from diorama.worlds.candle.sets import SETS
 
     assert tuple(SETS) == SCENES

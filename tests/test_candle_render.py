@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from diorama.core.errors import InputError
-from diorama.core.images import read_png, write_png
 from diorama.core.scene import rng
+from diorama.io.images import read_png, write_png
 from diorama.testing.worlds import CHECKS
-from diorama.worlds._candle_factors import VALUES, grid, values_of
-from diorama.worlds._candle_panoramas import backdrop, panorama, panorama_files, read_panorama, view
-from diorama.worlds._candle_stage import place as placed
-from diorama.worlds._candle_stage import project, solids, visible_box
-from diorama.worlds.candle import Candle
+from diorama.worlds.candle.candle import Candle
+from diorama.worlds.candle.factors import VALUES, grid, values_of
+from diorama.worlds.candle.panoramas import backdrop, panorama, panorama_files, read_panorama, view
+from diorama.worlds.candle.stage import place as placed
+from diorama.worlds.candle.stage import project, solids, visible_box
 from tests.conftest import DATA
 
 WORLD = Candle(width=64, samples=4)
@@ -250,7 +250,7 @@ def test_a_data_set_is_written_read_and_continued(diorama, tmp_path):
     other = diorama("render", world, "-n", "6", "--layout", "candle", "-o", "out", "--seed", "4")
     assert other.returncode == 2
     assert "another world, seed or --do" in other.stderr
-    from diorama.worlds.candle_recorded import CandleRecorded
+    from diorama.worlds.recorded.candle_recorded import CandleRecorded
 
     recorded = CandleRecorded(str(out))
     frame = recorded.render([recorded.scene(4)[1]])[0]

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("embreex")
 
-from diorama.capture import study as studies
-from diorama.capture.study import FLOOR, Row, markdown
 from diorama.capture.virtual import Photographs, develop, errors, noisy, photograph, virtual_capture
 from diorama.core.contracts import scene_at
-from diorama.worlds.tabletop import Tabletop
+from diorama.worlds.tabletop.tabletop import Tabletop
+from studies.intrinsic import capture as studies
+from studies.intrinsic.capture import FLOOR, Row, markdown
 
 
 @cache

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diorama.metrics._cav_trainers import Options, hinge_sgd
 from diorama.metrics.cav import TRAINERS, draw_sets, fit_cavs, fit_gram, gram, load_cavs, save_cavs, split
+from diorama.metrics.cav_trainers import Options, hinge_sgd
 from diorama.metrics.tcav import cosines
 
 linear_model = pytest.importorskip("sklearn.linear_model")

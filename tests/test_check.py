@@ -10,7 +10,7 @@ BROKEN = """
 from dataclasses import dataclass, replace
 import numpy as np
 from diorama import Case, Layers, Score, Scene
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 from diorama.worlds.mondrian import Mondrian
 
 

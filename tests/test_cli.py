@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diorama.core.images import quantise, read_png, write_png
+from diorama.io.images import quantise, read_png, write_png
 from tests.conftest import REPOSITORY, write_object
 
 WORLD = "mondrian(size=48, patches=5)"

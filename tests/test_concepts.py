@@ -11,18 +11,18 @@ import pytest
 
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
-from diorama.core.images import quantise, read_png, write_png
+from diorama.io.images import quantise, read_png, write_png
 from diorama.render.colour import black_body
 from diorama.testing.check import check_all
-from diorama.worlds._concept_layers import Studio, compose, reflectance
-from diorama.worlds._concept_scenes import SOLIDS, SUBSTITUTES, SWEEP, TRIPLES, casts
-from diorama.worlds.arap import EXCLUDED
-from diorama.worlds.concepts import SETTINGS, Concepts
-from diorama.worlds.natural_concepts import NaturalConcepts
-from diorama.worlds.photometric_stereo import PhotometricStereo
-from diorama.worlds.random_scenes import RandomScenes
-from diorama.worlds.tabletop import Tabletop
-from diorama.worlds.test_scenes import TestScenes
+from diorama.worlds.concepts.concepts import SETTINGS, Concepts
+from diorama.worlds.concepts.layers import Studio, compose, reflectance
+from diorama.worlds.concepts.random_scenes import RandomScenes
+from diorama.worlds.concepts.scenes import SOLIDS, SUBSTITUTES, SWEEP, TRIPLES, casts
+from diorama.worlds.concepts.test_scenes import TestScenes
+from diorama.worlds.recorded.arap import EXCLUDED
+from diorama.worlds.recorded.natural_concepts import NaturalConcepts
+from diorama.worlds.recorded.photometric_stereo import PhotometricStereo
+from diorama.worlds.tabletop.tabletop import Tabletop
 from tests.conftest import DATA
 
 SMALL = {"scenes": 2, "images": 3, "size": 24, "samples": 4}

@@ -15,9 +15,9 @@ from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
 from diorama.core.summary import summarise
 from diorama.metrics.confusion import RATES
-from diorama.protocols._evidence import evidence_map
-from diorama.protocols.cell_swap import CellSwap
-from diorama.protocols.confusion import WITHHELD, Confusion
+from diorama.protocols.mosaics.cell_swap import CellSwap
+from diorama.protocols.mosaics.confusion import WITHHELD, Confusion
+from diorama.protocols.mosaics.evidence import evidence_map
 from tests.conftest import REPOSITORY
 from tests.test_mosaic import write_folder
 

@@ -129,7 +129,7 @@ def quantus_focus():
         sys.path.append(folder)
     if importlib.util.find_spec("quantus") is None or importlib.util.find_spec("pandas") is None:
         pytest.skip("quantus is not installed (pip install --target DIR --no-deps quantus pandas; DIORAMA_QUANTUS=DIR)")
-    from diorama.core.torchvision_ops import make_importable
+    from diorama.adapt.torchvision_ops import make_importable
 
     make_importable()
     return importlib.import_module("quantus.metrics.localisation.focus").Focus

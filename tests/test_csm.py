@@ -1,6 +1,5 @@
 """CSM, planted leaks and response invariance: against slow loops, analytic cases, the paper's own arithmetic."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,16 +24,14 @@ from diorama.core.summary import Settled
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, split
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, resampled, smoothed
-from diorama.protocols._csm_space import chance_scores
-from diorama.protocols._csm_summary import FLOORED, condense
-from diorama.protocols.csm import Csm
+from diorama.protocols.concepts.csm.csm import Csm
+from diorama.protocols.concepts.csm.gram import chance_scores
+from diorama.protocols.concepts.csm.summary import FLOORED, condense
 from diorama.report.summary import CellResult, document, read_results
+from studies.concepts import doses
+from studies.concepts import page as script
+from studies.concepts import published as paper
 from tests.reference import csm_loop
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-import _concepts_doses as doses
-import _concepts_published as paper
-import _reproduce_concepts as script
 
 SETS = "concepts(scenes=2, images=6, size=16, samples=32, specular=False, fill=0.6)"
 SMALL = {"test": "test_scenes(samples=8)", "negatives": "random_scenes", "tests": 5, "randoms": 14, "runs": 4}
@@ -316,7 +313,7 @@ def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
 
 
 def test_long_passes_say_how_far_they_are(sets, capsys, monkeypatch):
-    monkeypatch.setattr("diorama.protocols._csm_tables.PATIENCE", 0.0)
+    monkeypatch.setattr("diorama.protocols.concepts.csm.tables.PATIENCE", 0.0)
     protocol, method = Csm("published", tests=2, randoms=40, runs=2), build("method", "leak(alpha=0.4)").object
     asked = Asked(method, "patience", ({},), lambda p: method)
     case = protocol.case(sets.object, 0, 0)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diorama.metrics import chance, codes, dci, infomec, sap
-from diorama.metrics._regression import Softmax
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.cg import average_causal_effects, cg, effects, farthest, random_sets
 from diorama.metrics.factor_vae import factor_vae_score
 from diorama.metrics.irs import irs
 from diorama.metrics.mig import excess, mig
 from diorama.metrics.modularity import explicitness, modularity
+from diorama.metrics.regression import Softmax
 from diorama.metrics.uc import overlaps, released, top, uc, uc_published
 from tests.reference import disentangle_loops as slow
 

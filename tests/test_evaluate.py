@@ -99,7 +99,7 @@ def test_a_live_module_scores_as_the_same_network_from_a_file(tmp_path):
 def test_objects_and_classes_of_captum_and_zennit_agree_with_calling_them(tmp_path):
     import captum.attr
 
-    from diorama.core.torchvision_ops import make_importable
+    from diorama.adapt.torchvision_ops import make_importable
 
     make_importable()
     from zennit.attribution import Gradient
@@ -233,8 +233,8 @@ def test_layers_codes_and_trainers_live():
 
 
 def test_a_live_world_and_protocol_are_keyed_as_their_specs(tmp_path):
-    from diorama.protocols.single_deletion import SingleDeletion
-    from diorama.worlds.birds import Birds
+    from diorama.protocols.parts.single_deletion import SingleDeletion
+    from diorama.worlds.birds.birds import Birds
 
     asked = {"model": network(), "out": tmp_path / "run", **QUIET}
     spelt = diorama.evaluate("saliency", on="birds(size=64)", by="single_deletion", **asked)

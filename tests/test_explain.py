@@ -19,7 +19,7 @@ from diorama.core.catalogue import build
 from diorama.core.plan import Plan
 from diorama.core.run import create, work
 from diorama.core.scene import rng
-from diorama.protocols._parts import dilation_at, elements, heatmap_with, part_importance
+from diorama.protocols.parts.importance import dilation_at, elements, heatmap_with, part_importance
 from tests.conftest import REPOSITORY
 from tests.part_files import lose, rows
 from tests.tiny_models import Linear, Tiny

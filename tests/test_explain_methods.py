@@ -14,14 +14,14 @@ pytest.importorskip("torch", reason="torch is not installed (pip install 'dioram
 
 import torch
 
+from diorama.adapt.classifying import adapt
 from diorama.adapt.methods import explain
+from diorama.adapt.torchvision_ops import make_importable
 from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
-from diorama.core.classifying import adapt
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.core.torchvision_ops import make_importable
-from diorama.methods.explain._passes import batches
+from diorama.methods.explain.passes import batches
 from tests.reference import explain_loops
 from tests.tiny_models import Linear, Tiny
 
@@ -392,7 +392,7 @@ def test_the_epsilon_rule_with_biases_is_input_x_gradient(seed):
 @pytest.mark.parametrize("name", ["birds_cnn", "birds_vgg", "birds_resnet"])
 @pytest.mark.parametrize("first", ["box", "flat", "same"])
 def test_relevance_is_conserved(name, first):
-    from diorama.models._network import NETWORKS
+    from diorama.models.birds.networks import NETWORKS
 
     torch.manual_seed(1)
     net = bias_free(NETWORKS[name](50))

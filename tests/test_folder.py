@@ -7,7 +7,7 @@ import pytest
 
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
-from diorama.core.images import write_png
+from diorama.io.images import write_png
 from diorama.testing.check import check_component
 from tests.conftest import REPOSITORY
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.worlds._bird_classes import PARTS
-from diorama.worlds._funnybirds_layout import CODES, decode_parts, encode_parts, read_image, write_funnybirds
-from diorama.worlds._funnybirds_metadata import from_record, published_params, to_record
-from diorama.worlds.birds import Birds
-from diorama.worlds.funnybirds_recorded import FunnybirdsRecorded
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.classes import PARTS
+from diorama.worlds.birds.layout import CODES, decode_parts, encode_parts, read_image, write_funnybirds
+from diorama.worlds.birds.metadata import from_record, published_params, to_record
+from diorama.worlds.recorded.funnybirds_recorded import FunnybirdsRecorded
 
 world = Birds(size=32, objects=6)
 

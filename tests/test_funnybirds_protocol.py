@@ -16,11 +16,11 @@ from diorama.core.rows import Row
 from diorama.methods.explain.grad_cam import GradCam
 from diorama.methods.explain.input_x_gradient import InputXGradient
 from diorama.metrics import funnybirds as formulas
-from diorama.protocols._funnybirds_published import table
-from diorama.protocols._funnybirds_summary import condense
-from diorama.protocols._parts import elements, important_parts, part_importance
-from diorama.worlds._bird_classes import PARTS
-from diorama.worlds.birds import Birds
+from diorama.protocols.parts.funnybirds.published import table
+from diorama.protocols.parts.funnybirds.summary import condense
+from diorama.protocols.parts.importance import elements, important_parts, part_importance
+from diorama.worlds.birds.birds import Birds
+from diorama.worlds.birds.classes import PARTS
 from tests.conftest import REPOSITORY
 
 CLASSES = Birds().classes
@@ -200,7 +200,7 @@ def folder(tmp_path_factory):
     pytest.importorskip("torch", reason="torch is not installed (pip install 'diorama[torch]')")
     pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
     from diorama.core.scene import rng
-    from diorama.worlds._funnybirds_layout import write_funnybirds
+    from diorama.worlds.birds.layout import write_funnybirds
 
     world, root = Birds(objects=8), tmp_path_factory.mktemp("birds") / "FunnyBirds"
     scenes = [world.sample(rng(5, "reference", i)) for i in range(10)]

@@ -12,11 +12,11 @@ pytest.importorskip("embreex", reason="the renderer is not installed (pip instal
 from diorama.adapt.methods import explain
 from diorama.api import run
 from diorama.core.catalogue import build
-from diorama.core.images import read_png, write_png
 from diorama.core.plan import Plan, expand
 from diorama.core.run import create, work
+from diorama.io.images import read_png, write_png
 from diorama.layouts import write_flat
-from diorama.protocols.continuity import Continuity, agreement
+from diorama.protocols.parts.continuity import Continuity, agreement
 from diorama.report.summary import document, read_results
 from tests.conftest import REPOSITORY
 from tests.part_files import lose, rows

@@ -10,9 +10,9 @@ from diorama.api import run
 from diorama.core.catalogue import build
 from diorama.core.contracts import Score
 from diorama.core.errors import AnswerError, InputError
-from diorama.core.images import write_png
-from diorama.core.names import case_path, distinct, inside
 from diorama.core.run import open_run
+from diorama.io.images import write_png
+from diorama.io.names import case_path, distinct, inside
 
 WORLD = "mondrian(size=32, patches=4)"
 GOOD = "np.ones((*frames[0].image.shape[:2], 1))"
@@ -60,7 +60,7 @@ PROTOCOL = """
 import numpy as np
 from diorama import Score
 from diorama.core.contracts import Case
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 
 
 class Odd(Lmse):
@@ -146,7 +146,7 @@ def test_a_score_has_a_value_only_where_it_is_ok():
     ],
 )
 def test_odd_declarations_are_one_line(tmp_path, kind, base, line, said):
-    head = "from diorama.worlds.mondrian import Mondrian\nfrom diorama.protocols.lmse import Lmse\n"
+    head = "from diorama.worlds.mondrian import Mondrian\nfrom diorama.protocols.layers.lmse import Lmse\n"
     verbs = "    def logits(self, images): ...\n    def decompose(self, frames): ...\n"
     (tmp_path / "odd.py").write_text(f"{head}class Odd({base}):\n{verbs}    {line}\n")
     with pytest.raises(InputError) as caught:

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from diorama.core.errors import Excluded, InputError
-from diorama.core.files import limit, read_bytes, read_json
-from diorama.core.images import decode, read_image, read_png, write_png
-from diorama.core.saved import read_archive, read_array
 from diorama.core.scene import Scene, digest
 from diorama.core.spec import parse
+from diorama.io.files import limit, read_bytes, read_json
+from diorama.io.images import decode, read_image, read_png, write_png
+from diorama.io.saved import read_archive, read_array
 
 
 def chunk(kind, body):
@@ -193,7 +193,7 @@ def test_an_array_that_promises_terabytes_or_objects_is_refused(tmp_path):
 
 
 def test_latents_that_are_not_finite_are_refused(tmp_path):
-    from diorama.worlds.dsprites import Dsprites
+    from diorama.worlds.recorded.dsprites import Dsprites
 
     latents = np.array([[1, 1, 0.5, 0, 0, 0], [1, 2, np.nan, 0, 0, 0]])
     np.savez(tmp_path / "d.npz", imgs=np.zeros((2, 64, 64), np.uint8), latents_values=latents)
@@ -202,7 +202,7 @@ def test_latents_that_are_not_finite_are_refused(tmp_path):
 
 
 def test_labels_of_finished_mosaics_have_a_limit(tmp_path):
-    from diorama.worlds._mosaic_files import Finished
+    from diorama.worlds.mosaic.files import Finished
 
     write_png(tmp_path / "a.png", photo(size=(64, 64)))
     heads = [*(f"filename_{i}" for i in range(4)), *(f"label_{i}" for i in range(4))]
@@ -284,7 +284,7 @@ def test_an_array_header_that_is_no_literal_is_damage(tmp_path):
 
 
 def test_candle_keeps_its_panoramas_where_it_is_told(tmp_path, monkeypatch):
-    from diorama.core.files import cache_folder
+    from diorama.io.files import cache_folder
 
     monkeypatch.setenv("DIORAMA_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
@@ -294,7 +294,7 @@ def test_candle_keeps_its_panoramas_where_it_is_told(tmp_path, monkeypatch):
 
 
 def test_a_damaged_photo_is_excluded_by_name(tmp_path):
-    from diorama.worlds.photos import read_photo
+    from diorama.io.photos import read_photo
 
     (tmp_path / "x.jpg").write_bytes(jpeg()[:500] + b"\xff\xd9")
     with pytest.raises(Excluded, match=r"x\.jpg"):
@@ -303,7 +303,7 @@ def test_a_damaged_photo_is_excluded_by_name(tmp_path):
 
 def test_reading_pictures_needs_no_stderr(tmp_path):
     (tmp_path / "x.jpg").write_bytes(jpeg())
-    code = "import os, sys; os.close(2); from pathlib import Path; from diorama.core.images import read_image;"
+    code = "import os, sys; os.close(2); from pathlib import Path; from diorama.io.images import read_image;"
     code += f"print(read_image(Path({str(tmp_path / 'x.jpg')!r})).shape)"
     assert (
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

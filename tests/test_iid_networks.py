@@ -7,18 +7,18 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.methods.decompose import _iid
-from diorama.methods.decompose.iid_supervised import IidSupervised
-from diorama.methods.decompose.iid_timelapse import IidTimelapse
-from diorama.methods.decompose.iid_translation import IidTranslation
-from diorama.models._iid_data import Layered, LayerOrder, held_out, layered, pairs, scenes_of, sequences
-from diorama.models._schedule import Schedule
-from diorama.models._train_iid import IID_RECIPES, Feed, baselines, errors, stacked, train_iid
-from diorama.worlds.tabletop import Tabletop
+from diorama.io.digests import file_digest
+from diorama.io.zoo import ZOO
+from diorama.methods.decompose.iid.iid_supervised import IidSupervised
+from diorama.methods.decompose.iid.iid_timelapse import IidTimelapse
+from diorama.methods.decompose.iid.iid_translation import IidTranslation
+from diorama.training.iid.data import Layered, LayerOrder, held_out, layered, pairs, scenes_of, sequences
+from diorama.training.iid.recipes import IID_RECIPES, Feed, baselines, errors, stacked, train_iid
+from diorama.training.schedule import Schedule
+from diorama.worlds.tabletop.tabletop import Tabletop
 from tests.reference import iid_losses as slow
 
 torch = pytest.importorskip("torch")
@@ -72,7 +72,7 @@ def maps():
 
 
 def test_all_pairs_of_a_sequence_without_the_double_sum(maps):
-    from diorama.models._iid_losses import all_pairs
+    from diorama.training.iid.losses import all_pairs
 
     x, y, p, _, q = maps
     expected = sum(slow.all_pairs(*(part[k].numpy() for part in (x, y, p, q))) for k in range(2))
@@ -80,7 +80,7 @@ def test_all_pairs_of_a_sequence_without_the_double_sum(maps):
 
 
 def test_supervised_losses_are_those_of_the_slow_reference(maps):
-    from diorama.models import _iid_losses as losses
+    from diorama.training.iid import losses
 
     r, s, truth, _, valid = (x.flatten(0, 1) for x in maps)
     flat = [x[:, 0].numpy() for x in (r, truth, valid)]
@@ -94,7 +94,7 @@ def test_supervised_losses_are_those_of_the_slow_reference(maps):
 
 
 def test_losses_over_time_are_those_of_the_slow_reference(maps):
-    from diorama.models import _iid_losses as losses
+    from diorama.training.iid import losses
 
     r, s, _, image, valid = (x[:1] for x in maps)
     colour, inside = image[0].numpy().transpose(0, 2, 3, 1), valid[0, 0, 0].numpy() > 0
@@ -107,7 +107,7 @@ def test_losses_over_time_are_those_of_the_slow_reference(maps):
 
 
 def test_only_the_supervised_regime_sees_the_layers_of_its_images():
-    from diorama.models._iid_regimes import REGIMES
+    from diorama.training.iid.regimes import REGIMES
 
     torch.manual_seed(0)
     batch = torch.rand(4, 10, 32, 32)
@@ -131,7 +131,7 @@ def test_translation_gets_layers_of_other_scenes():
 
 
 def test_a_judge_learns_from_its_own_loss_and_the_maker_from_the_other():
-    from diorama.models._iid_regimes import Judge, adversary
+    from diorama.training.iid.regimes import Judge, adversary
 
     torch.manual_seed(0)
     judge, real, made = Judge(), torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32, requires_grad=True)
@@ -145,7 +145,7 @@ def test_a_judge_learns_from_its_own_loss_and_the_maker_from_the_other():
 
 
 def test_a_product_is_fitted_to_each_image():
-    from diorama.models._iid_regimes import fitted
+    from diorama.training.iid.regimes import fitted
 
     torch.manual_seed(0)
     product = torch.rand(3, 3, 8, 8)
@@ -291,7 +291,7 @@ def unseen(tmp_path_factory):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_bundled_weights_beat_answers_that_need_no_network(method, unseen):
-    path = _iid._ZOO / f"{method.name}.safetensors"
+    path = ZOO / f"{method.name}.safetensors"
     card = json.loads(path.with_suffix(".json").read_text())
     assert card["digest"] == file_digest(path)
     assert card["recipe"] == json.loads(json.dumps(asdict(IID_RECIPES[method.name])))  # what would be trained again
@@ -303,7 +303,7 @@ def test_bundled_weights_beat_answers_that_need_no_network(method, unseen):
 
 
 def test_checkpoints_are_small():
-    assert sum((_iid._ZOO / f"{method.name}.safetensors").stat().st_size for method in METHODS) < 3e6
+    assert sum((ZOO / f"{method.name}.safetensors").stat().st_size for method in METHODS) < 3e6
 
 
 def test_tabletop_frames_go_through():

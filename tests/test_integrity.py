@@ -10,9 +10,9 @@ import pytest
 
 from diorama.api import run
 from diorama.core.errors import InputError
-from diorama.core.integrity import check_run
 from diorama.core.plan import Plan
 from diorama.core.run import create
+from diorama.io.integrity import check_run
 from diorama.report import write_report
 from tests.part_files import rows
 
@@ -85,7 +85,7 @@ def test_damage_is_found_and_a_rerun_heals_it(good, tmp_path, name, capsys):
 
 
 def test_two_parts_that_contradict_each_other_are_reported(good, tmp_path):
-    from diorama.core.store import checksum
+    from diorama.io.store import checksum
 
     folder = tmp_path / "run"
     subprocess.run(["cp", "-r", str(good), str(folder)], check=True)
@@ -134,7 +134,7 @@ def test_the_recipe_for_clusters(diorama, tmp_path):
 BIG = """
 import numpy as np
 from diorama import Scene, Score
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 
 class Big(Lmse):
     metrics = ("x",)

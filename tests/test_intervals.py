@@ -15,7 +15,7 @@ from diorama.core.intervals import (
 )
 from diorama.core.rows import Row
 from diorama.core.summary import summarise
-from diorama.protocols._csm_summary import _ends
+from diorama.protocols.concepts.csm.summary import _ends
 from diorama.report.paired import paired
 
 DRAWN = {

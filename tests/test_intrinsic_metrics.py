@@ -17,8 +17,8 @@ from diorama.core.frame import channel_mean
 from diorama.methods.decompose.retinex_color import RetinexColor
 from diorama.metrics import errors, invariance, lmse, saw, ssim, whdr
 from diorama.metrics.lpips import lpips
-from diorama.protocols._lpips_weights import read_weights, resolve
-from diorama.worlds.mit_intrinsic import MitIntrinsic
+from diorama.protocols.layers.lpips_weights import read_weights, resolve
+from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
 from tests.conftest import DATA, REPOSITORY
 from tests.reference import intrinsic_loops as slow
 
@@ -191,7 +191,7 @@ def test_lpips_of_a_narrow_network_equals_plain_convolutions():
 
 def test_lpips_of_the_example_pair(alexnet):
     """The official example: 0.722 and 0.138 for ex_p0.png and ex_p1.png against ex_ref.png."""
-    from diorama.worlds._recorded import read_picture
+    from diorama.worlds.recorded.common import read_picture
 
     folder = DATA / "lpips"
     if not (folder / "ex_ref.png").is_file():

@@ -12,16 +12,16 @@ from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame import linear_to_srgb
 from diorama.core.guard import Note, attempt
-from diorama.core.images import quantise, write_png
 from diorama.core.scene import rng
+from diorama.io.images import quantise, write_png
 from diorama.methods.decompose.constant import Constant
 from diorama.methods.decompose.predictions import Predictions
 from diorama.testing.check import check_all
-from diorama.worlds.arap import Arap
-from diorama.worlds.iiw import Iiw
 from diorama.worlds.mondrian import Mondrian
-from diorama.worlds.multi_illumination import MultiIllumination
-from diorama.worlds.saw import Saw
+from diorama.worlds.recorded.arap import Arap
+from diorama.worlds.recorded.iiw import Iiw
+from diorama.worlds.recorded.multi_illumination import MultiIllumination
+from diorama.worlds.recorded.saw import Saw
 from tests.reference import intrinsic_loops as slow
 
 

@@ -75,37 +75,39 @@ def test_bundled_methods_depend_on_what_they_import_and_nothing_else():
 
     retinex, _ = keys._closure(build("method", "retinex_gray").path, (keys.OURS,))
     names = {path.stem for path in retinex}
-    assert {"retinex_gray", "_gradients", "poisson", "frame", "scene"} <= names
+    assert {"retinex_gray", "gradients", "poisson", "frame", "scene"} <= names
     assert not {"weiss", "retinex_color", "lmse", "cli", "html", "run"} & names
 
 
-#: Cells by their files: world, model, method, protocol.
+#: Cells by their components: world, model, method, protocol.
 CELLS = {
-    "lmse": ("worlds/mondrian", "methods/decompose/weiss", "protocols/lmse"),
-    "fitted": ("worlds/mondrian", "methods/decompose/tappen05", "protocols/lmse"),
-    "whdr": ("worlds/tabletop", "methods/decompose/retinex_gray", "protocols/whdr"),
-    "psnr": ("worlds/tabletop", "methods/decompose/iid_supervised", "protocols/psnr"),
-    "csm": ("worlds/concepts", "methods/decompose/leak", "protocols/csm"),
-    "funnybirds": ("worlds/birds", "models/birds_cnn", "methods/explain/saliency", "protocols/funnybirds"),
-    "deletion": ("worlds/birds", "models/birds_vgg", "methods/explain/grad_cam", "protocols/single_deletion"),
-    "accuracy": ("worlds/birds", "models/birds_cnn", "protocols/accuracy"),
-    "confusion": ("worlds/mosaic", "models/birds_resnet", "methods/explain/lime_acm", "protocols/confusion"),
-    "tcav": ("worlds/birds", "models/birds_cnn", "methods/concept/ridge", "protocols/tcav"),
-    "mig": ("worlds/sprites", "methods/represent/pca", "protocols/mig"),
-    "cg": ("worlds/sprites", "models/sprites_moments", "methods/represent/pca", "protocols/cg"),
+    "lmse": ("world mondrian", "method decompose/weiss", "protocol lmse"),
+    "fitted": ("world mondrian", "method decompose/tappen05", "protocol lmse"),
+    "whdr": ("world tabletop", "method decompose/retinex_gray", "protocol whdr"),
+    "psnr": ("world tabletop", "method decompose/iid_supervised", "protocol psnr"),
+    "csm": ("world concepts", "method decompose/leak", "protocol csm"),
+    "funnybirds": ("world birds", "model birds_cnn", "method explain/saliency", "protocol funnybirds"),
+    "deletion": ("world birds", "model birds_vgg", "method explain/grad_cam", "protocol single_deletion"),
+    "accuracy": ("world birds", "model birds_cnn", "protocol accuracy"),
+    "confusion": ("world mosaic", "model birds_resnet", "method explain/lime_acm", "protocol confusion"),
+    "tcav": ("world birds", "model birds_cnn", "method concept/ridge", "protocol tcav"),
+    "mig": ("world sprites", "method represent/pca", "protocol mig"),
+    "cg": ("world sprites", "model sprites_moments", "method represent/pca", "protocol cg"),
 }
 EVERY, NONE = frozenset(CELLS), frozenset[str]()
 #: One edit of a copy of the package: file, what is replaced, by what; and the cells whose keys it changes.
 EDITS = {
     "how cases are dealt to folds": ("core/folds.py", "i % 2 != index % 2", "i % 2 == index % 2", EVERY),
     "how scores of a grid are merged": ("core/run.py", "len(scores) == 1", "len(scores) <= 1", EVERY),
+    "how many images a model is asked about at once": ("adapt/classifying.py", "CHUNK = 64", "CHUNK = 32", EVERY),
+    "how a draw is encoded": ("protocols/codes/draws.py", "CHUNK = 250", "CHUNK = 200", frozenset({"mig", "cg"})),
     "cases of a unit": ("core/run.py", "BLOCK = 8", "BLOCK = 4", EVERY),
     "a metric": ("metrics/lmse.py", "def lmse(", "_ = 1\n\n\ndef lmse(", frozenset({"lmse", "fitted"})),
-    "a docstring": ("protocols/lmse.py", '"""LMSE: local', '"""LMSE, the local', NONE),
+    "a docstring": ("protocols/layers/lmse.py", '"""LMSE: local', '"""LMSE, the local', NONE),
     "an annotation": ("metrics/mig.py", ") -> Measured:", ") -> object:", NONE),
-    "an unrelated protocol": ("protocols/uc.py", "self.rho < 1", "self.rho < 2", NONE),
+    "an unrelated protocol": ("protocols/codes/uc.py", "self.rho < 1", "self.rho < 2", NONE),
     "a helper of a world": (
-        *("worlds/_tabletop_stage.py", "from ", "_ = 0\nfrom "),
+        *("worlds/tabletop/stage.py", "from ", "_ = 0\nfrom "),
         frozenset({"whdr", "psnr", "csm"}),
     ),
 }
@@ -116,9 +118,17 @@ def cell_keys(package: Path) -> dict[str, list[object]]:
 
     root = Root("diorama", package)
     return {
-        name: [engine_key(root), *(source_key(package / f"{file}.py", root) for file in files)]
-        for name, files in CELLS.items()
+        name: [engine_key(root), *(source_key(package / file_of(component), root) for component in cell)]
+        for name, cell in CELLS.items()
     }
+
+
+def file_of(component: str) -> Path:
+    from diorama.core import keys
+    from diorama.core.catalogue import entries
+
+    kind, name = component.split()
+    return entries(kind)[name].path.relative_to(keys.OURS.folder)
 
 
 @pytest.fixture(scope="module")

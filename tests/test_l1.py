@@ -12,14 +12,14 @@ from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame import channel_mean
 from diorama.core.scene import rng
-from diorama.methods.decompose.tappen05 import Tappen05
-from diorama.methods.decompose.tappen06 import Tappen06
+from diorama.methods.decompose.tappen.tappen05 import Tappen05
+from diorama.methods.decompose.tappen.tappen06 import Tappen06
 from diorama.metrics.lmse import lmse
 from diorama.report.summary import read_results
 from diorama.solvers.l1 import admm, irls, objective
 from diorama.solvers.poisson import Poisson
-from diorama.worlds.mit_intrinsic import MitIntrinsic
 from diorama.worlds.mondrian import Mondrian
+from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
 from tests.reference.l1_program import least_absolute
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mit_lmse_l1.json").read_text())

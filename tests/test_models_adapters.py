@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from diorama import api
+from diorama.adapt.classifying import Classifier, adapt, state_digest
 from diorama.core.catalogue import build
-from diorama.core.classifying import Classifier, adapt, state_digest
 from diorama.core.errors import InputError
 from diorama.core.plan import Plan, expand
 from diorama.testing.check import check_component
@@ -32,7 +32,7 @@ def images():
 
 
 def zoo(library):
-    from diorama.core.torchvision_ops import make_importable
+    from diorama.adapt.torchvision_ops import make_importable
 
     pytest.importorskip(library, reason="networks by name need diorama[zoos]") if library == "timm" else None
     make_importable()

@@ -9,11 +9,11 @@ import pytest
 
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.models import _inference
-from diorama.models.birds_cnn import BirdsCnn
-from diorama.models.birds_resnet import BirdsResnet
-from diorama.models.birds_vgg import BirdsVgg
-from diorama.worlds.birds import Birds
+from diorama.models import weights
+from diorama.models.birds.birds_cnn import BirdsCnn
+from diorama.models.birds.birds_resnet import BirdsResnet
+from diorama.models.birds.birds_vgg import BirdsVgg
+from diorama.worlds.birds.birds import Birds
 
 torch = pytest.importorskip("torch", reason="the classifier needs torch")
 
@@ -78,7 +78,7 @@ def test_logits_do_not_depend_on_the_batch(model, images):
 
 
 def test_more_images_than_a_chunk(model, images):
-    assert model.logits(images[: _inference.CHUNK + 4]).shape == (_inference.CHUNK + 4, 50)
+    assert model.logits(images[: weights.CHUNK + 4]).shape == (weights.CHUNK + 4, 50)
 
 
 def test_features(model, images):
@@ -148,7 +148,7 @@ def test_another_file_with_the_same_weights_is_the_same_model(model, tmp_path):
 
 
 def test_without_torch_there_is_one_line(monkeypatch):
-    monkeypatch.setattr(_inference.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"^birds_cnn needs torch: pip install 'diorama\[torch\]'$"):
         _ = BirdsCnn().module
 
@@ -158,5 +158,5 @@ def test_all_checkpoints_together_are_small():
 
 
 def test_importing_the_model_does_not_import_torch():
-    code = "import sys, diorama.models.birds_cnn as m; m.BirdsCnn().fingerprint(); print('torch' in sys.modules)"
+    code = "import sys, diorama.models.birds.birds_cnn as m; m.BirdsCnn().fingerprint(); print('torch' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"

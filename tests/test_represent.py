@@ -8,7 +8,6 @@ import pytest
 from diorama.core.answers import Code
 from diorama.core.bench import Bench, Memo
 from diorama.core.catalogue import build
-from diorama.core.encoding import codes_of, factors_of
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
 from diorama.core.plan import Cell, Plan, expand
@@ -16,7 +15,8 @@ from diorama.metrics.irs import irs
 from diorama.metrics.mig import mig
 from diorama.metrics.modularity import modularity
 from diorama.metrics.planted import planted
-from diorama.protocols.cg import Cg
+from diorama.protocols.codes.cg import Cg
+from diorama.protocols.codes.draws import codes_of, factors_of
 from diorama.testing.check import check_all
 from diorama.worlds.sprites import Sprites
 from tests.conftest import DATA
@@ -268,7 +268,7 @@ def test_the_command_line(diorama, tmp_path):
 def test_losses_of_the_first_thousand_images(name, reconstruction, divergence):
     """As in the training logs of github.com/YannDubs/disentangling-vae (times 738 batches), to three decimals."""
     torch = pytest.importorskip("torch")
-    from diorama.methods.represent import _burgess
+    from diorama.methods.represent import burgess_network
 
     torch.set_num_threads(1)
     vae = build("method", f"burgess_vae(checkpoint={VAES / f'{name}_dsprites' / 'model.pt'})").object
@@ -276,7 +276,10 @@ def test_losses_of_the_first_thousand_images(name, reconstruction, divergence):
     x = vae.tensor(world.render([world.numbered(i) for i in range(1000)]))
     with torch.inference_mode():
         logits, mean, log_variance = vae.module(x)
-        losses = _burgess.reconstruction_loss(logits, x).mean(), _burgess.divergence(mean, log_variance).mean()
+        losses = (
+            burgess_network.reconstruction_loss(logits, x).mean(),
+            burgess_network.divergence(mean, log_variance).mean(),
+        )
     assert [round(float(v), 3) for v in losses] == [reconstruction, divergence]
 
 

@@ -1,28 +1,18 @@
 """The script of the intrinsic results on three small staged objects: tables from rows, figures that can be opened."""
 
-import importlib.util
-import sys
-
 import pytest
 
-from diorama.core.images import read_png
-from tests.conftest import REPOSITORY
+from diorama.io.images import read_png
+from studies.intrinsic import page
 
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
-    spec = importlib.util.spec_from_file_location(
-        "_reproduce_intrinsic", REPOSITORY / "scripts/_reproduce_intrinsic.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "BUILD", tmp_path / "build")
-    monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
-    monkeypatch.setattr(module, "PROCESSES", 1)
-    monkeypatch.setattr(module, "SIZES", (10, 20))  # the objects are 48 pixels
-    yield module
-    sys.modules.pop("_reproduce_figures", None)
+    monkeypatch.setattr(page, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(page, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(page, "PROCESSES", 1)
+    monkeypatch.setattr(page, "SIZES", (10, 20))  # the objects are 48 pixels
+    return page
 
 
 def test_tables_and_figures_of_small_objects(script, mini_mit):

@@ -1,25 +1,18 @@
 """The script of the mosaic results on a few small pictures: jobs, tables from rows, the paper's table and its claim."""
 
-import importlib.util
-
 import pytest
 
-from diorama.core.images import read_png
+from diorama.io.images import read_png
+from studies.confusion import page
 from tests.conftest import REPOSITORY
 from tests.test_mosaic import write_folder
 
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
-    path = REPOSITORY / "scripts" / "_reproduce_confusion.py"
-    spec = importlib.util.spec_from_file_location("_reproduce_confusion", path)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(__import__("sys").modules, "_reproduce_confusion", module)  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "BUILD", tmp_path / "build")
-    monkeypatch.setattr(module, "PROCESSES", 1)
-    return module
+    monkeypatch.setattr(page, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(page, "PROCESSES", 1)
+    return page
 
 
 def test_jobs_tables_and_figures_on_small_pictures(script, tmp_path):

@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from diorama.core.errors import InputError
-from diorama.core.images import quantise, read_png, write_png
-from diorama.core.parts import heal, read_rows, write_part
 from diorama.core.rows import Row
-from diorama.core.store import checksum, create_whole, remove_leftovers
+from diorama.io.images import quantise, read_png, write_png
+from diorama.io.row_files import heal, read_rows, write_part
+from diorama.io.store import checksum, create_whole, remove_leftovers
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_units_cover_every_case_once(tmp_path):
 
 def test_a_score_that_is_not_finite_is_an_error_row(tmp_path):
     (tmp_path / "p.py").write_text(
-        "from diorama.protocols.lmse import Lmse\nfrom diorama import Score\n"
+        "from diorama.protocols.layers.lmse import Lmse\nfrom diorama import Score\n"
         "class Bad(Lmse):\n    metrics = ('x',)\n    def score(self, bench, case):\n        yield Score('x', float('nan'))\n"
     )
     made = create(tmp_path / "out", Plan([WORLD], ["weiss"], [f"{tmp_path}/p.py:Bad"], cases=1))

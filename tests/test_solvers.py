@@ -75,7 +75,7 @@ def test_slow_convergence_falls_back_to_the_factorisation(monkeypatch):
 
 
 def test_equals_the_direct_solve_on_a_real_mask(mit_root):
-    from diorama.worlds.mit_intrinsic import MitIntrinsic
+    from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
 
     world = MitIntrinsic(str(mit_root), objects=("frog2",))
     frame = world.render([world.scene(0)[1]])[0]

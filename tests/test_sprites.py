@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from diorama.core.errors import InputError
 from diorama.models.sprites_moments import SpritesMoments
-from diorama.worlds._sprite_shapes import SHAPES, silhouettes
-from diorama.worlds.dsprites import Dsprites
+from diorama.render.sprites import SHAPES, silhouettes
+from diorama.worlds.recorded.dsprites import Dsprites
 from diorama.worlds.sprites import NAMES, Sprites
 from tests.conftest import DATA
 

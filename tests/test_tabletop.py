@@ -11,13 +11,13 @@ pytest.importorskip("embreex")
 from diorama.capture.pipeline import inner
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
-from diorama.core.images import read_png, write_png
 from diorama.core.scene import Scene, canonical, rng
+from diorama.io.images import read_png, write_png
 from diorama.render.colour import black_body
 from diorama.testing.check import check_component
-from diorama.worlds._tabletop_stage import UNIFORM, lamp
-from diorama.worlds.mit_intrinsic import MitIntrinsic
-from diorama.worlds.tabletop import Tabletop
+from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
+from diorama.worlds.tabletop.stage import UNIFORM, lamp
+from diorama.worlds.tabletop.tabletop import Tabletop
 
 SMALL = Tabletop(size=32, samples=4)
 THREE = Tabletop(size=48, samples=4, objects=3, surface="textured")

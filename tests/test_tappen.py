@@ -11,15 +11,15 @@ from diorama.api import run
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.decompose import _filters
-from diorama.methods.decompose._boost import boost
-from diorama.methods.decompose._contours import Field, _neighbours
-from diorama.methods.decompose._experts import Experts, Samples, grow
-from diorama.methods.decompose._tappen_study import auc, study
-from diorama.methods.decompose.tappen05 import Tappen05
-from diorama.methods.decompose.tappen06 import Tappen06
+from diorama.methods.decompose.tappen import filters
+from diorama.methods.decompose.tappen.boost import boost
+from diorama.methods.decompose.tappen.contours import Field, _neighbours
+from diorama.methods.decompose.tappen.mixture import Experts, Samples, grow
+from diorama.methods.decompose.tappen.tappen05 import Tappen05
+from diorama.methods.decompose.tappen.tappen06 import Tappen06
 from diorama.solvers.poisson import Edges
 from diorama.worlds.mondrian import Mondrian
+from studies.intrinsic.tappen import auc, study
 from tests.reference import tappen_loop
 
 
@@ -114,17 +114,17 @@ def test_responses_are_those_of_the_transposed_image(frames):
         truth={"mask": frame.mask.T},
     )
     edges = Edges.of(frame.mask)
-    down, right = np.split(_filters.responses(frame), [edges.vertical])
-    turned_down, turned_right = np.split(_filters.responses(turned), [Edges.of(turned.mask).vertical])
-    assert down.shape[1] == _filters.COUNT
+    down, right = np.split(filters.responses(frame), [edges.vertical])
+    turned_down, turned_right = np.split(filters.responses(turned), [Edges.of(turned.mask).vertical])
+    assert down.shape[1] == filters.COUNT
     for ours, theirs in ((down, turned_right), (right, turned_down)):
         assert np.allclose(np.sort(ours, axis=0), np.sort(theirs, axis=0), atol=1e-5)
 
 
 def test_a_ramp_answers_only_along_itself():
     log = np.tile(np.arange(60.0)[:, None], (1, 50))
-    middle = _filters._bank(log)[:, 28:32, 23:27].mean(axis=(1, 2)).reshape(len(_filters.SCALES), 4, 2)
-    assert np.allclose(middle[:2, 0, 0], _filters.SCALES[:2], rtol=0.02)
+    middle = filters._bank(log)[:, 28:32, 23:27].mean(axis=(1, 2)).reshape(len(filters.SCALES), 4, 2)
+    assert np.allclose(middle[:2, 0, 0], filters.SCALES[:2], rtol=0.02)
     assert np.allclose(middle[:2, 2, 0], 0, atol=1e-5)
     assert np.allclose(middle[:2, :, 1], 0, atol=1e-4)
 
@@ -179,8 +179,8 @@ def test_impossible_parameters_are_named(spec):
 
 
 def test_beats_the_baseline_on_real_objects(mit_root):
-    """Two small objects of either half; `_tappen_study` has all sixteen (baseline .0731)."""
-    from diorama.worlds.mit_intrinsic import MitIntrinsic
+    """Two small objects of either half; `studies.intrinsic.tappen` has all sixteen (baseline .0731)."""
+    from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
 
     world = MitIntrinsic(str(mit_root), objects=("cup1", "frog2", "teabag2", "teabag1"))
     found = study(

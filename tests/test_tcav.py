@@ -5,16 +5,15 @@ import warnings
 
 import numpy as np
 import pytest
-from benchmarks.concepts import false_positives
 
-from diorama.core.activations import activations, layer_gradients, layer_name
+from benchmarks.concepts import false_positives
+from diorama.adapt.classifying import adapt
 from diorama.core.catalogue import build
-from diorama.core.classifying import adapt
 from diorama.core.errors import InputError
-from diorama.core.images import write_png
 from diorama.core.plan import Plan
 from diorama.core.record import record
 from diorama.core.run import create, work
+from diorama.io.images import write_png
 from diorama.metrics.cav import draw_sets, fit_cavs, gram, load_cavs
 from diorama.metrics.tcav import (
     benjamini_hochberg,
@@ -29,6 +28,7 @@ from diorama.metrics.tcav import (
     t_test,
     tcav_score,
 )
+from diorama.protocols.concepts.tcav.activations import activations, layer_gradients, layer_name
 from diorama.report.summary import document, read_results
 from tests.reference import tcav_loop
 
@@ -237,7 +237,7 @@ def test_a_factor_that_is_not_there_or_no_number_is_said(place, tmp_path):
 
 def test_wide_layers_go_through_a_file_and_give_the_same(place, tmp_path, monkeypatch):
     held = run(place, tmp_path / "held", spec(place, permutations=19), cases=2)
-    monkeypatch.setattr("diorama.protocols._concept_sets.HELD", 1000)
+    monkeypatch.setattr("diorama.protocols.concepts.tcav.gram.HELD", 1000)
     made = []
     room = np.memmap
     monkeypatch.setattr(np, "memmap", lambda *given, **more: made.append(more["shape"]) or room(*given, **more))

@@ -15,13 +15,13 @@ pytest.importorskip("numba", reason="birds are rendered with numba")
 
 from diorama.core.errors import InputError  # noqa: E402
 from diorama.core.scene import rng  # noqa: E402
-from diorama.models._leak import _planted, chance_interval  # noqa: E402
-from diorama.models._losses import multi_target_loss  # noqa: E402
-from diorama.models._recipes import RECIPES, train, train_recipe  # noqa: E402
-from diorama.models._staged import BLOCK, Order, Staged, staged, targets_of  # noqa: E402
-from diorama.models._train import batches, reduced, shifted  # noqa: E402
-from diorama.worlds._bird_classes import PARTS  # noqa: E402
-from diorama.worlds.birds import Birds  # noqa: E402
+from diorama.training.loop import batches, reduced, shifted  # noqa: E402
+from diorama.training.losses import multi_target_loss  # noqa: E402
+from diorama.training.recipes import RECIPES, train, train_recipe  # noqa: E402
+from diorama.training.staged import BLOCK, Order, Staged, staged, targets_of  # noqa: E402
+from diorama.worlds.birds.birds import Birds  # noqa: E402
+from diorama.worlds.birds.classes import PARTS  # noqa: E402
+from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -140,7 +140,7 @@ KILLED = """
 import os, signal, sys
 import torch
 from pathlib import Path
-from diorama.models._recipes import RECIPES, train_recipe
+from diorama.training.recipes import RECIPES, train_recipe
 from dataclasses import replace
 
 def die(done, total, message):

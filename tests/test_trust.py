@@ -175,7 +175,7 @@ PHOTOS = "mosaic(source={0}/photos, grid=2, cell=8, per_class=2)"
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory) -> str:
     """Mosaics of two classes of noise, 16 pixels wide."""
-    from diorama.core.images import write_png
+    from diorama.io.images import write_png
 
     folder, chance = tmp_path_factory.mktemp("mosaics"), np.random.default_rng(0)
     for name in ("cat", "dog"):

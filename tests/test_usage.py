@@ -185,7 +185,7 @@ def test_the_most_cases_are_allowed():
 KINDS = '''
 """Mine."""
 from diorama.methods.concept.ridge import Ridge
-from diorama.protocols.lmse import Lmse
+from diorama.protocols.layers.lmse import Lmse
 from diorama.worlds.mondrian import Mondrian
 
 class P(Lmse): ...
@@ -205,7 +205,7 @@ def test_show_says_of_things_in_a_file_what_they_are(diorama, tmp_path):
 def test_show_renders_nothing():
     """`show candle` took sixteen seconds to measure a residual that is zero by construction."""
     code = (
-        "from diorama.worlds.candle import Candle; from diorama.describe import describe\n"
+        "from diorama.worlds.candle.candle import Candle; from diorama.describe import describe\n"
         "def fail(self, scenes): raise SystemExit('it renders')\n"
         "Candle.render = fail; print('\\n'.join(describe('candle')))"
     )
@@ -242,7 +242,7 @@ class Tiny:
 @pytest.fixture
 def photos(tmp_path):
     """Two classes of four pictures each."""
-    from diorama.core.images import write_png
+    from diorama.io.images import write_png
 
     for label, name in enumerate(("cat", "dog")):
         for i in range(4):

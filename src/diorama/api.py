@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from diorama.adapt.classifying import is_module
 from diorama.adapt.live import Live, answers, by_case, component
 from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
-from diorama.core.classifying import is_module
 from diorama.core.errors import InputError, tell
 from diorama.core.plan import Plan
 from diorama.core.run import Progress, Run, silent, taken
@@ -206,7 +206,7 @@ def execute(
     """
     from diorama.core.gallery import illustrate
     from diorama.core.record import record
-    from diorama.core.store import write_json
+    from diorama.io.store import write_json
 
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)

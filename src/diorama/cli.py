@@ -293,7 +293,7 @@ def _announce(made: Any) -> None:
 )
 def train(recipe: str, out: Path | None) -> None:
     """Train a bundled model again by its RECIPE, e.g. birds_cnn; goes on where an earlier call was stopped."""
-    from diorama.models._recipes import train as train_recipe
+    from diorama.training.recipes import train as train_recipe
 
     with apart() as results, shown(f"training {recipe}", "steps") as progress:
         print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress), file=results)
@@ -367,8 +367,8 @@ def check(components: tuple[str, ...]) -> int:
 
     The directory of a run is checked for damaged and contradicting files.
     """
-    from diorama.core.integrity import check_run
-    from diorama.core.layout import is_run
+    from diorama.io.integrity import check_run
+    from diorama.io.run_folder import is_run
     from diorama.testing.check import check_all
 
     with apart() as out:

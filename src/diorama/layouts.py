@@ -16,10 +16,10 @@ from diorama.core.catalogue import Component
 from diorama.core.contracts import scene_at
 from diorama.core.errors import Excluded, InputError
 from diorama.core.frame import Frame
-from diorama.core.images import quantise, resize, write_png
-from diorama.core.names import case_path
-from diorama.core.pictures import coloured_parts
 from diorama.core.scene import encoded, rng
+from diorama.io.images import quantise, resize, write_png
+from diorama.io.names import case_path
+from diorama.io.pictures import coloured_parts
 from diorama.metrics.funnybirds import target_pair
 
 Progress = Callable[[int, int], None]
@@ -121,7 +121,7 @@ def write_funnybirds(
     world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
 ) -> Path:
     """Write the official on-disk data set of FunnyBirds: `count` birds in each split, with every intervention."""
-    from diorama.worlds._funnybirds_layout import write_funnybirds as write
+    from diorama.worlds.birds.layout import write_funnybirds as write
 
     _birds_only(world, "funnybirds", changes)
     splits = []
@@ -137,7 +137,7 @@ def write_figures(
     world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
 ) -> Path:
     """Figures 6 (part gallery) and 8 (samples) of the FunnyBirds paper."""
-    from diorama.worlds._bird_figures import part_gallery, sample_sheet
+    from diorama.worlds.birds.figures import part_gallery, sample_sheet
 
     _birds_only(world, "figures", changes)
     if count > SHOWN:
@@ -200,7 +200,7 @@ def write_mosaic(
     world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
 ) -> Path:
     """Write mosaics with the official table of the Attribution Confusion Matrix: `data/…` and `mosaics.csv`."""
-    from diorama.worlds._mosaic_files import write_mosaics
+    from diorama.worlds.mosaic.files import write_mosaics
 
     if world.name != "mosaic" or changes or seed:
         raise InputError("layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --do")
@@ -214,7 +214,7 @@ def write_candle(
 
     One process per core; each image is a function of (seed, index). The world `candle_recorded(root=…)` reads the folder.
     """
-    from diorama.worlds._candle_layout import write_numbered
+    from diorama.worlds.candle.layout import write_numbered
 
     if world.name != "candle":
         raise InputError("layout 'candle' is for that world: write diorama render candle --layout candle")
@@ -237,8 +237,8 @@ def write_concepts(
     8-bit sRGB; `concepts-linear` adds the linear layers as NPY. Goes on where it stopped. The world
     `natural_concepts(root=…, kind=folder)` reads the folder.
     """
-    from diorama.worlds._concept_figure import figure3
-    from diorama.worlds._concept_layout import write_randoms, write_sets
+    from diorama.worlds.concepts.figure import figure3
+    from diorama.worlds.concepts.layout import write_randoms, write_sets
 
     if changes:
         raise InputError("layout 'concepts' writes sets as they are: choose them by concepts(change=…, …), no --do")

@@ -19,7 +19,7 @@ from safetensors import safe_open
 
 from diorama.api import run
 from diorama.core.errors import InputError
-from diorama.core.integrity import check_run
+from diorama.io.integrity import check_run
 from diorama.report import write_report
 from tests.crash.points import GONE, Moments, vanish_at
 from tests.part_files import rows
@@ -98,8 +98,8 @@ def test_a_training_that_vanishes_leaves_the_old_state_or_the_new_one(tmp_path):
     torch = pytest.importorskip("torch")
     from types import SimpleNamespace
 
-    from diorama.models._recipes import RECIPES
-    from diorama.models._train import State, save_state
+    from diorama.training.loop import State, save_state
+    from diorama.training.recipes import RECIPES
 
     task: Any = SimpleNamespace(how=RECIPES["birds_cnn"].schedule)
 

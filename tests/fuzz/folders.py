@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from diorama.core.images import write_png
+from diorama.io.images import write_png
 
 SIDE = 20
 
@@ -75,8 +75,8 @@ def candle_recorded(root: Path) -> None:
 def funnybirds_recorded(root: Path) -> None:
     import random
 
-    from diorama.worlds._bird_classes import draw_classes
-    from diorama.worlds._funnybirds_metadata import class_records, published_params, to_record
+    from diorama.worlds.birds.classes import draw_classes
+    from diorama.worlds.birds.metadata import class_records, published_params, to_record
 
     classes, bird = draw_classes(random.Random(0)), next(published_params("test"))
     _text(root / "classes.json", json.dumps(class_records(classes)))
@@ -166,21 +166,21 @@ def _render(*specs: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _meshes(root: Path) -> None:
-    from diorama.worlds._tabletop_meshes import mesh_named, mesh_names
+    from diorama.worlds.tabletop.meshes import mesh_named, mesh_names
 
     for name in mesh_names(str(root)):
         mesh_named(name, str(root), "y")
 
 
 def _panoramas(root: Path) -> None:
-    from diorama.worlds._candle_panoramas import panorama_files, read_panorama
+    from diorama.worlds.candle.panoramas import panorama_files, read_panorama
 
     for path in set(panorama_files(str(root)).values()):
         read_panorama(path)
 
 
 def _arrays(root: Path) -> None:
-    from diorama.core.array_files import read_arrays
+    from diorama.io.array_files import read_arrays
 
     read_arrays(root / "w.bin")
 

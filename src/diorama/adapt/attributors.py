@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.classifying import is_module
+from diorama.adapt.explaining import heatmaps, tensors
 from diorama.core.answers import Answer
-from diorama.core.classifying import is_module
 from diorama.core.contracts import Explainer, Model
-from diorama.core.explaining import heatmaps, tensors
 from diorama.core.guard import attempt
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from diorama.adapt.arrays import as_layers
+from diorama.adapt.classifying import prepared
 from diorama.adapt.wrapping import has
 from diorama.core.answers import Layers, as_array
-from diorama.core.classifying import prepared
 from diorama.core.contracts import Decoding, Decomposer, Encoder, Fitting, Method
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame

@@ -19,12 +19,12 @@ from typing import Any
 
 from diorama.adapt import adapt
 from diorama.adapt.arrays import Arrays, is_array
+from diorama.adapt.classifying import is_module
+from diorama.adapt.state import State, codes
 from diorama.core import keys, spec
 from diorama.core.catalogue import LIVE, Component, Kind, build, entries, parameters
-from diorama.core.classifying import is_module
 from diorama.core.errors import InputError, tell
 from diorama.core.guard import attempt
-from diorama.core.state import State, codes
 
 
 def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -> Component:

@@ -8,11 +8,12 @@ import numpy as np
 
 from diorama.adapt.arrays import as_layers
 from diorama.adapt.attributors import Attributor, Composite, Made, Zennit
+from diorama.adapt.classifying import is_module
 from diorama.adapt.encoders import Network, transformer
+from diorama.adapt.explaining import heatmaps, tensors
 from diorama.adapt.models import model as as_model
 from diorama.adapt.wrapping import has, require, wrapped
 from diorama.core.answers import Answer, Layers
-from diorama.core.classifying import is_module
 from diorama.core.contracts import (
     Control,
     Decoding,
@@ -29,7 +30,6 @@ from diorama.core.contracts import (
     Trainer,
 )
 from diorama.core.errors import InputError
-from diorama.core.explaining import heatmaps, tensors
 from diorama.core.frame import Frame
 
 #: The members by which a kind of method is recognised.

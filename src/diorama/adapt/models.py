@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from diorama.adapt import classifying
 from diorama.adapt.wrapping import has, wrapped
-from diorama.core import classifying
 from diorama.core.contracts import Model
 
 

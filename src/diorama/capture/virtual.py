@@ -10,7 +10,7 @@ from diorama.capture.align import Shift, estimate_shift, shift
 from diorama.capture.pipeline import inner, masked, polarised, reflectance, separate
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
-from diorama.worlds.tabletop import KEY, SECOND, Tabletop
+from diorama.worlds.tabletop.tabletop import KEY, SECOND, Tabletop
 
 
 @dataclass(frozen=True, slots=True, eq=False)

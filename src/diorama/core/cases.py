@@ -7,8 +7,8 @@ import numpy as np
 
 from diorama.core.errors import AnswerError, InputError
 from diorama.core.guard import attempt, one_line
-from diorama.core.names import readable
 from diorama.core.scene import Scene
+from diorama.io.names import readable
 
 
 @dataclass(frozen=True, slots=True)

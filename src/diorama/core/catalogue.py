@@ -1,4 +1,9 @@
-"""The catalogue: the file system is the registry. `methods/decompose/weiss.py` is `weiss`, its class `Weiss`."""
+"""The catalogue: the file system is the registry. `methods/decompose/weiss.py` is `weiss`, its class `Weiss`.
+
+A file that defines the class of its own name (`retinex_gray.py`: `RetinexGray`) is a component of the kind whose folder it
+is in, however deep: folders below are families (`protocols/layers/lmse.py`), or hold a component with what it needs
+(`worlds/birds/birds.py`). Every other file is a helper.
+"""
 
 import ast
 import importlib
@@ -14,20 +19,19 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from diorama.adapt.classifying import is_module
+from diorama.adapt.neighbours import load_file
+from diorama.adapt.state import State
+from diorama.adapt.torchvision_ops import make_importable
 from diorama.core import keys, spec
-from diorama.core.classifying import is_module
 from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt, staying
-from diorama.core.neighbours import load_file
 from diorama.core.scene import digest
-from diorama.core.state import State
-from diorama.core.torchvision_ops import make_importable
 from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]
 KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
-TRACKS = ("explain", "decompose", "concept", "represent")
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: What the spec of an object begins with that no file makes (`core/live.py`).
 LIVE = "live:"
@@ -54,12 +58,24 @@ def entries(kind: Kind) -> dict[str, Entry]:
 
 def _bundled(kind: Kind) -> Iterator[Entry]:
     base = _PACKAGE / f"{kind}s"
-    folders = [base / track for track in TRACKS] if kind == "method" else [base]
-    for folder in folders:
-        for path in sorted(folder.glob("[a-z]*.py")):
-            name = path.stem if kind != "method" else f"{folder.name}/{path.stem}"
-            docstring = ast.get_docstring(ast.parse(path.read_bytes())) or ""
-            yield Entry(kind, name, docstring.partition("\n")[0], path)
+    for path in sorted(base.rglob("*.py")):
+        source = path.read_bytes()
+        if f"class {class_name(path)}".encode() not in source:  # most files need no parsing
+            continue
+        tree = ast.parse(source)
+        if any(isinstance(node, ast.ClassDef) and node.name == class_name(path) for node in tree.body):
+            track = f"{path.relative_to(base).parts[0]}/" if kind == "method" else ""
+            summary = (ast.get_docstring(tree) or "").partition("\n")[0]
+            yield Entry(kind, track + path.stem, summary, path)
+
+
+def class_name(path: Path) -> str:
+    """The class that makes a file a component: its name in capitals.
+
+    >>> class_name(Path("methods/decompose/retinex_gray.py"))
+    'RetinexGray'
+    """
+    return "".join(word.capitalize() for word in path.stem.split("_"))
 
 
 def full_name(kind: Kind, name: str) -> str:
@@ -239,9 +255,8 @@ def _inside(kind: Kind, parsed: spec.Spec) -> Component:
     entry = entries(kind)[name]
     if entry.path.suffix != ".py":  # an installed entry point, written package.module:Name
         return _outside(kind, spec.Spec(str(entry.path), parsed.params))
-    module = importlib.import_module("diorama." + f"{kind}s." + name.replace("/", "."))
-    class_name = "".join(word.capitalize() for word in entry.path.stem.split("_"))
-    target = getattr(module, class_name)
+    module = importlib.import_module(".".join(("diorama", *entry.path.relative_to(_PACKAGE).with_suffix("").parts)))
+    target = getattr(module, class_name(entry.path))
     return Component(kind, parsed, name, target, entry.path, keys.OURS)
 
 

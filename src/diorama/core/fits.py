@@ -9,10 +9,10 @@ from diorama.adapt import adapt
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.errors import tell
 from diorama.core.frame import Frame
-from diorama.core.locks import locked
 from diorama.core.plan import Cell
 from diorama.core.scene import digest
-from diorama.core.store import checksum, create_whole, make_folder, set_aside
+from diorama.io.locks import locked
+from diorama.io.store import checksum, create_whole, make_folder, set_aside
 
 #: What `method.fit` returns: named arrays.
 Fit = dict[str, np.ndarray]

@@ -9,15 +9,15 @@ import numpy as np
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.cases import Panel
 from diorama.core.guard import attempt
-from diorama.core.images import encode_webp, quantise, resize
-from diorama.core.integrity import whole_picture
-from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
 from diorama.core.run import NOBODY, Run, Step, Watch, asked_for, keep_maps
 from diorama.core.scene import digest
-from diorama.core.store import checksum, write_json, write_whole
 from diorama.core.summary import Settled, settle
+from diorama.io.images import encode_webp, quantise, resize
+from diorama.io.integrity import whole_picture
+from diorama.io.names import case_path
+from diorama.io.store import checksum, write_json, write_whole
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
 WORST, SIDE = 6, 144

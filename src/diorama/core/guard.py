@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from diorama.core.errors import missing_package
-from diorama.core.names import readable
+from diorama.io.names import readable
 
 
 class Note(UserWarning):

@@ -13,11 +13,11 @@ import numpy as np
 from diorama.core.answers import Answer
 from diorama.core.bench import Asked, Bench, Memo
 from diorama.core.guard import attempt
-from diorama.core.images import quantise
-from diorama.core.names import case_path
 from diorama.core.plan import Cell
 from diorama.core.scene import Scene
-from diorama.core.store import write_whole
+from diorama.io.images import quantise
+from diorama.io.names import case_path
+from diorama.io.store import write_whole
 
 #: Cases of a cell that are kept, and the most bytes of one, compressed.
 MOST, LARGEST = 500, 4_000_000

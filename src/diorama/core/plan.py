@@ -19,9 +19,9 @@ from diorama.core.contracts import USUAL_CASES, Explainer, Fitting
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
-from diorama.core.names import check_distinct
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
+from diorama.io.names import check_distinct
 
 #: The most cases of a cell: every one has a scene in memory and a row on disk.
 MOST_CASES = 100_000

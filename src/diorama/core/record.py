@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from diorama.core.contracts import Bounds
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
-from diorama.core.store import write_json
 from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
+from diorama.io.store import write_json
 
 if TYPE_CHECKING:
     from diorama.core.run import Run

@@ -20,13 +20,13 @@ from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt, one_line
-from diorama.core.layout import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
-from diorama.core.locks import locked
-from diorama.core.names import case_path
-from diorama.core.parts import Rows, heal, read_rows, rows_between, write_part
 from diorama.core.plan import Cell, Expansion, Plan, expand
 from diorama.core.rows import Row, Status
-from diorama.core.store import json_bytes, remove_leftovers, set_aside, write_json, write_whole
+from diorama.io.locks import locked
+from diorama.io.names import case_path
+from diorama.io.row_files import Rows, heal, read_rows, rows_between, write_part
+from diorama.io.run_folder import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
+from diorama.io.store import json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
 #: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8

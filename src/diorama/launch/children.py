@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from diorama.core.device import start_with_one_thread
-from diorama.core.locks import release_in_child
 from diorama.core.run import Run
+from diorama.io.locks import release_in_child
 from diorama.launch import worker
 
 #: Seconds a worker has for writing what it has finished when it is told to end.

@@ -1,9 +1,9 @@
 """Processes on this machine: the work of a run in this process, or in supervised worker processes."""
 
 from diorama.core.errors import InputError
-from diorama.core.locks import locked
 from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, silent, work
+from diorama.io.locks import locked
 from diorama.launch.supervise import Supervisor
 
 

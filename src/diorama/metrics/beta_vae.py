@@ -8,9 +8,9 @@ will do.
 
 import numpy as np
 
-from diorama.metrics._groups import Groups
-from diorama.metrics._regression import Softmax
 from diorama.metrics.codes import Measured, Rule, Sample, sample
+from diorama.metrics.groups import Groups
+from diorama.metrics.regression import Softmax
 
 #: Points to fit on and to judge on, and pairs in a point.
 TRAIN, TEST, BATCH = 10_000, 5_000, 64

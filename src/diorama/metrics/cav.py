@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.metrics._cav_trainers import TRAINERS, Options, Trainer
+from diorama.metrics.cav_trainers import TRAINERS, Options, Trainer
 
 __all__ = [
     "TRAINERS",

@@ -7,8 +7,8 @@ points. Latents with a standard deviation below 0.05 do not vote in the released
 
 import numpy as np
 
-from diorama.metrics._groups import Groups
 from diorama.metrics.codes import Measured, Rule, Sample, sample
+from diorama.metrics.groups import Groups
 
 #: Points to vote and to judge on, and images in a point.
 TRAIN, TEST, BATCH = 10_000, 5_000, 64

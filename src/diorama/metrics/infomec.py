@@ -11,8 +11,8 @@ InfoE is fitted and judged on the same rows without a penalty, classes balanced,
 
 import numpy as np
 
-from diorama.metrics._regression import Softmax
 from diorama.metrics.codes import Measured, Rule, active, checked, entropy, mutual_information, sample
+from diorama.metrics.regression import Softmax
 
 #: At most this many distinct values make a latent discrete: neighbours of a repeated value are all at distance 0.
 DISCRETE = 64

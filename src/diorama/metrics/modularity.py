@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from diorama.metrics._regression import Softmax
 from diorama.metrics.codes import Measured, Rule, binned, halves, mutual_information, sample
+from diorama.metrics.regression import Softmax
 
 
 def modularity(codes: np.ndarray, factors: np.ndarray, rule: Rule = "varies", bins: int = 20) -> Measured:

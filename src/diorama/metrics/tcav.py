@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from diorama.metrics._cav_trainers import Options, Trainer
 from diorama.metrics.cav import Draw, fit_gram
+from diorama.metrics.cav_trainers import Options, Trainer
 
 Sign = Literal[-1, 1]
 #: CAVs of relabelled images that are held at once.

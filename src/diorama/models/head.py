@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from diorama.adapt.classifying import Classifier, logits, place, state_digest
 from diorama.core.catalogue import build
-from diorama.core.classifying import Classifier, logits, place, state_digest
-from diorama.core.digests import file_digest
 from diorama.core.errors import Excluded, InputError
-from diorama.core.files import cache_folder
 from diorama.core.keys import source_key
-from diorama.core.locks import locked
-from diorama.core.photo_split import split
 from diorama.core.scene import digest
 from diorama.core.spec import parse
-from diorama.models import _originals as originals
-from diorama.models._inference import require_torch
-from diorama.models._vgg16_lpips import trunk as vgg16_trunk
+from diorama.io.digests import file_digest
+from diorama.io.files import cache_folder
+from diorama.io.locks import locked
+from diorama.io.photos import fitted, read_photo, split
+from diorama.models import full_size as originals
+from diorama.models.imagenet.vgg16_lpips import trunk as vgg16_trunk
+from diorama.models.weights import require_torch
 from diorama.solvers.logistic import fit_logistic
-from diorama.worlds.photos import fitted, read_photo
 
 if TYPE_CHECKING:
     from torch import nn

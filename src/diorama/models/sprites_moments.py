@@ -15,8 +15,7 @@ import numpy as np
 
 from diorama.core.contracts import Model
 from diorama.core.errors import InputError
-from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
-from diorama.worlds.sprites import COUNTS, Sprites
+from diorama.render.sprites import COUNTS, SHAPES, SIZE, are_counts, levels, silhouettes
 
 #: What is taken off every pixel as haze, the spread of a place in pixels, and the least spread of a moment.
 _HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
@@ -36,6 +35,12 @@ class SpritesMoments(Model):
 
     size = SIZE
 
+    def __post_init__(self) -> None:
+        if not are_counts(self.counts):
+            raise InputError(
+                f"sprites_moments: counts={self.counts!r} should be five whole numbers of at most {COUNTS}"
+            )
+
     @property
     def heads(self) -> tuple[int, ...]:  # type: ignore[override]
         """How many logits each factor has, in the world's order."""
@@ -48,9 +53,9 @@ class SpritesMoments(Model):
 
     @cached_property
     def _levels(self) -> list[np.ndarray]:
-        levels = Sprites(self.counts).levels
-        shapes = np.array([SHAPES.index(name) for name in levels["shape"]])
-        return [shapes, *(np.array(levels[name]) for name in ("scale", "orientation", "x", "y"))]
+        values = levels(self.counts)
+        shapes = np.array([SHAPES.index(name) for name in values["shape"]])
+        return [shapes, *(np.array(values[name]) for name in ("scale", "orientation", "x", "y"))]
 
     @cached_property
     def _templates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from diorama.core.classifying import Classifier
+from diorama.adapt.classifying import Classifier
 from diorama.core.errors import InputError, did_you_mean
-from diorama.models import _originals as originals
-from diorama.models._originals import Normalise
+from diorama.models import full_size as originals
+from diorama.models.full_size import Normalise
 
 if TYPE_CHECKING:
     from torch import nn

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from diorama.core.names import case_path
+from diorama.io.names import case_path
 from diorama.report.sections import Line, Section
 from diorama.report.shown import decimals, number, point, printable
 

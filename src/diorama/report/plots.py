@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from diorama.core.pictures import coloured_parts, diverging
+from diorama.io.pictures import coloured_parts, diverging
 from diorama.report.sections import Line, Section
 from diorama.report.shown import label
 from diorama.report.verdicts import dose_curve, equivalent_dose

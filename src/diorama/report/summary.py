@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
-from diorama.core.layout import check_readable, read_manifest
-from diorama.core.parts import read_rows
 from diorama.core.record import Record, read
 from diorama.core.rows import Row
 from diorama.core.summary import Settled, mean_ranks
+from diorama.io.row_files import read_rows
+from diorama.io.run_folder import check_readable, read_manifest
 
 SCHEMA = 1
 

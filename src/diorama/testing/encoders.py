@@ -8,8 +8,8 @@ import numpy as np
 from diorama.adapt import adapt
 from diorama.core.catalogue import Component, build
 from diorama.core.contracts import Decoding, Fitting
-from diorama.core.encoding import encode
 from diorama.core.frame import Frame
+from diorama.protocols.codes.draws import encode
 
 _COUNT = 24
 

@@ -3,8 +3,8 @@
 import inspect
 from typing import Any
 
+from diorama.adapt.classifying import is_module
 from diorama.core.catalogue import Kind, is_maker
-from diorama.core.classifying import is_module
 from diorama.core.errors import InputError
 
 #: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.

@@ -11,11 +11,8 @@ from diorama.core.capabilities import Levelled, Listed
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds._sprite_shapes import SHAPES, SIZE, silhouettes
+from diorama.render.sprites import COUNTS, NAMES, SHAPES, SIZE, are_counts, levels, silhouettes
 
-NAMES = ("shape", "scale", "orientation", "x", "y")
-#: How many values the factors have in dSprites.
-COUNTS = (3, 6, 40, 32, 32)
 _RANGES = {"scale": (0.05, 1.0), "orientation": (-1e6, 1e6), "x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
@@ -47,8 +44,7 @@ class Sprites(Listed, Levelled):
     size = SIZE
 
     def __post_init__(self) -> None:
-        whole = len(self.counts) == len(COUNTS) and all(isinstance(n, int) for n in self.counts)
-        if not whole or not all(1 <= n <= most for n, most in zip(self.counts, COUNTS, strict=True)):
+        if not are_counts(self.counts):
             raise InputError(f"sprites: counts={self.counts!r} should be five whole numbers of at most {COUNTS}")
         if self.sigma is not None and not self.sigma > 0:
             raise InputError(f"sprites: sigma={self.sigma!r} should be above 0, or left out for independent factors")
@@ -59,11 +55,7 @@ class Sprites(Listed, Levelled):
     @cached_property
     def levels(self) -> dict[str, tuple[Any, ...]]:
         """The values of every factor, in the published order."""
-        whole = (range(3), np.linspace(0.5, 1, 6), np.linspace(0, 2 * np.pi, 40), *[np.linspace(0, 1, 32)] * 2)
-        chosen = [
-            tuple(np.asarray(v)[_spread(n, len(v), k == 2)].tolist()) for k, (v, n) in _numbered(whole, self.counts)
-        ]
-        return {"shape": tuple(SHAPES[i] for i in chosen[0]), **dict(zip(NAMES[1:], chosen[1:], strict=True))}
+        return levels(self.counts)
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -113,17 +105,6 @@ class Sprites(Listed, Levelled):
         rest = [np.array([s.params[name] for s in scenes], float) for name in NAMES[1:]]
         images = silhouettes(shape, *rest)[..., None].astype(np.float32).repeat(3, axis=3)
         return [Frame(s, image, "srgb", {"factors": dict(s.params)}) for s, image in zip(scenes, images, strict=True)]
-
-
-def _numbered(*columns: Any) -> list[Any]:
-    return list(enumerate(zip(*columns, strict=True)))
-
-
-def _spread(count: int, total: int, cyclic: bool) -> np.ndarray:
-    """`count` of `total` indices, evenly spread; of a circle whose ends are one, without its end unless all are asked."""
-    if cyclic and count < total:
-        return np.arange(count) * (total - 1) // count
-    return np.linspace(0, total - 1, count).round().astype(int)
 
 
 def _inside(name: str, value: float) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from diorama.core.contracts import Trainer
-from diorama.methods.concept._trained import check_positive
-from diorama.metrics._cav_trainers import Found, Options, hinge_sgd
+from diorama.methods.concept.checks import check_positive
+from diorama.metrics.cav_trainers import Found, Options, hinge_sgd
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from diorama.core.contracts import Trainer
-from diorama.methods.concept._trained import check_positive
-from diorama.metrics._cav_trainers import Found, Options, logistic
+from diorama.methods.concept.checks import check_positive
+from diorama.metrics.cav_trainers import Found, Options, logistic
 
 
 @dataclass(frozen=True, slots=True)

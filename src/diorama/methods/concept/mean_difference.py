@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diorama.core.contracts import Trainer
-from diorama.metrics._cav_trainers import Found, Options, mean_difference
+from diorama.metrics.cav_trainers import Found, Options, mean_difference
 
 
 @dataclass(frozen=True, slots=True)

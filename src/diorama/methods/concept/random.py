@@ -6,7 +6,7 @@ import numpy as np
 
 from diorama.core.contracts import Trainer
 from diorama.core.scene import rng
-from diorama.metrics._cav_trainers import Found
+from diorama.metrics.cav_trainers import Found
 
 
 @dataclass(frozen=True, slots=True)

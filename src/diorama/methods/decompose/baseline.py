@@ -10,7 +10,7 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import Decomposer
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import gray
+from diorama.methods.decompose.gradients import gray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.contracts import Saved
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
-from diorama.core.names import case_path
-from diorama.core.saved import ENDINGS, read_archive, read_array
+from diorama.io.digests import files_digest
+from diorama.io.names import case_path
+from diorama.io.saved import ENDINGS, read_archive, read_array
 
 
 @dataclass(frozen=True, slots=True)

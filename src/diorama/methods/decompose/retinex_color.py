@@ -9,7 +9,7 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import Sweeping
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean
-from diorama.methods.decompose._gradients import Norm, channels, check_norm, log_threshold_grid, only, reconstruct
+from diorama.methods.decompose.gradients import Norm, channels, check_norm, log_threshold_grid, only, reconstruct
 from diorama.solvers.poisson import Edges
 
 

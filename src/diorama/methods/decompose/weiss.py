@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from diorama.core.answers import Layers
 from diorama.core.contracts import Decomposer
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import Norm, check_norm, gray, only, reconstruct
-from diorama.methods.decompose._weiss import LIGHTS, median_gradient
+from diorama.methods.decompose.gradients import Norm, check_norm, gray, only, reconstruct
+from diorama.methods.decompose.median import LIGHTS, median_gradient
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import Sweeping
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.decompose._gradients import Norm, check_norm, gray, log_threshold_grid, only, reconstruct
-from diorama.methods.decompose._weiss import LIGHTS, median_gradient
+from diorama.methods.decompose.gradients import Norm, check_norm, gray, log_threshold_grid, only, reconstruct
+from diorama.methods.decompose.median import LIGHTS, median_gradient
 
 
 @dataclass(frozen=True, slots=True)

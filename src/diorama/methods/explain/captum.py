@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import heatmaps, module_of, need, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.explaining import heatmaps, module_of, need, tensors
-from diorama.methods.explain._gradients import missing_layer
+from diorama.methods.explain.gradients import missing_layer
 
 
 @dataclass(frozen=True, slots=True)

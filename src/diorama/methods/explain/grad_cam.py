@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.adapt.explaining import heatmaps, module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
-from diorama.core.explaining import heatmaps, module_of, tensors
-from diorama.methods.explain._gradients import chosen, layer_of, missing_layer
+from diorama.methods.explain.gradients import chosen, layer_of, missing_layer
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
-from diorama.core.explaining import module_of, tensors
-from diorama.methods.explain._gradients import Channels, as_answers, gradient
+from diorama.methods.explain.gradients import Channels, as_answers, gradient
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diorama.methods.explain._gradients import Channels
+from diorama.methods.explain.gradients import Channels
 from diorama.methods.explain.integrated_gradients import IntegratedGradients
 
 

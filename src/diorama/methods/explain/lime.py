@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.adapt.explaining import need
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
-from diorama.core.explaining import need
 from diorama.core.scene import rng
-from diorama.methods.explain._passes import Output, all_outputs, by_image, pixels
+from diorama.methods.explain.passes import Output, all_outputs, by_image, pixels
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
-from diorama.core.explaining import module_of, need, tensors
-from diorama.methods.explain._gradients import Channels, as_answers
+from diorama.methods.explain.gradients import Channels, as_answers
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +60,7 @@ class Lrp(Explainer):
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
-        from diorama.methods.explain._relevance import composite, relevance
+        from diorama.methods.explain.relevance import composite, relevance
 
         x, target = tensors(model, images, targets)
         linear = self._signed if self.stabiliser == "signed" else self._published

@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
-from diorama.methods.explain._passes import Output, all_outputs, by_image, outputs
+from diorama.methods.explain.passes import Output, all_outputs, by_image, outputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.contracts import Saved
-from diorama.core.digests import files_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.names import case_path
-from diorama.core.saved import ENDINGS, read_array
+from diorama.io.digests import files_digest
+from diorama.io.names import case_path
+from diorama.io.saved import ENDINGS, read_array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.contracts import Explainer
 from diorama.core.scene import rng
-from diorama.methods.explain._passes import pixels
+from diorama.methods.explain.passes import pixels
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from diorama.core.answers import Answer, Heatmap
 from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain._passes import Output, batches, by_image, outputs
+from diorama.methods.explain.passes import Output, batches, by_image, outputs
 
 #: Masks between two looks at the standard error.
 LOOK = 200

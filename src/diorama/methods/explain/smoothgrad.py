@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
-from diorama.core.explaining import module_of, tensors
 from diorama.core.scene import rng
-from diorama.methods.explain._gradients import Channels, as_answers, gradient
-from diorama.methods.explain._passes import pixels
+from diorama.methods.explain.gradients import Channels, as_answers, gradient
+from diorama.methods.explain.passes import pixels
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diorama.core.zoo import checkpoint_path
+from diorama.io.zoo import checkpoint_path
 from diorama.methods.represent.burgess_vae import BurgessVae
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from diorama.core import device
 from diorama.core.contracts import Decoding
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
+from diorama.io.digests import file_digest
 
 if TYPE_CHECKING:
-    from diorama.methods.represent._burgess import Autoencoder
+    from diorama.methods.represent.burgess_network import Autoencoder
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BurgessVae(Decoding):
             import torch
         except ImportError as error:
             raise InputError("burgess_vae needs torch: pip install 'diorama[torch]'") from error
-        from diorama.methods.represent._burgess import Autoencoder
+        from diorama.methods.represent.burgess_network import Autoencoder
 
         if self.checkpoint is None:
             with torch.random.fork_rng(devices=[]):
@@ -98,7 +98,7 @@ class BurgessVae(Decoding):
 
 
 def _loaded(checkpoint: str) -> "Autoencoder":
-    from diorama.methods.represent._burgess import Autoencoder
+    from diorama.methods.represent.burgess_network import Autoencoder
 
     weights = _weights(Path(checkpoint).expanduser())
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from diorama.core.contracts import Decoding, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.methods.represent._pixels import same_length, training_vectors, vectors
+from diorama.methods.represent.pixels import same_length, training_vectors, vectors
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 
 from diorama.core.answers import Code
 from diorama.core.contracts import Saved
-from diorama.core.digests import file_digest
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.saved import read_archive, read_array
+from diorama.io.digests import file_digest
+from diorama.io.saved import read_archive, read_array
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from diorama.core.contracts import Encoder, Fitting
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
-from diorama.methods.represent._pixels import same_length, training_vectors, vectors
+from diorama.methods.represent.pixels import same_length, training_vectors, vectors
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,312 @@
+"""Models of every kind, asked in one way: torch modules, plain functions, objects that keep the contract already.
+
+The contract: `logits((n, h, w, 3) float32 sRGB in [0, 1]) -> (n, classes)`, `classes`, and where there is one the torch
+`module` behind it: sRGB (n, 3, h, w) in, logits out, in eval mode, without gradients on its parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core import device
+from diorama.core.answers import as_array
+from diorama.core.contracts import Model
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.guard import attempt
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+#: The most images that pass at once.
+CHUNK = 64
+#: The side of the image a model of no stated size is first asked about.
+USUAL_SIZE = 224
+
+
+def adapt(given: Any, name: str, side: int | None = None) -> Any:
+    """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
+
+    `side` is that of the first image it is asked about, where it does not say what it takes.
+    """
+    if is_module(given):
+        copies: dict[int, Any] = {}
+        module = copy.deepcopy(given, copies)
+        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side or USUAL_SIZE)
+        made.copies = copies
+        return made
+    if callable(given):
+        return Function(given, name, side or USUAL_SIZE)
+    raise InputError(
+        f"{name} is {type(given).__name__}, not a model: give a torch module, a function images → logits,"
+        " or an object with logits and classes"
+    )
+
+
+def is_module(given: Any) -> bool:
+    """Whether something is a torch module, or a class of them."""
+    torch = sys.modules.get("torch")  # a module cannot exist before torch is imported
+    if torch is None:
+        return False
+    return issubclass(given, torch.nn.Module) if isinstance(given, type) else isinstance(given, torch.nn.Module)
+
+
+def _whole(given: Any, name: str) -> int | None:
+    value = getattr(given, name, None)
+    return value if isinstance(value, int) else None
+
+
+class Classifier(Model):
+    """A torch module as a model. `size` None takes images of any size; `cam_layer` None is found, or there is none."""
+
+    encoding: ClassVar[Literal["srgb"]] = "srgb"
+
+    def __init__(
+        self,
+        module: nn.Module,
+        name: str,
+        size: int | None = None,
+        cam_layer: str | None = None,
+        side: int = USUAL_SIZE,
+    ):
+        self.module = laid_out(prepared(module), size or side)
+        self.name, self.size = name, size
+        seen = probe(self.module, size or side, name)
+        self.classes, self.layers = seen.classes, seen.layers
+        self.cam_layer = seen.cam_layer if cam_layer is None else existing_layer(self.module, cam_layer, name)
+
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes) float32."""
+        check_images(images, self.size)
+        return logits(self.module, images)
+
+    def features(self, images: np.ndarray, layer: str) -> np.ndarray:
+        """The output of one of `layers`."""
+        check_images(images, self.size)
+        check_layer(layer, self.layers)
+        return features(self.module, images, layer)
+
+    def fingerprint(self) -> str:
+        """The digest of the weights, so that keys follow their content and not their place."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return state_digest(self.module)
+
+
+class Function(Model):
+    """A function (n, h, w, 3) float32 sRGB → (n, classes). It has no gradients: methods that need them are skipped."""
+
+    encoding: ClassVar[Literal["srgb"]] = "srgb"
+
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str, side: int = USUAL_SIZE):
+        self._function, self.name, self.size = function, name, _whole(function, "size")
+        side = self.size or side
+        outcome = attempt(lambda: self.logits(np.zeros((1, side, side, 3), np.float32)))
+        if outcome.error:
+            raise InputError(f"{name} cannot be asked about a {side}×{side} image: {outcome.reason}") from outcome.error
+        self.classes = int(outcome.value.shape[1])
+
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        """What the function gives, as (n, classes)."""
+        found = self._function(images)
+        array = as_array(found)
+        if array.ndim != 2 or len(array) != len(images):
+            raise InputError(f"{self.name} gave {array.shape} for {len(images)} images: logits are (n, classes)")
+        return array
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What one pass shows of a module: its number of classes, its outer layers, the last map of features."""
+
+    classes: int
+    layers: tuple[str, ...]
+    cam_layer: str | None
+
+
+def place(module: nn.Module) -> nn.Module:
+    """A module of ours, prepared, with channels last in memory, which is faster."""
+    import torch
+
+    return prepared(module).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def prepared(module: nn.Module) -> nn.Module:
+    """The module in eval mode, float32, without gradients on its parameters, on the device in use.
+
+    Activations no longer work in place, which changes no value: a hook on a layer then sees what the layer gave.
+    """
+    for part in module.modules():
+        if getattr(part, "inplace", False) is True:
+            part.inplace = False  # type: ignore[assignment]
+    return module.eval().requires_grad_(False).float().to(device.current())
+
+
+def laid_out(module: nn.Module, size: int) -> nn.Module:
+    """A user's module with channels last in memory, or as it is, given contiguous images, where it cannot take that.
+
+    It cannot where it views weights or activations in another shape: the view fails, or holds other values. Two images
+    show whether it gives the same both ways.
+    """
+    import torch
+
+    trial = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0)).to(_device(module))
+    expected = _output(module, trial)
+    module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    found = _output(module, trial.contiguous(memory_format=torch.channels_last))
+    if expected is None or (found is not None and _alike(found, expected)):
+        return module
+    module.to(memory_format=torch.contiguous_format).register_forward_pre_hook(_contiguous)  # type: ignore[call-overload]
+    return module
+
+
+def _output(module: nn.Module, x: Tensor) -> Tensor | None:
+    """What a module gives; None where it fails or gives something else than a tensor, which `probe` speaks about."""
+    import torch
+
+    with torch.inference_mode():
+        found = attempt(lambda: module(x)).value
+    return found if isinstance(found, torch.Tensor) else None
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    import torch
+
+    return a.shape == b.shape and torch.allclose(a, b, 1e-3, 1e-3 * float(b.abs().max()), equal_nan=True)
+
+
+def _contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (given[0].contiguous(), *given[1:])
+
+
+def probe(module: nn.Module, size: int, name: str) -> Probe:
+    """Ask a module about one black image and see what passes through its outer layers."""
+    import torch
+
+    shapes: dict[str, tuple[int, ...]] = {}
+    hooks = [m.register_forward_hook(_note_shape(shapes, n)) for n, m in outer_layers(module)]
+    try:
+        with torch.inference_mode():
+            outcome = attempt(lambda: module(torch.zeros(1, 3, size, size, device=_device(module))))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if outcome.error:
+        raise InputError(f"{name} cannot be asked about a {size}×{size} image: {outcome.reason}") from outcome.error
+    shape = tuple(getattr(outcome.value, "shape", ()))
+    if len(shape) != 2 or shape[0] != 1:
+        kind = f"{shape}" if shape else type(outcome.value).__name__
+        raise InputError(f"{name} gave {kind} for one image: a classifier gives logits (n, classes)")
+    return Probe(shape[1], tuple(shapes), _last_map(module, shapes))
+
+
+def _note_shape(shapes: dict[str, tuple[int, ...]], name: str) -> Callable[..., None]:
+    def hook(module: nn.Module, given: Any, out: Any) -> None:
+        if hasattr(out, "shape"):
+            shapes[name] = tuple(out.shape)
+
+    return hook
+
+
+def outer_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The children of a module by name; those of `net` where it is only wrapped (see `models/full_size.py`)."""
+    for name, child in module.named_children():
+        if name == "net":
+            yield from ((f"net.{inner}", m) for inner, m in child.named_children())
+        else:
+            yield name, child
+
+
+def _last_map(module: nn.Module, shapes: dict[str, tuple[int, ...]]) -> str | None:
+    """The last layer that gives maps (n, c, h, w) and is no pooling: what Grad-CAM looks at. None for transformers,
+    whose layers give tokens (n, t, c) or maps with the channels last."""
+    from torch import nn
+
+    if any(len(shape) == 3 for shape in shapes.values()):
+        return None
+    maps = [n for n, s in shapes.items() if len(s) == 4 and min(s[2:]) > 1 and "pool" not in n.rpartition(".")[2]]
+    if not maps or isinstance(module.get_submodule(maps[-1]), nn.LayerNorm):
+        return None
+    return maps[-1]
+
+
+def existing_layer(module: nn.Module, layer: str, name: str) -> str:
+    """The full name of a layer; `net.` may be left out."""
+    names = [n for n, _ in module.named_modules() if n]
+    for full in (layer, f"net.{layer}"):
+        if full in names:
+            return full
+    raise InputError(f"{name} has no layer {layer!r}; {did_you_mean(layer, names)}")
+
+
+def check_images(images: np.ndarray, size: int | None) -> None:
+    """Raise InputError unless images are (n, size, size, 3) float32; any height and width where `size` is None."""
+    if not isinstance(images, np.ndarray) or images.dtype != np.float32:
+        kind = images.dtype if isinstance(images, np.ndarray) else type(images).__name__
+        raise InputError(f"images are {kind}: give a float32 array in [0, 1]")
+    fits = images.ndim == 4 and images.shape[3] == 3 and (size is None or images.shape[1:3] == (size, size))
+    if not fits:
+        wanted = f"(n, {size}, {size}, 3)" if size else "(n, h, w, 3)"
+        raise InputError(f"images are {images.shape}: this model takes {wanted}")
+
+
+def check_layer(layer: str, layers: tuple[str, ...]) -> None:
+    """Raise InputError unless a layer is one of the model's."""
+    if layer not in layers:
+        raise InputError(f"no layer {layer!r}; {did_you_mean(layer, list(layers))}")
+
+
+def logits(module: nn.Module, images: np.ndarray) -> np.ndarray:
+    """(n, h, w, 3) → (n, classes) float32."""
+    import torch
+
+    with torch.inference_mode():
+        found = [module(chunk).float().cpu().numpy() for chunk in _chunks(module, images)]
+    return np.concatenate(found)
+
+
+def features(module: nn.Module, images: np.ndarray, layer: str) -> np.ndarray:
+    """The output of a layer: (n, channels, h, w) float32."""
+    import torch
+
+    kept: list[np.ndarray] = []
+    hook = module.get_submodule(layer).register_forward_hook(lambda _, __, out: kept.append(out.float().cpu().numpy()))
+    try:
+        with torch.inference_mode():
+            for chunk in _chunks(module, images):
+                module(chunk)
+    finally:
+        hook.remove()
+    return np.concatenate(kept)
+
+
+def _chunks(module: nn.Module, images: np.ndarray) -> Iterator[Tensor]:
+    import torch
+
+    place = _device(module)
+    for i in range(0, max(len(images), 1), CHUNK):
+        yield torch.from_numpy(np.array(images[i : i + CHUNK])).permute(0, 3, 1, 2).to(place)  # channels last: faster
+
+
+def _device(module: nn.Module) -> Any:
+    first = next(module.parameters(), None)
+    return device.current() if first is None else first.device
+
+
+def state_digest(module: nn.Module) -> str:
+    """The digest of every name, shape and value of a module's state."""
+    total = hashlib.blake2b(digest_size=16)
+    for name, tensor in module.state_dict().items():
+        values = tensor.detach().cpu().contiguous()
+        total.update(f"{name}{tuple(values.shape)}{values.dtype}\0".encode())
+        total.update(values.flatten().view(values.dtype).numpy().tobytes())
+    return total.hexdigest()

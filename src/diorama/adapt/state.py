@@ -1,0 +1,199 @@
+"""What an outsider's component holds that its source does not say: weights, arrays, files it reads; as one digest.
+
+Looked at are the attributes of the object and of its classes, what its functions read from globals and closures, and every
+path that names an existing file, which counts by content. What cannot be looked into makes the state unknown.
+"""
+
+import hashlib
+import os
+import secrets
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.guard import attempt
+from diorama.io.digests import file_digest
+
+_SESSION = "DIORAMA_SESSION"
+#: Files of a folder that are looked at by name, size and time of change; a larger folder is unknown.
+_MOST_FILES = 20_000
+_PLAIN = (bool, int, float, complex, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
+#: Types as annotations spell them, which a dataclass keeps.
+_ANNOTATIONS = (types.UnionType, types.GenericAlias)
+#: What Python keeps in a class for itself, some of it only after an object was looked into.
+_NO_STATE = frozenset(
+    (
+        *("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__", "__slotnames__"),
+        *("__abstractmethods__", "_abc_impl", "__static_attributes__", "__firstlineno__"),
+    )
+)
+
+
+@dataclass
+class State:
+    """The digest of everything found below some objects; `unknown` names the types that could not be looked into."""
+
+    folder: Path
+    unknown: list[str] = field(default_factory=list)
+    _total: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+    _seen: dict[int, Any] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """The digest; where something is unknown, one of this session (this process and those it starts) only."""
+        if self.unknown:
+            self._total.update(os.environ.setdefault(_SESSION, secrets.token_hex(8)).encode())
+        return self._total.hexdigest()
+
+    def add(self, value: Any) -> None:
+        """Take in a value and all that hangs on it."""
+        self._say(type(value).__name__)
+        if isinstance(value, (*_PLAIN, *_ANNOTATIONS)):
+            self._say(repr(value))
+        elif isinstance(value, str | Path):
+            self._text(value)
+        elif id(value) not in self._seen:
+            self._seen[id(value)] = value  # kept, so that no other object gets its id
+            self._held(value)
+
+    def _say(self, text: str) -> None:
+        self._total.update(f"{text}\0".encode("utf-8", "backslashreplace"))
+
+    def _text(self, value: str | Path) -> None:
+        found = _existing(str(value), self.folder)
+        if found is None:
+            self._say(str(value))
+        elif found.is_file():
+            self._say(file_digest(found))
+        elif found.resolve() in (self.folder, *self.folder.parents):
+            self._say("where the component is")  # by `Path(__file__).parent`; what it reads there it names
+        else:
+            self._listing(found)
+
+    def _listing(self, folder: Path) -> None:
+        for i, path in enumerate(sorted(folder.rglob("*"))):
+            if i >= _MOST_FILES:
+                self.unknown.append(f"a folder of more than {_MOST_FILES} files")
+                return
+            status = path.lstat()
+            self._say(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns if path.is_file() else 0}")
+
+    def _held(self, value: Any) -> None:
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            self._array(value)
+        elif _is_tensor(value):
+            self._array(np.asarray(value.detach().cpu().resolve_conj().view(_whole(value)).numpy()))
+        elif isinstance(value, dict | types.MappingProxyType):  # a dataclass's fields have the latter
+            for name, held in value.items():
+                self.add(name)
+                self.add(held)
+        elif isinstance(value, set | frozenset):
+            self._say(repr(sorted(map(repr, value))))
+        elif isinstance(value, list | tuple):
+            for held in value:
+                self.add(held)
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, types.ModuleType):
+            self._say(value.__name__.rpartition("diorama_file_")[0])
+        elif isinstance(value, property | classmethod | staticmethod | types.MethodType):
+            self.add(getattr(value, "fget", None) or getattr(value, "__func__", None))
+            self.add(getattr(value, "__self__", None))
+        else:
+            self._object(value)
+
+    def _array(self, array: np.ndarray) -> None:
+        self._say(f"{array.dtype} {array.shape}")
+        self._total.update(np.ascontiguousarray(array).tobytes())
+
+    def _function(self, function: types.FunctionType) -> None:
+        """Defaults, closure, and the globals that the code names; of a library's function its name."""
+        self._say(function.__qualname__)
+        if not self._ours(function.__code__.co_filename):
+            return
+        self.add((function.__defaults__, function.__kwdefaults__, dict(vars(function))))
+        for cell in function.__closure__ or ():
+            self.add(attempt(lambda cell=cell: cell.cell_contents).value)  # type: ignore[misc]
+        names, texts = set[str](), set[str]()
+        for code in codes(function.__code__):
+            names |= set(code.co_names)
+            texts |= {text for text in code.co_consts if isinstance(text, str)}
+        for text in sorted(texts):
+            if _existing(text, self.folder):
+                self.add(text)
+        self._named(function.__globals__, names)
+
+    def _named(self, space: dict[str, Any], names: set[str]) -> None:
+        for name in sorted(names & space.keys()):
+            self._say(name)
+            self.add(space[name])
+            if isinstance(space[name], types.ModuleType) and self._ours(getattr(space[name], "__file__", "") or ""):
+                self._named(vars(space[name]), names)
+
+    def _class(self, given: type) -> None:
+        self._say(given.__qualname__)
+        for part in given.__mro__:
+            if self._ours(getattr(sys.modules.get(part.__module__), "__file__", "") or "") or _holds(part, self._ours):
+                for name, held in vars(part).items():
+                    if name not in _NO_STATE:
+                        self._say(name)
+                        if not isinstance(held, types.MemberDescriptorType | types.GetSetDescriptorType):
+                            self.add(held)
+
+    def _object(self, value: Any) -> None:
+        """An object by what would be needed to copy it."""
+        self.add(type(value))
+        parts = attempt(lambda: value.__reduce_ex__(2))
+        if parts.error:
+            self.unknown.append(type(value).__name__)
+        elif isinstance(parts.value, str):
+            self._say(parts.value)
+        else:
+            made, given, *rest = parts.value
+            self._say(getattr(made, "__qualname__", type(made).__name__))
+            self.add([part for part in given if part is not type(value)])
+            for held in rest:
+                self.add(list(held) if isinstance(held, Iterator) else held)
+
+    def _ours(self, file: str) -> bool:
+        return bool(file) and self.folder in Path(file).parents and "site-packages" not in file
+
+
+def _holds(part: type, ours: Any) -> bool:
+    """Whether a class of an evicted module is the user's, by where its functions were written."""
+    functions = (held for held in vars(part).values() if isinstance(held, types.FunctionType))
+    return any(ours(function.__code__.co_filename) for function in functions)
+
+
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions inside it."""
+    yield code
+    for held in code.co_consts:
+        if isinstance(held, types.CodeType):
+            yield from codes(held)
+
+
+def _existing(text: str, folder: Path) -> Path | None:
+    """The file or folder that a text names, from here or from beside the component; a bare word names none."""
+    if not 0 < len(text) < 1000 or "\0" in text or not any(c in text for c in "./\\") or not text.strip("./\\ "):
+        return None
+    places = (Path(text).expanduser, lambda: folder / text)
+    found = (attempt(lambda p=p: (q := p()).exists() and q).value for p in places)  # type: ignore[misc]
+    return next((place for place in found if place), None)
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _whole(tensor: Any) -> Any:
+    """The integer type of a tensor's width: numpy has no bfloat16."""
+    torch = sys.modules["torch"]
+    return {1: torch.uint8, 2: torch.int16, 4: torch.int32}.get(tensor.element_size(), torch.int64)

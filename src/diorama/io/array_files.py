@@ -1,0 +1,132 @@
+"""Nested dictionaries of arrays from files that Python's own serialisation wrote, read without running anything in them.
+
+Such a file is a stack program that can run anything when it is loaded the usual way. The reader here knows the few
+instructions that dictionaries of numpy arrays need, calls nothing, and refuses all others.
+"""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.io.files import read_bytes
+
+_ALLOWED = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
+
+
+def read_arrays(path: Path) -> Any:
+    """The nested dictionaries of arrays in a file."""
+    try:
+        return _read_stack_program(read_bytes(path), path)
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, struct.error) as error:
+        raise InputError(f"{path} is damaged ({type(error).__name__}): fetch it again") from error
+
+
+class _Array(dict[str, Any]):
+    """An array or type descriptor in the making: `args` it was asked with, then its `state`."""
+
+
+_Step = Callable[[list[Any]], None]
+
+
+def _read_stack_program(data: bytes, path: Path) -> Any:
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
+    marks: list[int] = []
+    at = 0
+    while at < len(data):
+        code = data[at : at + 1]
+        at += 1
+        if code == b".":
+            return _finished(stack.pop())
+        if code in _NUMBERS:
+            kind, size = _NUMBERS[code]
+            (value,) = struct.unpack("<" + kind, data[at : at + size])
+            at += size
+            if code in b"XBC":  # text or bytes: the number is their length
+                raw = data[at : at + value]
+                at, value = at + value, raw.decode() if code == b"X" else raw
+            if code == b"q":
+                memo[value] = stack[-1]
+            elif code != b"\x80":
+                stack.append(memo[value] if code == b"h" else value)
+        elif code == b"c":
+            end = data.index(b"\n", data.index(b"\n", at) + 1)
+            named = data[at:end].decode().replace("\n", " ")
+            at = end + 1
+            if named not in _ALLOWED:
+                raise InputError(f"{path} asks for {named!r}, which holds no weights: refused")
+            stack.append(named)
+        elif code == b"(":
+            marks.append(len(stack))
+        elif code in b"tu":
+            start = marks.pop()
+            items = stack[start:]
+            del stack[start:]
+            if code == b"t":
+                stack.append(tuple(items))
+            else:
+                stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        elif code in _STEPS:
+            _STEPS[code](stack)
+        else:
+            raise InputError(f"{path} holds an instruction {code!r} that weights do not need: refused")
+    raise InputError(f"{path} is truncated")
+
+
+_NUMBERS = {
+    b"\x80": ("B", 1), b"q": ("B", 1), b"h": ("B", 1), b"K": ("B", 1), b"M": ("H", 2), b"J": ("i", 4),
+    b"X": ("I", 4), b"B": ("I", 4), b"C": ("B", 1),
+}  # fmt: skip
+
+
+def _reduce(stack: list[Any]) -> None:
+    args = stack.pop()
+    stack[-1] = _Array(args=(stack[-1], *args))
+
+
+def _build(stack: list[Any]) -> None:
+    state = stack.pop()
+    stack[-1]["state"] = state
+
+
+def _set_item(stack: list[Any]) -> None:
+    value, key = stack.pop(), stack.pop()
+    stack[-1][key] = value
+
+
+def _tuple(size: int) -> _Step:
+    def step(stack: list[Any]) -> None:
+        items = tuple(stack[-size:])
+        del stack[-size:]
+        stack.append(items)
+
+    return step
+
+
+_STEPS: dict[bytes, _Step] = {
+    b"}": lambda stack: stack.append({}),
+    b"N": lambda stack: stack.append(None),
+    b"\x88": lambda stack: stack.append(True),
+    b"\x89": lambda stack: stack.append(False),
+    b"R": _reduce,
+    b"b": _build,
+    b"s": _set_item,
+    b"\x85": _tuple(1),
+    b"\x86": _tuple(2),
+    b"\x87": _tuple(3),
+}
+
+
+def _finished(value: Any) -> Any:
+    """Dictionaries with their arrays made: state is (version, shape, type, Fortran order, bytes)."""
+    if isinstance(value, _Array):
+        _, shape, kind, fortran, raw = value["state"]
+        dtype = np.dtype(kind["args"][1]).newbyteorder(kind["state"][1])
+        return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
+    return {k: _finished(v) for k, v in value.items()} if isinstance(value, dict) else value

@@ -1,0 +1,87 @@
+"""Photos: read and cut to a square; labelled ones in a folder, and the one split to learn from and to hold out.
+
+photos/cat/0.jpg   photos/dog/0.jpg        a sub-folder is a class
+photos/cat.0.jpg   photos/dog.0.jpg        without sub-folders the class is what stands before the first dot (Kaggle)
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from diorama.core.errors import Excluded, InputError
+from diorama.core.scene import rng
+from diorama.io.images import read_rgb
+
+ENDINGS = (".png", ".jpg", ".jpeg")
+Photos = dict[str, list[Path]]
+
+
+def labelled(folder: Path) -> Photos:
+    """The photos of every class, classes and files in alphabetical order."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r}; give a folder of class folders with photos")
+    files = sorted(p for p in folder.glob("*/*") if _is_photo(p)) or sorted(
+        p for p in folder.glob("*.*.*") if _is_photo(p)
+    )
+    if not files:
+        raise InputError(f"{folder} holds no photos in class folders ({', '.join(ENDINGS)})")
+    found: Photos = {}
+    for path in files:
+        found.setdefault(_class(path, folder), []).append(path)
+    return dict(sorted(found.items()))
+
+
+def _is_photo(path: Path) -> bool:
+    return path.suffix.lower() in ENDINGS and path.is_file()
+
+
+def _class(path: Path, folder: Path) -> str:
+    return path.name.partition(".")[0] if path.parent == folder else path.parent.name
+
+
+def split(folder: Path, train: int, seed: int) -> tuple[Photos, Photos]:
+    """`train` photos of every class, and all others. A photo's place depends on seed, class and file name alone:
+    more training photos only add to fewer, and the split is the same on every machine."""
+    if train < 0:
+        raise InputError(f"train={train}: give how many photos of every class are learnt from")
+    learnt: Photos = {}
+    held_out: Photos = {}
+    for name, files in labelled(folder).items():
+        if len(files) <= train:
+            raise InputError(f"class {name!r} of {folder} has {len(files)} photos: train={train} leaves none held out")
+        drawn = sorted(files, key=lambda path: rng(seed, "photo split", name, path.name).random())
+        learnt[name], held_out[name] = sorted(drawn[:train]), sorted(drawn[train:])
+    return learnt, held_out
+
+
+def read_photo(path: Path) -> np.ndarray:
+    """A JPEG or PNG as (h, w, 3) uint8, not turned by EXIF. Raises Excluded, with its name, where it is damaged."""
+    try:
+        return read_rgb(path)
+    except InputError as error:
+        raise Excluded(f"{path.name} cannot be used: {error}") from error
+
+
+def fitted(image: np.ndarray, size: int, crop: bool) -> np.ndarray:
+    """(h, w, 3) uint8 → (size, size, 3): resized to 8/7 of it and the centre kept, or squeezed whole."""
+    side = round(size * 256 / 224) if crop else size
+    resized = image if image.shape[:2] == (side, side) else _resized(image, side)
+    start = (side - size) // 2
+    return resized[start : start + size, start : start + size]
+
+
+def _resized(image: np.ndarray, side: int) -> np.ndarray:
+    """Resized to a square, each pixel a weighted mean of those it covers."""
+    rows, columns = _triangle(image.shape[0], side), _triangle(image.shape[1], side)
+    across = np.einsum("hwc,xw->hxc", image.astype(np.float32), columns, optimize=True)
+    return np.rint(np.clip(np.einsum("hxc,yh->yxc", across, rows, optimize=True), 0, 255)).astype(np.uint8)
+
+
+@lru_cache(maxsize=256)
+def _triangle(old: int, new: int) -> np.ndarray:
+    """(new, old) weights of a triangle filter, as wide as a new pixel where the image shrinks; rows sum to one."""
+    scale = max(old / new, 1.0)
+    centres = (np.arange(new) + 0.5) * old / new
+    weights = np.maximum(1 - np.abs(np.arange(old) + 0.5 - centres[:, None]) / scale, 0)
+    return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)

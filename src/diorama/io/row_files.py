@@ -1,0 +1,125 @@
+"""Parts: the rows of a cell lie in files that are written whole, never changed, and checked when they are read.
+
+A part is named `FIRST-LAST-TURN-CHECKSUM.jsonl`: the first and last case it speaks of, how often these cases were computed
+before, and the checksum of its text. Every line is a row.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diorama.core.rows import Row, read_row
+from diorama.io.store import checksum, set_aside, write_whole
+
+_NAME = re.compile(r"(\d+)-(\d+)-(\d+)-([0-9a-f]{24})\.jsonl")
+#: The rows of a cell by (case, metric).
+Rows = dict[tuple[str, str], Row]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """A file of rows: how often its cases were computed before, which they are, and where it is."""
+
+    turn: int
+    first: int
+    last: int
+    path: Path
+
+    def rows(self, cell: str) -> list[Row]:
+        """Its rows; ValueError if the file is damaged."""
+        data = self.path.read_bytes()
+        if checksum(data) != self.path.stem.rpartition("-")[2]:
+            raise ValueError("its checksum is wrong")
+        try:
+            return [read_row(cell, line) for line in data.splitlines()]
+        except (RecursionError, OverflowError) as error:
+            raise ValueError("a row is too large") from error
+
+
+def parts(folder: Path) -> list[Part]:
+    """The parts of a cell in the order in which they count."""
+    named = ((_NAME.fullmatch(path.name), path) for path in (folder / "rows").glob("*.jsonl"))
+    return sorted(Part(int(name[3]), int(name[1]), int(name[2]), path) for name, path in named if name)
+
+
+def strange(folder: Path) -> list[Path]:
+    """Files among the parts that are none."""
+    return [path for path in (folder / "rows").glob("*.jsonl") if not _NAME.fullmatch(path.name)]
+
+
+def read_rows(folder: Path, cell: str) -> Rows:
+    """All rows of a cell by (case, metric). Damaged parts are left out; see `heal`."""
+    return merge(found for part in parts(folder) if (found := _sound(part, cell)) is not None)
+
+
+def rows_between(folder: Path, cell: str, span: range, say: Say) -> Rows:
+    """The rows of the cases in `span`, and perhaps of others, without reading all parts. Damaged ones are set aside."""
+    return merge(_sound_or_aside(part, cell, say) for part in _overlapping(folder, span))
+
+
+def merge(found: Iterable[list[Row]]) -> Rows:
+    """The rows that count: the first that is no error, or else the last error."""
+    rows: Rows = {}
+    for row in (row for part in found for row in part):
+        known = rows.get((row.case, row.metric))
+        if known is None or known.status == "error":
+            rows[row.case, row.metric] = row
+    return rows
+
+
+def _sound(part: Part, cell: str) -> list[Row] | None:
+    try:
+        return part.rows(cell)
+    except (OSError, ValueError):
+        return None
+
+
+def _overlapping(folder: Path, span: range) -> Iterator[Part]:
+    return (part for part in parts(folder) if part.first < span.stop and part.last >= span.start)
+
+
+def heal(folder: Path, cell: str, say: Say) -> None:
+    """Set damaged parts aside, so that their cases are computed again."""
+    for path in strange(folder):
+        say(set_aside(path, "it has not the name of a part"))
+    for part in parts(folder):
+        _sound_or_aside(part, cell, say)
+
+
+def _sound_or_aside(part: Part, cell: str, say: Say) -> list[Row]:
+    try:
+        return part.rows(cell)
+    except ValueError as error:
+        say(set_aside(part.path, " ".join(str(error).split())[:200]))
+        return []
+
+
+def write_part(folder: Path, cell: str, cases: dict[int, list[Row]], say: Say) -> None:
+    """Write the rows of some cases, by their index, as one part.
+
+    Cases that another process has written in the meantime stay as they are; if its rows were others, that is said.
+    """
+    if not cases:
+        return
+    span = range(min(cases), max(cases) + 1)
+    known = rows_between(folder, cell, span, say)
+    new = {index: rows for index, rows in cases.items() if not _written(rows, known, folder, say)}
+    if not new:
+        return
+    turn = 1 + max((part.turn for part in _overlapping(folder, span)), default=-1)
+    text = "".join(row.line() for index in sorted(new) for row in new[index])
+    data = text.encode(errors="backslashreplace")  # half a surrogate pair stays what it is in JSON
+    write_whole(folder / "rows" / f"{min(new):06d}-{max(new):06d}-{turn}-{checksum(data)}.jsonl", data)
+
+
+def _written(rows: list[Row], known: Rows, folder: Path, say: Say) -> bool:
+    """Whether a case is known already."""
+    before = [known.get((row.case, row.metric)) for row in rows]
+    if any(row is None or row.status == "error" for row in before):
+        return False
+    for old, new in zip(before, rows, strict=True):
+        if old and old.result != new.result and new.status != "error":
+            say(f"{folder}: {new.case}, {new.metric} came out differently when computed again; the first stays")
+    return True

@@ -1,0 +1,16 @@
+"""Where the bundled checkpoints are."""
+
+from pathlib import Path
+
+from diorama.core.errors import InputError
+
+#: Checkpoints (NAME.safetensors) and their cards (NAME.json).
+ZOO = Path(__file__).parents[1] / "models" / "zoo"
+
+
+def checkpoint_path(given: str | None, bundled: str) -> Path:
+    """The checkpoint to use: the given file, or the bundled one of that name."""
+    path = ZOO / f"{bundled}.safetensors" if given is None else Path(given).expanduser()
+    if not path.is_file():
+        raise InputError(f"{bundled}: there is no checkpoint {path}; make one with: diorama train {bundled}")
+    return path

@@ -1,0 +1,183 @@
+"""What the three decomposition networks share: images in, layers, inner activations and gradients of the loss out.
+
+An image is divided by its 99th percentile, so exposure does not matter, clipped to [0, 1], resized to 64×64 (by area; the
+networks were trained at that size, and activations of all images then have one length) and gamma-encoded. What comes out
+is resized bilinearly to the frame's grid and decoded to linear light. The scale of both layers is relative. Frames go
+through one by one: an answer does not depend on the company it was asked in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from diorama.adapt.classifying import place
+from diorama.core.answers import Layers
+from diorama.core.contracts import Layered
+from diorama.core.errors import InputError, did_you_mean, which_layer
+from diorama.core.frame import Frame
+from diorama.io.digests import file_digest
+from diorama.io.zoo import ZOO
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+SIDE = 64
+UNET_LAYERS = (*(f"encoder{i}" for i in range(1, 6)), *(f"decoder{i}" for i in range(1, 6)), "output")
+
+
+def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
+    """Linear images (…, h, w, 3) over the `share` quantile of their pixels' largest channel, clipped to [0, 1].
+
+    >>> exposed(np.array([[[2.0, 1.0, 0.5]] * 50])).max(axis=(0, 1)).tolist()
+    [1.0, 0.5, 0.25]
+    """
+    top = np.quantile(images.max(axis=-1), share, axis=(-2, -1), keepdims=True)[..., None]
+    return np.clip(images / np.maximum(top, 1e-6), 0, 1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class IidNetwork(Layered):
+    """The network with the weights of `checkpoint`, a safetensors file; None is the bundled one.
+
+    `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth
+    with more channels than the layer is averaged over them, one with fewer is repeated.
+    """
+
+    checkpoint: str | None = None
+
+    name: ClassVar[str]
+    layers = UNET_LAYERS
+    branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
+    encoding: ClassVar[str] = "linear"
+    scale: ClassVar[str] = "relative"
+    located = ("checkpoint",)
+
+    def __post_init__(self) -> None:
+        if not self.path.is_file():
+            raise InputError(
+                f"{self.name}: there is no checkpoint {self.path}; make one with: diorama train {self.name}"
+            )
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint file in use."""
+        given = self.checkpoint
+        return ZOO / f"{self.name}.safetensors" if given is None else Path(given).expanduser()
+
+    def fingerprint(self) -> str:
+        """The digest of the weights."""
+        return file_digest(self.path)
+
+    @cached_property
+    def module(self) -> nn.Module:
+        """The network in eval mode, its parameters without gradients; made at first use."""
+        try:
+            from safetensors import SafetensorError
+            from safetensors.torch import load_file
+
+            from diorama.methods.decompose.iid.networks import NETWORKS
+        except ImportError as error:
+            raise InputError(f"{self.name} needs torch: pip install 'diorama[torch]'") from error
+        net = NETWORKS[self.name]()
+        try:
+            net.load_state_dict(load_file(self.path))
+        except (RuntimeError, SafetensorError) as error:
+            reason = str(error).strip().splitlines()[-1].strip()
+            raise InputError(f"{self.name}: {self.path} holds weights of another network: {reason}") from error
+        return place(net)
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The layers of frames[0]."""
+        import torch
+
+        with torch.no_grad():
+            found = {branch: _numbers(self._layer(frames[0], branch)) for branch in self.branches}
+        return Layers(found["reflectance"], found["shading"])
+
+    def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
+        """Activations (n, d) float32; those of `output` are the layer on the frame's grid."""
+        import torch
+
+        self._check(branch, layer)
+        with torch.no_grad():
+            return np.stack([_numbers(self._watched(frame, branch, layer)[0]).ravel() for frame in frames])
+
+    def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truths: Sequence[np.ndarray]) -> np.ndarray:
+        """Gradients (n, d) float32 of each image's mean squared error with respect to the activations of a layer."""
+        self._check(branch, layer)
+        return np.stack([self._grad(f, branch, layer, t) for f, t in zip(frames, truths, strict=True)])
+
+    def _grad(self, frame: Frame, branch: str, layer: str, truth: np.ndarray) -> np.ndarray:
+        import torch
+
+        with torch.enable_grad():
+            activation, answer = self._watched(frame, branch, layer)
+            loss = (answer - _matched(truth, answer)).square().mean()
+            return _numbers(torch.autograd.grad(loss, activation)[0]).ravel()
+
+    def _watched(self, frame: Frame, branch: str, layer: str) -> tuple[Tensor, Tensor]:
+        """The activation of a layer, and the answer that was computed through it."""
+        if layer == "output":
+            answer = self._layer(frame, branch)
+            return answer, answer
+        seen: list[Tensor] = []
+        hook = self.module.place(branch, layer).register_forward_hook(lambda *call: seen.append(call[2]))  # type: ignore[operator]
+        try:
+            answer = self._layer(frame, branch)
+        finally:
+            hook.remove()
+        return seen[0], answer
+
+    def _layer(self, frame: Frame, branch: str) -> Tensor:
+        """A layer (1, c, h, w) in linear light on the frame's grid."""
+        import torch
+
+        from diorama.methods.decompose.iid.networks import GAMMA
+
+        where = next(self.module.parameters()).device
+        image = torch.from_numpy(exposed(frame.linear()).transpose(2, 0, 1)[None].copy()).to(where)
+        small = torch.from_numpy(shrunk(frame).transpose(2, 0, 1)[None].copy()).to(where)
+        output = self.module((small**GAMMA).requires_grad_(torch.is_grad_enabled()))[branch]
+        if image.shape[2:] != output.shape[2:]:
+            output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
+        return self.module.component(branch, output, image)  # type: ignore[operator]
+
+    def _check(self, branch: str, layer: str) -> None:
+        if branch not in self.branches:
+            raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
+        if layer not in self.layers:
+            raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
+
+
+def shrunk(frame: Frame) -> np.ndarray:
+    """The frame's linear image as the networks take it: 64×64, exposed; not yet gamma-encoded."""
+    import cv2
+
+    image = frame.linear()
+    if image.shape[:2] != (SIDE, SIDE):
+        image = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    return exposed(image)
+
+
+def _matched(truth: np.ndarray, answer: Tensor) -> Any:
+    """A truth (h, w, 1 or 3) as (1, c, h, w) with the channels of the answer."""
+    import torch
+
+    if truth.shape[:2] != answer.shape[2:]:
+        raise InputError(
+            f"a truth is {truth.shape[:2]}, its frame {tuple(answer.shape[2:])}: give it on the frame's grid"
+        )
+    fitting = truth.mean(axis=2, keepdims=True) if answer.shape[1] == 1 else truth
+    return torch.from_numpy(np.ascontiguousarray(fitting.transpose(2, 0, 1)[None], np.float32)).to(answer.device)
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    """(1, c, h, w) → (h, w, c) float32, as layers of frames lie; other activations as they are."""
+    array = tensor.detach().cpu().numpy()[0]
+    return array.transpose(1, 2, 0).astype(np.float32) if array.ndim == 3 else array.astype(np.float32)

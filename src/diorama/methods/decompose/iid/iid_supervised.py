@@ -1,0 +1,20 @@
+"""A small U-Net that learned from exact layers of staged table tops, with the losses of CGIntrinsics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.methods.decompose.iid.common import IidNetwork
+
+
+@dataclass(frozen=True)
+class IidSupervised(IidNetwork):
+    """Reflectance is the image's chromaticity times a learned brightness, shading is gray: coloured light goes to R.
+
+    The network gives log R and log S of linear light, one channel each (layer `decoder5`); layers here are linear, in a
+    relative scale. `checkpoint` is a safetensors file; None is the bundled one, `diorama train iid_supervised` makes it.
+    """
+
+    name: ClassVar[str] = "iid_supervised"
+    cite = ("li2018",)

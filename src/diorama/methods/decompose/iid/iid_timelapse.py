@@ -1,0 +1,21 @@
+"""A small U-Net that watched staged table tops under changing light, without truth, with the losses of BigTime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.methods.decompose.iid.common import IidNetwork
+
+
+@dataclass(frozen=True)
+class IidTimelapse(IidNetwork):
+    """Reflectance has three channels, shading is gray times the colour of one lamp.
+
+    The network gives log R (3 channels), log S (1) and the lamp's log colour (layer `decoder5` is before the lamp is
+    added); layers here are linear, in a relative scale. `checkpoint` is a safetensors file; None is the bundled one,
+    `diorama train iid_timelapse` makes it.
+    """
+
+    name: ClassVar[str] = "iid_timelapse"
+    cite = ("li2018watching",)

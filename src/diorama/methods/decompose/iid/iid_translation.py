@@ -1,0 +1,25 @@
+"""A small content/style translator that learned from unpaired images, reflectances and shadings, like USI3D."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.methods.decompose.iid.common import IidNetwork
+
+
+@dataclass(frozen=True)
+class IidTranslation(IidNetwork):
+    """Both layers have three channels; the network gives them gamma-encoded (2.2) in [−1, 1] (layer `decoder5`).
+
+    Layers here are linear, in a relative scale. `checkpoint` is a safetensors file; None is the bundled one,
+    `diorama train iid_translation` makes it.
+    """
+
+    name: ClassVar[str] = "iid_translation"
+    cite = ("liu2020",)
+    layers = (
+        *(f"content{i}" for i in range(1, 6)),
+        *(f"decoder{i}" for i in range(1, 6)),
+        "output",
+    )

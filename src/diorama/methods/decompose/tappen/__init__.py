@@ -1,0 +1,1 @@
+"""The two learned algorithms of Tappen, Freeman and Adelson."""

@@ -1,0 +1,54 @@
+"""Gradients of a target's logit by the image: one forward and one backward pass, the model left as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from diorama.adapt.explaining import heatmaps
+from diorama.core.answers import Answer
+from diorama.core.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+#: What becomes of the colour channels of a map: kept, summed, or their maximum.
+Channels = Literal["keep", "sum", "max"]
+
+
+def gradient(module: nn.Module, x: Tensor, target: Tensor) -> Tensor:
+    """∂f_target/∂x of every image of a batch (n, 3, h, w); f are the logits."""
+    import torch
+
+    with torch.enable_grad():
+        x = x.detach().requires_grad_(True)
+        return torch.autograd.grad(chosen(module(x), target).sum(), x)[0]
+
+
+def chosen(logits: Tensor, target: Tensor) -> Tensor:
+    """The target's logit of every image, (n,)."""
+    return logits.gather(1, target[:, None])[:, 0]
+
+
+def as_answers(attribution: Tensor, channels: Channels, absolute: bool) -> list[Answer]:
+    """Heat maps (h, w, 3), or (h, w, 1) where channels are reduced; the absolute value is taken before the reduction."""
+    if absolute:
+        attribution = attribution.abs()
+    if channels == "sum":
+        attribution = attribution.sum(dim=1, keepdim=True)
+    elif channels == "max":
+        attribution = attribution.amax(dim=1, keepdim=True)
+    return heatmaps(attribution, signed=not absolute)
+
+
+def layer_of(module: nn.Module, name: str, method: str) -> nn.Module:
+    """The submodule of that name. Raises InputError with the nearest names where there is none."""
+    if reason := missing_layer(module, name, method):
+        raise InputError(reason)
+    return module.get_submodule(name)
+
+
+def missing_layer(module: nn.Module, name: str | None, method: str) -> str:
+    """That a module has no layer of a name, with the nearest ones; an empty string where it has, or none is named."""
+    names = [n for n, _ in module.named_modules() if n]
+    known = name is None or name in names
+    return "" if known else f"{method}: the model has no layer {name!r}; {did_you_mean(str(name), names)}"

@@ -1,0 +1,165 @@
+"""Relevance propagation on any network of modules: zennit's rules, with residual sums shared out and biases left out.
+
+zennit needs to be told where a network adds two branches. Here every sum of two equal shapes that both depend on the
+image is found while the network runs, so that residual blocks of any library share it out. Batch norms are merged into
+the convolution before them while the network runs, and restored afterwards; or they follow a rule of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from diorama.adapt.torchvision_ops import make_importable
+from diorama.core.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+_CONVOLUTION = torch.nn.modules.conv._ConvNd
+_BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm
+_LAYER = (_CONVOLUTION, torch.nn.Linear)
+_ADDITIONS = {
+    torch.add,
+    torch.Tensor.add,
+    torch.Tensor.add_,
+    torch.Tensor.__add__,
+    torch.Tensor.__radd__,
+    torch.Tensor.__iadd__,
+}
+
+
+def relevance(module: nn.Module, composite: Any, x: Tensor, start: Callable[[Tensor], Tensor]) -> Tensor:
+    """The relevance (n, 3, h, w) of the input of the first layer, given that of the logits, `start(logits)`."""
+    entered: list[Tensor] = []
+
+    def enter(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        entered.append(inputs[0].detach().requires_grad_(True))  # behind the model's own normalisation of the image
+        return (entered[-1], *inputs[1:])
+
+    with _entrance(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
+        with _SharedSums():
+            logits = inside(x)
+        found = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
+    if found.numel() != x.numel():
+        raise InputError(f"lrp: the first layer takes {tuple(found.shape)}, not an image {tuple(x.shape)}")
+    return found.reshape(x.shape)
+
+
+def _entrance(module: nn.Module) -> nn.Module:
+    """The first layer, or the padding before it: a padded image (EfficientNet) gives its own pixels' relevance."""
+    kinds = (*_LAYER, torch.nn.ZeroPad2d)
+    return next((m for m in module.modules() if isinstance(m, kinds)), None) or first_layer(module)
+
+
+def first_layer(module: nn.Module) -> nn.Module:
+    """The first convolution or linear layer."""
+    found = next((m for m in module.modules() if isinstance(m, _LAYER)), None)
+    if found is None:
+        raise InputError("lrp: the model has no convolution or linear layer to propagate through")
+    return found
+
+
+#: What a rule divides by, given a layer's outputs.
+Denominator = Callable[["Tensor"], "Tensor"]
+
+
+def composite(first: str, conv: str, batch_norm: str, linear: Denominator, signed: Denominator) -> Any:
+    """Which rule holds where, by name; `linear` and `signed` are the denominators of ε in linear layers and convolutions.
+
+    The rules of signed contributions (ε, γ) keep a convolution's bias in the denominator. Without it the denominator
+    passes through 0 where the layer's output does not, and relevance grows without bound from layer to layer.
+    """
+    make_importable()  # zennit imports torchvision
+    from zennit import rules
+    from zennit.canonizers import SequentialMergeBatchNorm
+    from zennit.composites import SpecialFirstLayerMapComposite, layer_map_base
+
+    convolutions = {
+        "alpha1_beta0": lambda: rules.ZPlus(zero_params="bias"),
+        "alpha2_beta1": lambda: rules.AlphaBeta(2.0, 1.0, zero_params="bias"),
+        "gamma": lambda: rules.Gamma(0.25),
+        "epsilon": lambda: rules.Epsilon(signed),
+    }
+    firsts = {"box": _box, "flat": rules.Flat, "w_square": lambda: rules.WSquare(zero_params="bias")}
+    by_type = [(_CONVOLUTION, convolutions[conv]()), (torch.nn.Linear, rules.Epsilon(linear, zero_params="bias"))]
+    at_first = [] if first == "same" else [(_LAYER, firsts[first]())]
+    merged = batch_norm == "merged"
+    layers = layer_map_base() + by_type if merged else [(_BATCH_NORM, _scale_and_shift()), *layer_map_base(), *by_type]
+    return SpecialFirstLayerMapComposite(layers, at_first, canonizers=[SequentialMergeBatchNorm()] if merged else [])
+
+
+def _scale_and_shift() -> Any:
+    """Of a batch norm w·x + b the input takes the share |w·x| / (|w·x| + |b|), and the shift the rest, which is lost."""
+    from zennit.core import BasicHook
+
+    return BasicHook(
+        input_modifiers=[lambda x: x, torch.zeros_like],  # what the layer makes of 0 is its shift
+        gradient_mapper=lambda R, y: (R / _further_from_0(y[0] - y[1], y[1]), torch.zeros_like(R)),
+        reducer=lambda x, g: x[0] * g[0],
+    )
+
+
+def _further_from_0(z: Tensor, shift: Tensor) -> Tensor:
+    return z + torch.where(z < 0, -1.0, 1.0) * (shift.abs() + 1e-9)
+
+
+def _box() -> Any:
+    """z^B (Montavon et al. 2017) with the least and greatest value of each image as bounds; biases cancel in it."""
+    from zennit.core import BasicHook
+    from zennit.rules import ClampMod, NoMod
+
+    return BasicHook(
+        input_modifiers=[lambda x: x, _least, _greatest],
+        param_modifiers=[NoMod(), ClampMod(min=0.0), ClampMod(max=0.0)],
+        output_modifiers=[lambda z: z] * 3,
+        gradient_mapper=lambda R, z: (R / _away_from_0(z[0] - z[1] - z[2]),) * 3,
+        reducer=lambda x, g: x[0] * g[0] - x[1] * g[1] - x[2] * g[2],
+    )
+
+
+def _least(x: Tensor) -> Tensor:
+    return x.amin(dim=tuple(range(1, x.ndim)), keepdim=True).expand_as(x).clone()
+
+
+def _greatest(x: Tensor) -> Tensor:
+    return x.amax(dim=tuple(range(1, x.ndim)), keepdim=True).expand_as(x).clone()
+
+
+def _away_from_0(z: Tensor) -> Tensor:
+    """z ± 1e-6, as zennit's rules have it."""
+    return z + 1e-6 * (2 * (z >= 0).to(z.dtype) - 1)
+
+
+class _Share(torch.autograd.Function):
+    """a + b; each takes of the relevance what it contributed to the sum."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """The sum."""
+        ctx.save_for_backward(a, b)
+        return a + b
+
+    @staticmethod
+    def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
+        """R·a / (a + b) and R·b / (a + b)."""
+        a, b = ctx.saved_tensors
+        part = R[0] / _away_from_0(a + b)
+        return a * part, b * part
+
+
+class _SharedSums(TorchFunctionMode):
+    """While it holds, sums of two branches of a network share out relevance."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _ADDITIONS and not kwargs and len(args) == 2 and _branches(*args):
+            return _Share.apply(*args)
+        return func(*args, **(kwargs or {}))
+
+
+def _branches(a: Any, b: Any) -> bool:
+    tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+    return tensors and a.shape == b.shape and a.requires_grad and b.requires_grad

@@ -1,0 +1,16 @@
+"""A ResNet-50-like network (bottleneck blocks) trained from scratch on staged birds: 0.77 M parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diorama.models.birds.common import BirdClassifier
+
+
+@dataclass(frozen=True)
+class BirdsResnet(BirdClassifier):
+    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+
+    name = "birds_resnet"
+    layers = ("stem", "group1", "group2", "group3", "group4", "pool")
+    cam_layer = "group4"

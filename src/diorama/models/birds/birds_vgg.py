@@ -1,0 +1,16 @@
+"""A VGG-like network (plain convolutions, two-layer head) trained from scratch on staged birds: 1.6 M parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diorama.models.birds.common import BirdClassifier
+
+
+@dataclass(frozen=True)
+class BirdsVgg(BirdClassifier):
+    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+
+    name = "birds_vgg"
+    layers = ("stem", "stage1", "stage2", "stage3", "stage4", "pool", "hidden")
+    cam_layer = "stage4"

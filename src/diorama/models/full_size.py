@@ -1,0 +1,193 @@
+"""What full-size networks share: the input they were trained with, weights from a file, honest words where there are none.
+
+A wrapped network is `normalise`, `resize` (only where it has a size of its own) and `net`, one after the other. The
+normalisation is a batch norm with fixed statistics: tools that know networks then know what to do with it (for LRP,
+zennit passes relevance through it unchanged).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from diorama.core.errors import InputError
+from diorama.core.guard import attempt
+from diorama.models.weights import require_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+#: own: what the network was trained with; none: [0, 1] as it is (FunnyBirds); half: (x − 0.5)/0.5 (Arias-Duart et al.).
+Normalise = Literal["own", "none", "half"]
+#: Mean and standard deviation of every channel.
+Statistics = tuple[tuple[float, ...], tuple[float, ...]]
+IMAGENET: Statistics = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+_HALF: Statistics = ((0.5,) * 3, (0.5,) * 3)
+UNTRAINED = "the weights are random: an untrained network"
+_PREFIXES = ("module.", "model.")
+
+
+def statistics(choice: Normalise, own: Statistics) -> Statistics | None:
+    """The statistics that a choice of normalisation stands for."""
+    return {"own": own, "none": None, "half": _HALF}[choice]
+
+
+def wrapped(net: nn.Module, normalise: Statistics | None, resize: int | None = None) -> nn.Module:
+    """The network behind its normalisation and, as FunnyBirds does for transformers, nearest-neighbour resizing."""
+    from torch import nn
+
+    parts: OrderedDict[str, nn.Module] = OrderedDict()
+    if normalise is not None:
+        parts["normalise"] = _normaliser(*normalise)
+    if resize is not None:
+        parts["resize"] = nn.Upsample(size=(resize, resize), mode="nearest")
+    return nn.Sequential(OrderedDict([*parts.items(), ("net", net)])) if parts else net
+
+
+def _normaliser(mean: tuple[float, ...], std: tuple[float, ...]) -> nn.Module:
+    import torch
+    from torch import nn
+
+    norm = nn.BatchNorm2d(3, eps=0.0, affine=False)
+    norm.running_mean, norm.running_var = torch.tensor(mean), torch.tensor(std) ** 2
+    return norm
+
+
+def seeded(make: Callable[[], nn.Module]) -> nn.Module:
+    """A network with random weights that are the same every time."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return make()
+
+
+def read_state(path: str, name: str) -> dict[str, Tensor]:
+    """The state dict in a safetensors or torch file, read without running anything in it.
+
+    Also as FunnyBirds and most training scripts write it: under the key `state_dict`, names begin with module. or model.
+    """
+    return tensors_of(read_file(path, name), path, name)
+
+
+def read_file(path: str, name: str) -> Any:
+    """What a safetensors file, or a torch file with nothing but plain values in it, holds."""
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise InputError(f"{name}: there is no checkpoint {path}; give a .safetensors or torch file")
+    if file.suffix == ".safetensors":
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            return load_file(file)
+        except SafetensorError as error:
+            raise InputError(f"{name}: {path} is not a safetensors file: {error}") from error
+    return _read_torch(file, name)
+
+
+def _read_torch(file: Path, name: str) -> Any:
+    import torch
+
+    outcome = attempt(lambda: torch.load(file, map_location="cpu", weights_only=True))
+    if outcome.error:
+        raise InputError(
+            f"{name}: {file} holds no weights that can be read safely ({outcome.reason[:120]}):"
+            " save the state dict alone, torch.save(net.state_dict(), file)"
+        ) from outcome.error
+    return outcome.value
+
+
+def tensors_of(found: Any, path: str, name: str) -> dict[str, Tensor]:
+    """The tensors by their names in the network."""
+    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
+        found = found["state_dict"]
+    if not isinstance(found, Mapping) or not found or not all(hasattr(v, "shape") for v in found.values()):
+        raise InputError(f"{name}: {path} holds no state dict: save one with torch.save(net.state_dict(), file)")
+    state = dict(found)
+    for prefix in _PREFIXES:  # nn.DataParallel, and a wrapper that calls its network `model`
+        if all(key.startswith(prefix) for key in state):
+            state = {key[len(prefix) :]: value for key, value in state.items()}
+    return state
+
+
+def fill(net: nn.Module, state: Mapping[str, Tensor], path: str, name: str) -> None:
+    """Give a network its weights; the first name or shape that does not fit is said, with how many there are."""
+    own = net.state_dict()
+    counters = {key for key in own if key.endswith("num_batches_tracked")}  # of no use in eval mode, often left out
+    missing = [key for key in own if key not in state and key not in counters]
+    unexpected = [key for key in state if key not in own]
+    for what, keys in (("lacks", missing), ("has the unknown", unexpected)):
+        if keys:
+            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+            raise InputError(f"{name}: {path} {what} {keys[0]!r}{more}: it is a checkpoint of another network")
+    for key, value in state.items():
+        if value.shape != own[key].shape:
+            raise InputError(
+                f"{name}: {key} in {path} is {tuple(value.shape)}, this network has {tuple(own[key].shape)}"
+            )
+    net.load_state_dict(dict(state), strict=False)
+
+
+def head_name(net: nn.Module) -> str:
+    """The layer that gives the logits: the last linear or convolutional one."""
+    from torch import nn
+
+    return [name for name, part in net.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)][-1]
+
+
+def classes_in(state: Mapping[str, Tensor], net: nn.Module, asked: int | None, name: str) -> int | None:
+    """The number of classes a checkpoint was trained for; an error if another one was asked for."""
+    weight = state.get(f"{head_name(net)}.weight")
+    found = None if weight is None else int(weight.shape[0])
+    if asked is not None and found is not None and asked != found:
+        raise InputError(f"{name}: classes={asked}, but the checkpoint was trained for {found} classes")
+    return found or asked
+
+
+#: Makes a network with so many classes (None: its own number), its library's weights fetched or not.
+Maker = Callable[[int | None, bool], "nn.Module"]
+
+
+def made(make: Maker, name: str, classes: int | None, checkpoint: str | None, pretrained: bool = False) -> nn.Module:
+    """A network with the weights of a checkpoint, with those its library fetches, or with random ones."""
+    if checkpoint and pretrained:
+        raise InputError(f"{name}: give checkpoint or pretrained=True, not both")
+    if checkpoint:
+        return loaded(make, name, classes, read_state(checkpoint, name), checkpoint)
+    return _fetched(make, name, classes) if pretrained else seeded(lambda: make(classes, False))
+
+
+def loaded(make: Maker, name: str, classes: int | None, state: Mapping[str, Tensor], path: str) -> nn.Module:
+    """A network with a state dict, and as many classes as that was trained for."""
+    import torch
+
+    with torch.device("meta"):  # names and shapes only
+        outline = make(None, False)
+    net = seeded(lambda: make(classes_in(state, outline, classes, name), False))
+    fill(net, state, path, name)
+    return net
+
+
+def _fetched(make: Maker, name: str, classes: int | None) -> nn.Module:
+    outcome = attempt(lambda: make(classes, True))
+    if outcome.error:
+        raise InputError(
+            f"{name}: pretrained=True could not fetch the weights ({outcome.reason[:160]}); give checkpoint=FILE"
+        ) from outcome.error
+    return outcome.value
+
+
+def require(library: str, name: str) -> Any:
+    """A library of the extra `zoos`, imported; both need torchvision, which needs care (`adapt/torchvision_ops.py`)."""
+    require_torch(name)
+    from diorama.adapt.torchvision_ops import make_importable
+
+    try:
+        make_importable()
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise InputError(f"{name} needs {library}: pip install 'diorama[zoos]' ({error})") from error

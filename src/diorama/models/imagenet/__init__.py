@@ -1,0 +1,1 @@
+"""Networks whose ImageNet weights come in packages."""

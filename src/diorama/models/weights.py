@@ -1,0 +1,36 @@
+"""Checkpoints of the bundled classifiers: the file, its digest, and the module with its weights. Imports torch late."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from diorama.adapt.classifying import CHUNK, check_images, check_layer, features, logits, place
+from diorama.core.errors import InputError
+from diorama.io.zoo import checkpoint_path
+
+if TYPE_CHECKING:
+    from torch import nn
+
+#: What the bundled classifiers take from the core, under one name with the rest.
+__all__ = ["CHUNK", "check_images", "check_layer", "checkpoint_path", "features", "logits"]
+
+
+def require_torch(name: str) -> None:
+    """Raise InputError unless torch is installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise InputError(f"{name} needs torch: pip install 'diorama[torch]'")
+
+
+def load(module: nn.Module, path: Path) -> nn.Module:
+    """The module with the weights of a file: in eval mode, without gradients on its parameters, on the device in use."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        module.load_state_dict(load_file(path))
+    except (RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"{path} is not a checkpoint of this model: {reason}") from error
+    return place(module)

@@ -1,0 +1,1 @@
+"""Protocols that judge codes: disentanglement scores."""

@@ -1,0 +1,33 @@
+"""The β-VAE score: which factor was held is read off mean differences of codes (Higgins et al. 2017)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.metrics import beta_vae as metric
+from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.planted import Defect
+from diorama.protocols.codes import common as shared
+
+
+@dataclass(frozen=True, slots=True)
+class BetaVae(shared.OfDraws):
+    """Accuracy of logistic regression on mean |z − z'| over 64 pairs of frames that agree in one factor, each pair on
+    a value of its own. Pairs are taken from the frames of the draw: each is encoded once. Rotated codes can reach 1:
+    the score does not ask for one latent per factor.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
+    """
+
+    cite = ("higgins2017", "locatello2019")
+    metrics: ClassVar[tuple[str, ...]] = ("beta_vae", "beta_vae_null")
+
+    frames: int = shared.FRAMES
+    rule: Rule = "varies"
+    defect: Defect = "noise"
+    nulls: int = 1
+
+    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
+        """The score of a draw."""
+        return metric.beta_vae_score(codes, factors, rng, self.rule)

@@ -1,0 +1,213 @@
+"""CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022)."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Code
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Bounds, Control, Decoding
+from diorama.core.errors import InputError, Undefined
+from diorama.core.guard import Note
+from diorama.core.scene import Scene, rng
+from diorama.metrics import cg as metric
+from diorama.metrics.codes import Measured, active, sample
+from diorama.metrics.irs import robustness
+from diorama.metrics.uc import released, top
+from diorama.protocols.codes import common as shared
+from diorama.protocols.codes.draws import CHUNK, Draw, codes_of, factors_of
+
+
+@dataclass(frozen=True, slots=True)
+class Cg(shared.Draws):
+    """Latents of a factor (chosen by IRS, ρ of them) are moved to their value farthest from the frame's, then all
+    others; own and other are the changes of the model's probability of the true value on the decoded images.
+
+    `corrected`: cg is the mean of own − other over the factors that the model tells on real frames with an accuracy
+    of at least 0.95 (the others have none; if no factor has, the case is undefined), latents with a standard
+    deviation below 10 % of the largest stay where they are, `cg_null` is the same with random sets. `published`: cg
+    is `cg_eq4` over all factors, with the released slice for the sets, sigmoids for probabilities, and logits of
+    pixels for images: what the released code does.
+
+    The paper has two formulas that differ, and both are given: `cg_eq3`, its definition, is the mean over factors of
+    |mean of own − mean of other|, means over frames; `cg_eq4`, its estimate and the released code, is the mean over
+    factors and frames of |own − other|, never smaller. Both reward wrong assignments, which the dose shows: a share of
+    factors gets another factor's latents. The encoder needs `decode`, the model `heads`: how many of its logits
+    belong to each factor.
+    """
+
+    cite = ("reddy2022", "an2023")
+    model = True
+    metrics: ClassVar[tuple[str, ...]] = (
+        *("cg", "cg_own", "cg_other", "cg_eq3", "cg_eq4", "cg_null", "factors_told", "accuracy", "accuracy_decoded"),
+    )
+    doses = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    dose_name = "share of factors that are given another factor's latents; codes are the true factors"
+    ceiling = "the classifier errs on a few real frames"
+
+    variant: Literal["corrected", "published"] = "corrected"
+    rho: int = 1
+    frames: int = 500
+    nulls: int = 1
+
+    def __post_init__(self) -> None:
+        shared.Draws.__post_init__(self)
+        if self.rho < 1:
+            raise InputError(f"cg: rho={self.rho}: each factor has at least one latent")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Signed, or absolute as published."""
+        return (-1.0, 1.0) if self.variant == "corrected" else (0.0, 1.0)
+
+    @property
+    def ranges(self) -> dict[str, Bounds]:
+        """Differences of probabilities can be negative; what is left are shares, and a count."""
+        differences = {"cg": self.range, "cg_null": self.range, "factors_told": (0.0, None)}
+        return {name: differences.get(name, (0.0, 1.0)) for name in self.metrics}
+
+    def settings(self, world: Any) -> dict[str, str]:
+        """What is printed with every number."""
+        return {
+            "cg": "mean of own − other" if self.variant == "corrected" else "Eq. 4 of the paper, mean of |own − other|",
+            "frames": f"{self.frames} in a draw",
+            "latents per factor": f"{self.rho}, by IRS"
+            + ("" if self.variant == "corrected" else " and the released slice"),
+            "probability": "softmax per factor" if self.variant == "corrected" else "sigmoid, of pixel logits",
+            "baseline": "farthest value of each latent in the draw",
+        }
+
+    def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Code:
+        """The true factors: the dose is in the sets."""
+        return self.oracle(bench, scene, target)
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """CG of a draw with its parts, its null, and what the classifier can do."""
+        draw = self.frames_of(bench.world.object, case)
+        codes, factors = codes_of(bench, draw), factors_of(bench, draw)
+        judge = Judge(bench, self.variant == "published")
+        labels = factors.astype(int)
+        accuracy = judge.accuracy(draw, labels)
+        chosen, alive = self._sets(codes, factors, bench)
+        found = self._measured(judge, codes, labels, chosen, alive, accuracy)
+        if np.isnan(found.value):
+            raise Undefined(f"no factor is told with an accuracy of {metric.ENOUGH}: {_listed(bench, accuracy)}")
+        if self.variant == "corrected" and (accuracy < metric.ENOUGH).any():
+            told = f"factors count from an accuracy of {metric.ENOUGH}: {_listed(bench, accuracy)}"
+            warnings.warn(told, Note, stacklevel=2)
+        generator = rng(case.payload["seed"], "sets", case.key)
+        draws = [metric.random_sets(chosen, alive, generator) for _ in range(self.nulls)]
+        null = [self._measured(judge, codes, labels, sets, alive, accuracy).value for sets in draws]
+        decoded = [p.argmax(axis=1) == g for p, g in zip(judge(codes), labels.T, strict=True)]
+        values = {
+            **found.values,
+            "cg_null": float(np.mean(null)),
+            "factors_told": float((accuracy >= metric.ENOUGH).sum()),
+        }
+        values |= {"accuracy": float(accuracy.mean()), "accuracy_decoded": float(np.mean(decoded))}
+        yield from (Score(name, values[name]) for name in self.metrics)
+
+    def _sets(self, codes: np.ndarray, factors: np.ndarray, bench: Bench) -> tuple[np.ndarray, np.ndarray]:
+        """Which latents belong to which factor (M, F), and which are active (M,)."""
+        published = self.variant == "published"
+        part = sample(codes, factors, "varies" if published else "spread", 20 if published else None)
+        if part.empty or part.labels.shape[1] < factors.shape[1]:
+            raise Undefined("a factor has a single value in this draw, or no latent is active")
+        if self.rho > part.codes.shape[1]:
+            raise Undefined(f"rho={self.rho}, but only {part.codes.shape[1]} latents are active")
+        matrix = np.stack([r.mean(axis=0) for r in robustness(part.codes, part.labels)], axis=1)
+        chosen = np.zeros((codes.shape[1], factors.shape[1]), bool)
+        chosen[part.active] = (released if published else top)(matrix, self.rho)
+        wrong = round(bench.asked.points[bench.point].get("dose", 0.0) * factors.shape[1])
+        order = [(i + 1) % factors.shape[1] if i < wrong else i for i in range_of(factors)]
+        return chosen[:, order], active(codes, "varies") if published else part.active
+
+    def _measured(self, judge: "Judge", codes: Any, labels: Any, chosen: Any, alive: Any, accuracy: Any) -> Measured:
+        if self.variant == "corrected":
+            return metric.cg(judge, codes, labels, chosen, alive, accuracy)
+        found = metric.cg(judge, codes, labels, chosen)
+        values = {**found.values, "cg": found.values["cg_eq4"]}
+        return Measured(values, found.matrix, found.per_factor, found.active)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """Counterfactuals of one frame: decoded, then with each factor's own latents moved."""
+        draw = self.frames_of(bench.world.object, case)
+        codes, factors = codes_of(bench, draw), factors_of(bench, draw)
+        chosen, _ = self._sets(codes, factors, bench)
+        moved = [np.where(chosen[:, i], metric.farthest(codes)[0], codes[0]) for i in range_of(factors)]
+        images = Judge(bench, False).decoded(np.stack([codes[0], *moved]))
+        captions = ["decoded", *(f"{name} moved" for name in bench.world.object.levels)]
+        frame = Panel("frame", bench.frame(draw[0][1]).srgb())
+        return [frame, *(Panel(c, image) for c, image in zip(captions, images, strict=True))]
+
+
+def range_of(factors: np.ndarray) -> range:
+    """The numbers of the factors."""
+    return range(factors.shape[1])
+
+
+def _listed(bench: Bench, accuracy: np.ndarray) -> str:
+    return ", ".join(f"{name} {a:.2f}" for name, a in zip(bench.world.object.levels, accuracy, strict=True))
+
+
+class Judge:
+    """Decodes codes and asks the cell's model for the probabilities of every factor's values."""
+
+    def __init__(self, bench: Bench, published: bool) -> None:
+        assert bench.model is not None
+        self.bench, self.model, self.published = bench, bench.model.object, published
+        heads = self.model.heads
+        wanted = tuple(len(levels) for levels in bench.world.object.levels.values())
+        if heads is None or tuple(heads) != wanted:
+            raise InputError(f"{bench.model.name} should have heads {wanted}, one per factor, not {heads}")
+        if not isinstance(bench.asked.object, Decoding | Control):
+            raise Undefined("the encoder has no decoder")
+
+    def __call__(self, codes: np.ndarray) -> list[np.ndarray]:
+        """The probabilities (n, values) of each factor."""
+        images = self.decoded(codes)
+        if self.published:  # the released code judges the decoder's output before its sigmoid
+            clipped = np.clip(images, 1e-6, 1 - 1e-6)
+            images = np.log(clipped / (1 - clipped))
+        return self.probabilities(images)
+
+    def decoded(self, codes: np.ndarray) -> np.ndarray:
+        """Images of codes; of a control by staging the scene that the codes mean."""
+        method = self.bench.asked.object
+        if isinstance(method, Decoding):
+            return np.asarray(method.decode(codes), np.float32)
+        return np.stack([frame.srgb() for frame in self.bench.world.object.render(self._scenes(codes))])
+
+    def _scenes(self, codes: np.ndarray) -> list[Scene]:
+        world = self.bench.world.object
+        levels = world.levels
+        places = [
+            np.rint(np.clip(z, 0, 1) * (len(v) - 1)).astype(int) for z, v in zip(codes.T, levels.values(), strict=True)
+        ]
+        start = self.bench.protocol.frames_of(world, self.bench.case)[0][1]
+        rows = zip(*([v[i] for i in place] for v, place in zip(levels.values(), places, strict=True)), strict=True)
+        return [world.do(start, **dict(zip(levels, row, strict=True))) for row in rows]
+
+    def probabilities(self, images: np.ndarray) -> list[np.ndarray]:
+        """Softmax over each factor's logits, or the released sigmoids."""
+        logits = np.concatenate(
+            [self.model.logits(np.ascontiguousarray(images[i : i + CHUNK])) for i in range(0, len(images), CHUNK)]
+        ).astype(np.float64)
+        parts = np.split(logits, np.cumsum(self.model.heads)[:-1], axis=1)
+        if self.published:
+            return [1 / (1 + np.exp(-part)) for part in parts]
+        shifted = [np.exp(part - part.max(axis=1, keepdims=True)) for part in parts]
+        return [part / part.sum(axis=1, keepdims=True) for part in shifted]
+
+    def accuracy(self, draw: Draw, labels: np.ndarray) -> np.ndarray:
+        """The share of the draw's own frames on which each factor is told (F,)."""
+        right = np.zeros(labels.shape[1])
+        for i in range(0, len(draw), CHUNK):
+            frames = self.bench.world.object.render([scene for _, scene in draw[i : i + CHUNK]])
+            found = self.probabilities(np.stack([frame.srgb() for frame in frames]))
+            right += [float((p.argmax(axis=1) == g).sum()) for p, g in zip(found, labels[i : i + CHUNK].T, strict=True)]
+        return right / len(draw)

@@ -1,0 +1,33 @@
+"""InfoMEC: modularity, explicitness, compactness by information (Hsu et al. 2023)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.metrics import infomec as metric
+from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.planted import Defect
+from diorama.protocols.codes import common as shared
+
+
+@dataclass(frozen=True, slots=True)
+class Infomec(shared.OfDraws):
+    """Normalised mutual information by nearest neighbours; latents whose range is below 1/20 of the largest are
+    pruned. InfoM: does a latent carry one factor; InfoC: is a factor carried by one latent; InfoE: can it be read
+    off linearly.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
+    """
+
+    cite = ("hsu2023",)
+    metrics: ClassVar[tuple[str, ...]] = ("info_m", "info_e", "info_c", "info_m_null")
+
+    frames: int = shared.FRAMES
+    rule: Rule = "range"
+    defect: Defect = "noise"
+    nulls: int = 1
+
+    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
+        """InfoM, InfoE and InfoC of a draw."""
+        return metric.infomec(codes, factors, self.rule)

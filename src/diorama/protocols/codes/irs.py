@@ -1,0 +1,35 @@
+"""IRS: how little a latent moves while one factor is held (Suter et al. 2019)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.metrics import irs as metric
+from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.planted import Defect
+from diorama.protocols.codes import common as shared
+
+
+@dataclass(frozen=True, slots=True)
+class Irs(shared.OfDraws):
+    """R_li = 1 − mean over values of factor i of the 0.99 quantile of |z_l − group mean| / max |z_l − mean|; IRS is
+    the mean over latents of max_i R_li, weighted by their reach. `irs_chosen` is the mean over factors of max_l
+    R_li, what UC chooses latents by. Codes without any relation to the factors score well above 0: read it beside
+    `irs_null`. A latent that hardly moves wins every factor unless rule="spread" prunes it. Factors are cut
+    into `bins` of equal width, as released.
+    """
+
+    cite = ("suter2019", "locatello2019")
+    metrics: ClassVar[tuple[str, ...]] = ("irs", "irs_chosen", "irs_null")
+
+    frames: int = shared.FRAMES
+    rule: Rule = "varies"
+    bins: int = 20
+    quantile: float = 0.99
+    defect: Defect = "noise"
+    nulls: int = 3
+
+    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
+        """IRS of a draw."""
+        return metric.irs(codes, factors, self.rule, self.bins, self.quantile)

@@ -1,0 +1,38 @@
+"""Modularity and explicitness: does a latent serve one factor, and can factors be read off? (Ridgeway & Mozer 2018)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.modularity import explicitness, modularity
+from diorama.metrics.planted import Defect
+from diorama.protocols.codes import common as shared
+
+
+@dataclass(frozen=True, slots=True)
+class Modularity(shared.OfDraws):
+    """Modularity is the mean over latents of 1 − Σ_{i ≠ best} I_i² / (I_best² (F − 1)), with I from codes in
+    `bins`.
+
+    An untrained network scores high. Explicitness is the mean one-vs-rest area under the ROC curve of a linear
+    probe; chance is 0.5.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
+    """
+
+    cite = ("ridgeway2018", "locatello2019")
+    metrics: ClassVar[tuple[str, ...]] = ("modularity", "explicitness", "modularity_null")
+
+    frames: int = shared.FRAMES
+    rule: Rule = "varies"
+    bins: int = 20
+    defect: Defect = "noise"
+    nulls: int = 1
+
+    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
+        """Both scores of a draw."""
+        found = modularity(codes, factors, self.rule, self.bins)
+        values = {**found.values, **explicitness(codes, factors, rng, self.rule).values}
+        return Measured(values, found.matrix, found.per_factor, found.active)

@@ -1,0 +1,33 @@
+"""SAP: how much better the best latent predicts a factor than the second (Kumar et al. 2018)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.metrics import sap as metric
+from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.planted import Defect
+from diorama.protocols.codes import common as shared
+
+
+@dataclass(frozen=True, slots=True)
+class Sap(shared.OfDraws):
+    """Accuracies of a linear support vector machine on one latent alone. Classes in the middle of a latent cannot
+    be told by one threshold against the rest, so that even codes = factors stay below 1.
+
+    A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
+    """
+
+    cite = ("kumar2018", "locatello2019")
+    metrics: ClassVar[tuple[str, ...]] = ("sap", "sap_null")
+    ceiling = "classes in the middle of a latent cannot be told by one threshold against the rest"
+
+    frames: int = shared.FRAMES
+    rule: Rule = "varies"
+    defect: Defect = "noise"
+    nulls: int = 1
+
+    def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
+        """SAP of a draw."""
+        return metric.sap(codes, factors, rng, self.rule)

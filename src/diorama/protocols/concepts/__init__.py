@@ -1,0 +1,1 @@
+"""Protocols on concepts: how a model or a decomposition answers to them."""

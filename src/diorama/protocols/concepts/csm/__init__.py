@@ -1,0 +1,1 @@
+"""The Concept Sensitivity Metric."""

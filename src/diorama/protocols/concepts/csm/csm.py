@@ -1,0 +1,293 @@
+"""CSM: does a decomposer's reflectance answer to changes of paint and its shading to those of light? (Gupta et al. 2022)
+
+A concept is a set of images in which one thing changes: the paint (Δa) or the light (Δi). A CAV parts the activations of
+a set from others; a branch's sensitivity to the concept is the share of test images whose loss falls along the CAV.
+CSM_S = R_Δa / S_Δa, CSM_R = S_Δi / R_Δi; ideally R_Δa = S_Δi = 1 and the other two are 0.
+
+What to know before quoting it: at the output layer the loss gradient is the residual, so the score is the sign of the
+error's product with the CAV, and no Jacobian is in it. Positives of one scene against unrelated negatives part scenes rather
+than concepts, which `cos_concepts` and `cos_scenes` beside every score show. Rescaling the answer can turn every sign.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Bounds, World
+from diorama.core.controls import DOSES
+from diorama.core.errors import InputError, Undefined, did_you_mean
+from diorama.core.frame import Frame
+from diorama.core.rows import Row
+from diorama.core.scene import Scene, digest, rng
+from diorama.core.summary import Condensed
+from diorama.metrics.cav import TRAINERS, Options
+from diorama.metrics.csm import resampled
+from diorama.metrics.tcav import permutation_p, sign_tests, t_test
+from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
+from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, chance_scores
+from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
+from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
+from diorama.protocols.layers import common
+
+#: Bootstrap draws of images × CAVs that are kept with every set.
+DRAWS = 200
+#: The overall values of the paper's Table 1, by the network of ours that is trained like the paper's (BigTime, USI3D,
+#: CGIntrinsics).
+PAPER = {
+    "decompose/iid_timelapse": {"csm_r": 0.878, "csm_s": 1.524},
+    "decompose/iid_translation": {"csm_r": 0.552, "csm_s": 2.139},
+    "decompose/iid_supervised": {"csm_r": 1.544, "csm_s": 0.909},
+}
+#: Relabellings of a set and its partner for the permutation test of the corrected variant.
+SHUFFLES = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Csm(OnSets):
+    """Sensitivities of both branches to one concept set; CSM_R and CSM_S from all sets of a cell.
+
+    `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
+    `p` averaged, then divided. `significance=each` follows the paper's text: every CAV iteration is tested and those that
+    pass are averaged (`passed_r` and `passed_s` are their shares); how one iteration is tested is our reading: its signs
+    on the test images against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too).
+    `significance=set` tests the scores of all iterations once, as the author's later code does, and takes all or none. Sets
+    of which nothing passes are left out, or counted as `floor` (the author's code used 0.01). Choosing what is significant
+    favours extreme scores. `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the
+    same scene, every set counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are
+    over sets, test images and CAVs.
+
+    `layer` is `output` or one that the network names. `test` and `negatives` are worlds; `tests` and `randoms` say how many
+    of their images (None: all). `encoding` is that of the answers at `output`.
+    """
+
+    variant: Literal["published", "corrected"] = "corrected"
+    test: str = "test_scenes"
+    negatives: str = "random_scenes"
+    layer: str = OUTPUT
+    trainer: str | None = None
+    runs: int = 100
+    tests: int | None = None
+    randoms: int | None = None
+    p: float = 0.01
+    significance: Literal["each", "set"] = "each"
+    floor: float | None = None
+    aggregate: Literal["ratio_of_averages", "mean_of_ratios"] = "ratio_of_averages"
+    encoding: Encoding = "linear"
+
+    cite = ("gupta2022", "kim2018tcav")
+    direction = "higher"
+    no_oracle: ClassVar[str] = (
+        "the truth has no residual, so that no sensitivity is defined; doses are not followed either"
+    )
+    metrics: ClassVar[tuple[str, ...]] = (
+        *("r_a", "s_a", "r_i", "s_i", "p_r", "p_s", "passed_r", "passed_s"),
+        *("accuracy_r", "accuracy_s", "stability_r", "stability_s"),
+        *("cos_concepts", "cos_scenes", "tests", "runs_r", "runs_s", "draws_r", "draws_s"),
+    )
+    unlisted = ("runs_r", "runs_s", "draws_r", "draws_s")
+    doses = DOSES[1:]  # without a leak there is no residual
+
+    def __post_init__(self) -> None:
+        if self.trainer is not None and self.trainer not in TRAINERS:
+            raise InputError(f"csm: no CAV trainer {self.trainer!r}; {did_you_mean(self.trainer, list(TRAINERS))}")
+        if self.runs < 2:
+            raise InputError(f"csm: runs={self.runs}: give at least 2 CAVs for each set")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """A ratio, or its logarithm."""
+        return (0.0, 1e6) if self._published else (-12.0, 12.0)
+
+    @property
+    def ranges(self) -> dict[str, Bounds]:
+        """Of the sets' own numbers: shares, and the cosines of CAVs."""
+        cosines = ("stability_r", "stability_s", "cos_concepts", "cos_scenes")
+        return {m: (-1.0, 1.0) if m in cosines else (0.0, None if m == "tests" else 1.0) for m in self.metrics}
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """Of all sets together; the sensitivities are means over the sets that have one."""
+        return ("csm_r", "csm_s") if self._published else ("log_csm_r", "log_csm_s")
+
+    @property
+    def _published(self) -> bool:
+        return self.variant == "published"
+
+    @property
+    def _trainer(self) -> str:
+        return self.trainer or ("hinge_sgd" if self._published else "linear_svm")
+
+    def fingerprint(self) -> str:
+        """The worlds of test images and negatives by content: their specs alone would not change with their source."""
+        used = (self.test, self.negatives) if self._published else (self.test,)
+        return digest([Source(text, None, 0, None).world.digest for text in used])
+
+    def paper(self, model: str, method: str) -> dict[str, float] | None:
+        """What the paper reports for the full-size network of the same family."""
+        return PAPER.get(method) if self._published else None
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        options = Options()
+        sgd = f"hinge, α {options.alpha}, at most {options.max_iter} epochs, tolerance {options.tol}"
+        said = {"hinge_sgd": sgd, "ridge": f"λ {options.ridge}", "mean_difference": "closed form"}.get(
+            self._trainer, f"C {options.c}"
+        )
+        filtered = f"counted as {self.floor}" if self.floor else "left out"
+        each = f"t-test of every CAV at p = {self.p}, the mean of those that pass; sets without any {filtered}"
+        once = f"one t-test of a set's CAVs at p = {self.p}; other sets {filtered}"
+        means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
+        parted = f"{self.negatives}, as many as the set has" if self._published else "the scene's other set"
+        return {
+            "encoding": f"{self.encoding} at {OUTPUT}"
+            if self.layer == OUTPUT
+            else f"the network's own at {self.layer}",
+            "scale": "none: answers as they are" if self._published else "one per test image and branch, least squares",
+            "window": "the whole image",
+            "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
+            "CAV": f"{self._trainer} ({said}), {self.runs} runs, a third held out, against {parted}",
+            "test images": f"{self.test}; those without residual are left out",
+            "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
+            "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
+            "interval": "bootstrap-t over sets, test images and CAVs; none below 3 sets",
+        }
+
+    def refuses(self, world: Any, model: Any, method: Any) -> str:
+        """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
+        if method.grid:
+            names = ", ".join(method.grid[0])
+            return f"csm: give {type(method).__name__} its parameters ({names}): no grid point can be chosen"
+        return without_layer(method, self.layer)
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """Both branches' sensitivity to one set."""
+        found = self._spaces(bench, case)
+        sensed = {branch: self._sensed(case, branch, space) for branch, space in found.items()}
+        for change, mark in MARKS.items():
+            for branch, of in sensed.items():
+                name = f"{branch[0]}_{mark}"
+                yield self._sensitivity(name, of) if change == change_of(case) else _other(name, case)
+        for branch, of in sensed.items():
+            yield from _described(branch[0], of, case)
+        yield from self._diagnosed(case, found, {b: of.fitted for b, of in sensed.items()})
+        yield Score("tests", float(min(len(space.against) for space in found.values())))
+
+    def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
+        """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
+        size, seed = bench.world.object.size, case.payload["seed"]
+        test = Source(self.test, self.tests, seed, size)
+        negatives = Source(self.negatives, self.randoms, seed, size) if self._published else None
+        probe = Probe(self.layer, self.encoding, not self._published)
+        found = tables(bench, probe, test, negatives)
+        for branch, table in found.items():
+            if not len(table.gradients):
+                raise Undefined(f"the {branch} of all test images is the truth: there is no residual to take a sign of")
+        sets = self._sets(bench, case)
+        made = {}
+        for branch, table in found.items():
+            rows = {name: activations(bench, probe, members, branch) for name, members in sets.items()}
+            made[branch] = Space.of(table, rows)
+        return made
+
+    def _sets(self, bench: Bench, case: Case) -> dict[str, list[Scene]]:
+        world, other = bench.world.object, stranger(bench.world.object, case)
+        sets = {"set": case.scene, "partner": partner(world, case), "stranger": other.scene if other else None}
+        if not self._published:
+            if sets["partner"] is None:
+                raise Undefined("the world has no set of the other change of this scene: take change=both")
+            sets["their partner"] = partner(world, other) if other else None
+        return {name: list(world.members(scene)) for name, scene in sets.items() if scene is not None}
+
+    def _sensed(self, case: Case, branch: str, space: Space) -> "Sensed":
+        """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
+        draw = rng(case.payload["seed"], "csm", case.key, branch)
+        if self._published:
+            fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
+            chance = chance_scores(space.table, self._trainer, len(space.places["set"]), self.runs)
+            p = t_test(fitted.scores, chance)
+            tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
+            return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))
+        fitted = space.fit(self._trainer, ("set", "partner"), self.runs, draw)
+        chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, draw).scores
+        return Sensed(fitted, permutation_p(float(fitted.scores[0]), chance), np.ones(self.runs, bool))
+
+    def _sensitivity(self, name: str, of: "Sensed") -> Score:
+        if of.passed.any():
+            return Score(name, float(of.counted.negative.mean()))
+        why = f"not significant at p = {self.p} (see p_{name[0]} and passed_{name[0]})"
+        if self.floor is not None:
+            return Score(name, self.floor, reason=f"{FLOORED}{why}")
+        return Score(name, None, status="undefined", reason=why)
+
+    def _diagnosed(self, case: Case, spaces: dict[str, Space], fitted: dict[str, Fitted]) -> Iterator[Score]:
+        """The mean over branches of cosines with CAVs of the other concept and of another scene."""
+        pairs = {"cos_concepts": ("partner", "negatives"), "cos_scenes": ("stranger", "negatives")}
+        if not self._published:
+            pairs["cos_scenes"] = ("stranger", "their partner")
+        for metric, names in pairs.items():
+            if metric == "cos_concepts" and not self._published:
+                why = "the relative CAVs of the two concepts are opposite by construction"
+                yield Score(metric, None, status="excluded", reason=why)
+            elif any(name not in space.places for name in names for space in spaces.values()):
+                yield Score(metric, None, status="excluded", reason=f"the world has no {names[0]} of this set")
+            else:
+                draw = rng(case.payload["seed"], "csm", case.key, metric)
+                others = {b: space.fit(self._trainer, names, FEW, draw) for b, space in spaces.items()}
+                yield Score(metric, float(np.mean([fitted[b].cosines(others[b]).mean() for b in BRANCHES])))
+
+    def summarise(self, rows: Sequence[Row]) -> Condensed:
+        """CSM_R and CSM_S with intervals."""
+        return condense(rows, None if not self._published else self.aggregate)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """The first, middle and last image of the set with what the method makes of it."""
+        members, panels = set_members(bench, case), []
+        for i in (0, len(members) // 2, len(members) - 1):
+            panels += common.comparison(_bare(bench, members[i]), bench.layers(members[i]))
+        return panels
+
+
+def _bare(bench: Bench, scene: Scene) -> Frame:
+    return replace(bench.frame(scene), truth={"mask": bench.frame(scene).mask})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensed:
+    """The CAVs of a set in a branch, the p-value of all their scores together, and which of them count."""
+
+    fitted: Fitted
+    p: float
+    passed: np.ndarray
+
+    @property
+    def counted(self) -> Fitted:
+        """The CAVs that count; all of them where none does, for what is drawn from them."""
+        return self.fitted.only(self.passed) if self.passed.any() else self.fitted
+
+
+def _described(mark: str, of: Sensed, case: Case) -> Iterator[Score]:
+    """p, accuracy and stability of a branch's CAVs, the score of every run, and bootstrap draws of the mean that counts.
+
+    The draw of test images is the same for all sets and both branches of a cell: they share these images.
+    """
+    p, fitted = of.p, of.fitted
+    yield Score(f"p_{mark}", p) if p == p else Score(f"p_{mark}", None, status="undefined", reason="all scores agree")
+    yield Score(f"passed_{mark}", float(of.passed.mean()))
+    yield Score(f"accuracy_{mark}", float(fitted.accuracy.mean()))
+    yield Score(f"stability_{mark}", fitted.stability())
+    negative, seed = of.counted.negative, case.payload["seed"]
+    images, cavs = negative.shape
+    drawn = [
+        rng(seed, "csm", "draws", *key).multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)
+        for n, key in ((images, (images,)), (cavs, (case.key, mark)))
+    ]
+    yield Score(f"runs_{mark}", fitted.scores.round(5).tolist(), "run")
+    yield Score(f"draws_{mark}", resampled(negative, *drawn).round(5).tolist(), "draw")
+
+
+def _other(metric: str, case: Case) -> Score:
+    return Score(metric, None, status="excluded", reason=f"the set's {change_of(case)} changes")

@@ -1,0 +1,107 @@
+"""CAVs of concept sets in one Gram space: activations of sets and negatives of a branch, and test gradients on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from diorama.core.errors import Undefined
+from diorama.core.scene import rng
+from diorama.metrics.cav import Draw, Options, draw_sets, fit_gram, gram
+from diorama.protocols.concepts.csm.tables import Table
+
+#: CAVs of another set that a cosine is taken with; they only serve the diagnostics.
+FEW = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """x·y of all rows (n, n), g·x of the test gradients (t, n), and where the rows of each set are."""
+
+    table: Table
+    products: np.ndarray
+    against: np.ndarray
+    places: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, table: Table, sets: dict[str, np.ndarray]) -> "Space":
+        """The space of some sets' activations and of the negatives, whose own products are known already."""
+        rows = np.concatenate(list(sets.values()))
+        own, cross = gram(rows), gram(rows, table.negatives)
+        products = np.block([[own, cross], [cross.T, table.products]])
+        against = np.concatenate([gram(table.gradients, rows), table.against], axis=1)
+        ends = np.cumsum([len(x) for x in sets.values()])
+        places = {name: np.arange(end - len(x), end) for (name, x), end in zip(sets.items(), ends, strict=True)}
+        return cls(table, products, against, {**places, "negatives": np.arange(len(rows), len(products))})
+
+    def fit(self, trainer: str, names: tuple[str, str], runs: int, draw: np.random.Generator) -> "Fitted":
+        """CAVs of one set against another (or the negatives), each with its own draw and held-out images."""
+        some, others = (self.places[name] for name in names)
+        drawn = draw_sets(len(some), len(others), runs, draw)
+        return self._fit(trainer, [(some[a], others[b]) for a, b in drawn], draw)
+
+    def fit_chance(self, trainer: str, names: tuple[str, str], runs: int, draw: np.random.Generator) -> "Fitted":
+        """CAVs of two sets of which each image is dealt to either side at random: labels that mean nothing."""
+        sides = [self.places[name] for name in names]
+        return self._fit(trainer, dealt(np.concatenate(sides), min(map(len, sides)), runs, draw), draw)
+
+    def _fit(self, trainer: str, draws: Sequence[Draw], draw: np.random.Generator) -> "Fitted":
+        try:
+            cavs = fit_gram(trainer, self.products, draws, draw, Options())
+        except ValueError as error:  # activations that do not vary have no direction
+            raise Undefined(str(error)) from error
+        return Fitted(self, cavs.coefficients, cavs.accuracy)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """CAVs as coefficients (k, n) over the rows of a space, and their accuracy on held-out images."""
+
+    space: Space
+    coefficients: np.ndarray
+    accuracy: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """The share of test images whose loss falls, for every CAV (k,)."""
+        return self.negative.mean(axis=0)
+
+    @property
+    def negative(self) -> np.ndarray:
+        """Whether the loss of a test image falls along a CAV, (t, k): the gradient's product with it is below 0."""
+        return self.space.against @ self.coefficients.T < 0
+
+    def only(self, chosen: np.ndarray) -> "Fitted":
+        """Some of the CAVs."""
+        return Fitted(self.space, self.coefficients[chosen], self.accuracy[chosen])
+
+    def cosines(self, other: "Fitted") -> np.ndarray:
+        """Cosines (k, m) between these CAVs and others of the same space."""
+        norms = [
+            np.sqrt(np.einsum("kn,kn->k", c.coefficients @ c.space.products, c.coefficients)) for c in (self, other)
+        ]
+        dots = self.coefficients @ self.space.products @ other.coefficients.T
+        return dots / np.maximum(np.outer(*norms), 1e-300)
+
+    def stability(self) -> float:
+        """The mean cosine between two of the CAVs."""
+        k = len(self.coefficients)
+        return float((self.cosines(self).sum() - k) / (k * (k - 1))) if k > 1 else float("nan")
+
+
+def dealt(pool: np.ndarray, size: int, runs: int, draw: np.random.Generator) -> list[Draw]:
+    """Two disjoint random sets of `size` rows for each run, of half the pool each where that is smaller."""
+    size = min(size, len(pool) // 2)
+    mixed = [draw.permutation(pool)[: 2 * size] for _ in range(runs)]
+    return [(np.sort(m[:size]), np.sort(m[size:])) for m in mixed]
+
+
+def chance_scores(table: Table, trainer: str, size: int, runs: int) -> np.ndarray:
+    """The scores (runs,) of CAVs of negatives against negatives, the same for all sets of one size."""
+    key = (trainer, size, runs)
+    if key not in table.chance:
+        draw = rng("csm", "chance", size, runs)
+        draws = dealt(np.arange(len(table.negatives)), size, runs, draw)
+        cavs = fit_gram(trainer, table.products, draws, draw, Options())
+        table.chance[key] = (table.against @ cavs.coefficients.T < 0).mean(axis=0)
+    return table.chance[key]

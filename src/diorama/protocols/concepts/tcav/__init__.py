@@ -1,0 +1,1 @@
+"""Testing with concept activation vectors."""

@@ -1,0 +1,151 @@
+"""What TCAV needs of images, in the Gram space: activations of a concept and of others, gradients on test images.
+
+Images are rendered and passed through the model once, in chunks of a fixed size, and not kept; activations wider than
+memory allows go to a temporary file. What stays is small: products of activations, and of gradients with them.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core import spec
+from diorama.core.catalogue import Component, build
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene, rng
+from diorama.metrics.cav import Draw, draw_sets, gram
+from diorama.protocols.concepts.tcav.activations import activations
+
+#: Images per pass, and bytes of activations that are held in memory.
+CHUNK, HELD = 8, 1 << 29
+#: Where the scenes of concept and others begin in a staged world: those of the test images come first.
+FIRST = {"concept": 100_000, "others": 200_000, "test": 0}
+ROLES = tuple(FIRST)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Images:
+    """Some scenes of a world, with something done to them."""
+
+    world: Component
+    scenes: list[Scene]
+
+    def chunks(self) -> Iterator[tuple[int, list[Frame]]]:
+        """Frames in chunks, each with how many count; the last one is padded."""
+        for start in range(0, len(self.scenes), CHUNK):
+            frames = self.world.object.render(self.scenes[start : start + CHUNK])
+            yield len(frames), [*frames, *[frames[-1]] * (CHUNK - len(frames))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """Products of activations, those of the `concept` first, about `origin`; of gradients with them (n, rows), `along`
+    the origin; and the activations themselves where they are to be kept.
+    """
+
+    concept: int
+    gram: np.ndarray
+    cross: np.ndarray
+    origin: np.ndarray
+    at_origin: np.ndarray
+    along: np.ndarray
+    rows: np.ndarray | None
+
+    def about(self, centred: bool) -> "Material":
+        """Products about the origin, or about zero for trainers whose steps depend on where it is."""
+        if centred:
+            return self
+        square = float(self.origin.astype(np.float64) @ self.origin)
+        gram = self.gram + self.at_origin[:, None] + self.at_origin + square
+        return replace(self, gram=gram, cross=self.cross + self.along[:, None], origin=np.zeros_like(self.origin))
+
+    @property
+    def _others(self) -> int:
+        return len(self.gram) - self.concept
+
+    def draw(self, seed: int, run: int) -> Draw:
+        """A run's images: the concept's and as many others."""
+        ((a, b),) = draw_sets(self.concept, self._others, 1, rng(seed, "tcav", "draw", run))
+        return a, b + self.concept
+
+    def random(self, seed: int, run: int) -> Draw:
+        """Two sets of others that share no image."""
+        size = min(self.concept, self._others // 2)
+        order = self.concept + rng(seed, "tcav", "random", run).permutation(self._others)
+        return order[:size], order[size : 2 * size]
+
+    def halves(self, seed: int, run: int) -> list[Draw]:
+        """Two runs of half the images each, none of them shared."""
+        generator = rng(seed, "tcav", "halves", run)
+        half = min(self.concept, self._others) // 2
+        a, b = generator.permutation(self.concept), self.concept + generator.permutation(self._others)
+        return [(a[:half], b[:half]), (a[half : 2 * half], b[half : 2 * half])]
+
+
+def world_of(text: str, size: int | None) -> Component:
+    """A folder of pictures, resized to the test images, or the world that a spec names."""
+    if Path(text).expanduser().is_dir():
+        return build("world", spec.Spec("photo_folder", {"root": text, "size": size or 224}))
+    if "/" in text and "(" not in text:
+        raise InputError(f"there is no folder {text!r}: give a folder of pictures or a world")
+    return build("world", text)
+
+
+def changes_of(text: str) -> dict[str, Any]:
+    """`beak=none, label=3` as changes of a scene."""
+    return {name: None if value == "none" else value for name, value in spec.parse(f"do({text})").params.items()}
+
+
+def images(world: Component, role: str, seed: int, count: int, change: str) -> Images:
+    """The first images of a recorded world, or scenes of a staged one that no other role has; changed."""
+    length = world.object.length
+    first, count = (FIRST[role], count) if length is None else (0, min(count, length))
+    scenes = [world.object.scene_at(seed, first + i)[1] for i in range(count)]
+    changes = changes_of(change)
+    return Images(world, [world.object.do(scene, **changes) for scene in scenes] if changes else scenes)
+
+
+def activations_of(sets: Sequence[Images], model: Any, layer: str) -> np.ndarray:
+    """The activations (n, d) float32 of all sets, one after the other."""
+    total, at, rows = sum(len(one.scenes) for one in sets), 0, None
+    for count, frames in (chunk for one in sets for chunk in one.chunks()):
+        found = activations(model, stack(frames), layer)[:count]
+        rows = _room(total, found.shape[1]) if rows is None else rows
+        rows[at : at + count] = found
+        at += count
+    assert rows is not None
+    return rows
+
+
+def _room(n: int, d: int) -> np.ndarray:
+    if 4 * n * d <= HELD:
+        return np.empty((n, d), np.float32)
+    with tempfile.NamedTemporaryFile(prefix="diorama-activations-") as file:  # gone with the map that holds it
+        return np.memmap(file, np.float32, "w+", shape=(n, d))
+
+
+def stack(frames: Sequence[Frame]) -> np.ndarray:
+    """Images (n, h, w, 3) as a screen shows them."""
+    return np.stack([frame.srgb() for frame in frames])
+
+
+def material(
+    concept: int, rows: np.ndarray, test: Images, gradient: Callable[..., np.ndarray], targets: Any, keep: bool
+) -> Material:
+    """What follows from the activations and the test images' gradients; the origin is the mean of the others."""
+    origin = np.mean(rows[concept:], axis=0)
+    cross, along = [], []
+    for count, frames in test.chunks():
+        pixels = stack(frames)
+        found = gradient(pixels, targets(frames, pixels))[:count]
+        along.append(found.astype(np.float64) @ origin)
+        cross.append(gram(found, rows, None) - along[-1][:, None])
+    at_origin = gram(rows, origin[None], None)[:, 0] - float(origin.astype(np.float64) @ origin)
+    products = gram(rows, None, origin)
+    return Material(
+        concept, products, np.concatenate(cross), origin, at_origin, np.concatenate(along), rows if keep else None
+    )

@@ -1,0 +1,352 @@
+"""TCAV: for which share of images does a concept's direction in a layer raise the prediction? (Kim et al. 2018)"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Sensitivity
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.catalogue import Component
+from diorama.core.contracts import Bounds, Control, Protocol, World
+from diorama.core.errors import InputError, Undefined, did_you_mean
+from diorama.core.frame import Frame
+from diorama.core.guard import attempt
+from diorama.core.rows import Row
+from diorama.core.scene import Scene, digest, rng
+from diorama.core.summary import Condensed, Summary, summarise
+from diorama.metrics.cav import Cavs, Draw, fit_gram, split
+from diorama.metrics.tcav import Sign, gram_cosines, permutation_p, scores_of, share, strength, t_test
+from diorama.protocols.concepts.tcav.activations import Objective, layer_gradients, layer_name
+from diorama.protocols.concepts.tcav.gram import ROLES, Material, activations_of, images, material, stack, world_of
+
+#: The least images of a concept that its authors recommend.
+ENOUGH = 20
+#: Runs where the plan does not say how many.
+RUNS = 30
+#: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
+KEPT = 8
+COSINE = (-1.0, 1.0)
+_MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Tcav(Protocol):
+    """A case is one CAV run: the concept against `concept`-many random others, a third of both held out.
+
+    `concept` and `negatives` are folders of pictures or worlds (default negatives: the test world), changed by `do` and
+    `negatives_do` (`do="beak=2"`); another concept as negatives makes it relative. Test images are the world's, with
+    `test_do`. `target` is a class, or None for each image's own; of a regression, the output. `gradient="logit"` counts
+    gradient·direction > 0, `"loss"` (cross-entropy, or the squared error of `factor`) counts < 0.
+
+    Beside the score: that of random against random sets, held-out accuracy and AUC, the cosine with the next run's CAV
+    (stability), the cosine of CAVs from two halves that share no image (cross_cosine). Over the runs: `t_p`, the published
+    t-test, whose p falls at will with the number of runs; and `permutation_p`, from runs in which all images were dealt
+    anew to concept and others, on the strength (mean derivative along the unit direction), which does not saturate.
+    `permutation_q` is the latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
+    """
+
+    cite = ("kim2018tcav", "benjamini1995")
+    track = "concept"
+    model = True
+    metrics: ClassVar[tuple[str, ...]] = (
+        "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
+    )  # fmt: skip
+    ranges: ClassVar[dict[str, Bounds]] = {"stability": COSINE, "cross_cosine": COSINE, "strength": (None, None)}
+
+    concept: str
+    do: str = ""
+    negatives: str | None = None
+    negatives_do: str = ""
+    test_do: str = ""
+    layer: str | None = None
+    target: int | None = None
+    gradient: Literal["logit", "loss"] = "logit"
+    factor: str | None = None
+    images: int = 50
+    pool: int = 200
+    tests: int = 64
+    permutations: int = 199
+    min_images: int = ENOUGH
+    vectors: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("images", "pool", "tests", "min_images"):
+            if getattr(self, name) < 2:
+                raise InputError(f"tcav: {name}={getattr(self, name)}: at least 2 are needed")
+        if self.factor and self.gradient != "loss":
+            raise InputError(f"tcav: factor={self.factor!r} is the truth of a loss: write gradient=loss too")
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """Agreement with the truth leads where `do` makes the truth known."""
+        return "agreement" if self.do else "tcav", "t_p", "permutation_p", "permutation_q"
+
+    @property
+    def no_oracle(self) -> str:
+        """What a set of pictures really does to a prediction is not known; what `do` does can be tried."""
+        return "" if self.do else "without `do` nobody knows what the concept does"
+
+    @property
+    def tried_on(self) -> tuple[str, ...]:
+        """Where a check can try the protocol."""
+        return (self.concept,) if self.do else ()
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        sign = "gradient of the logit, counted where > 0"
+        loss = f"gradient of {'the squared error of ' + self.factor if self.factor else 'the cross-entropy'}, where < 0"
+        others = f"{self.negatives or 'the test world'} {self.negatives_do}".strip()
+        return {
+            "concept": f"{self.concept} {self.do}".strip(),
+            "others": others,
+            "layer": self.layer or "the model's last",
+            "sensitivity": sign if self.gradient == "logit" else loss,
+            "images": f"{self.images} of the concept, {self.pool} others, {self.tests} to test on",
+        }
+
+    def fingerprint(self) -> str:
+        """The digests of the worlds that concept and others come from."""
+        return digest([world_of(text, None).digest for text in (self.concept, self.negatives) if text])
+
+    def refuses(self, world: Any, model: Any, method: Any) -> str:
+        """Why these images and this model cannot be used, or an empty string."""
+        outcome = attempt(lambda: self._check(world, model))
+        return "" if outcome.error is None else f"tcav: {outcome.error}"
+
+    def _check(self, world: Any, model: Any) -> None:
+        layer_name(model, self.layer)
+        if self.factor and self.factor not in world.factors:
+            raise InputError(
+                f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}"
+            )
+        for name, text in (("concept", self.concept), ("negatives", self.negatives)):
+            found = world_of(text, None).object if text else world
+            count = self.images if found.length is None else min(self.images, found.length)
+            if count < self.min_images:
+                raise InputError(
+                    f"{name} {text or 'of the test world'} has {count} images, fewer than the {self.min_images} that a CAV"
+                    f" needs: add some, or write min_images={count}"
+                )
+
+    def count(self, world: World, asked: int | None) -> int:
+        """As many runs as are asked for: a case is a run, not an image."""
+        return asked or RUNS
+
+    def scenes(self, world: World, case: Case) -> list[Scene]:
+        """A run has no scenes of its own."""
+        return []
+
+    def case(self, world: World, seed: int, index: int) -> Case:
+        """One run."""
+        return Case(f"run-{index:03d}", {"seed": seed, "run": index})
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """The scores of one run."""
+        if isinstance(bench.asked.object, Control):
+            (answer,) = bench.asked.object.answers(bench, None, None)
+            values = answer.values  # type: ignore[attr-defined]
+            yield Score("tcav", float(share(values, 1)))
+            yield self._agreement(bench, values)
+            for metric in self.metrics[2:]:
+                yield Score(metric, None, status="undefined", reason="a control has no CAV")
+            return
+        found, sign = self._material(bench, case), self._sign
+        if not found.cross.any() and found.gram.any():  # constant activations are named when CAVs are fitted
+            raise Undefined("the gradient is zero on every test image: the layer does not change the prediction")
+        run = self._run(bench, case, found)
+        derivatives = sign * scores_of(run.coefficients, found.cross)
+        shares = share(derivatives, 1)
+        yield Score("tcav", float(shares[0]))
+        yield self._agreement(bench, derivatives[0])
+        yield Score("random", float(shares[1]))
+        yield Score("accuracy", float(run.accuracy[0]))
+        yield Score("auc", float(run.auc[0]))
+        cosines = gram_cosines(run.coefficients, found.gram)
+        yield Score("stability", float(cosines[0, 2]))
+        yield Score("cross_cosine", float(cosines[3, 4]))
+        yield Score("strength", [float(v) for v in self._relabelled(bench, case, found)], at="relabelling")
+
+    def _run(self, bench: Bench, case: Case, found: Material) -> Cavs:
+        """CAVs of: the concept, random against random, the next run, and two halves that share no image."""
+        seed, run = case.payload["seed"], case.payload["run"]
+        draws = [found.draw(seed, run), found.random(seed, run), found.draw(seed, run + 1), *found.halves(seed, run)]
+        return self._fit(bench, found, draws, rng(seed, "tcav", "split", run))
+
+    def _relabelled(self, bench: Bench, case: Case, found: Material) -> np.ndarray:
+        """The strength of this run as it is, then after each relabelling of all images; runs share the relabellings."""
+        seed, run = case.payload["seed"], case.payload["run"]
+        generator = rng(seed, "tcav", "null", run)
+        a, b = (split(side, 0.33, generator)[0] for side in found.draw(seed, run))
+        orders = [rng(seed, "tcav", "relabel", i).permutation(len(found.gram)) for i in range(self.permutations)]
+        draws = [(order[a], order[b]) for order in [np.arange(len(found.gram)), *orders]]
+        fitted = self._fit(bench, found, draws, generator, held_out=0.0)
+        return strength(fitted.coefficients, found.gram, found.cross, self._sign)
+
+    def _fit(
+        self,
+        bench: Bench,
+        found: Material,
+        draws: Sequence[Draw],
+        generator: np.random.Generator,
+        held_out: float = 0.33,
+    ) -> Cavs:
+        method = bench.asked.object
+        try:
+            return fit_gram(lambda k, y, _, s: method.solve(k, y, s), found.gram, draws, generator, None, held_out)
+        except ValueError as error:
+            raise Undefined(str(error)) from error
+
+    @property
+    def _sign(self) -> Sign:
+        return 1 if self.gradient == "logit" else -1
+
+    def _material(self, bench: Bench, case: Case) -> Material:
+        assert bench.model is not None
+        found = self._remembered(bench, "material", lambda: self._make(bench, case.payload["seed"]))
+        return found.about(bench.asked.object.centred)
+
+    def _remembered(self, bench: Bench, what: str, compute: Callable[[], Any]) -> Any:
+        """Computed once per world, model, concept and layer in a process: blocks of runs come and go."""
+        assert bench.model is not None
+        key = (what, id(self), bench.world.digest, bench.model.digest, bench.case.payload["seed"])
+        if key not in _MADE:
+            while len(_MADE) >= KEPT:
+                _MADE.pop(next(iter(_MADE)))
+            _MADE[key] = self, compute()  # with this object, so that its id stays its own
+        return _MADE[key][1]
+
+    def _make(self, bench: Bench, seed: int) -> Material:
+        """Pass every image through the model, once."""
+        assert bench.model is not None
+        model, worlds = bench.model.object, self._worlds(bench.world)
+        layer, counts = layer_name(model, self.layer), (self.images, self.pool, self.tests)
+        changes = (self.do, self.negatives_do, self.test_do)
+        concept, others, test = map(images, worlds, ROLES, [seed] * 3, counts, changes)
+        rows = activations_of([concept, others], model, layer)
+        goal = partial(layer_gradients, model, layer=layer, objective=self._objective())
+        return material(len(concept.scenes), rows, test, goal, self._targets(model), self.vectors)
+
+    def _worlds(self, world: Component) -> list[Component]:
+        """Where concept, others and test images come from."""
+        size = world.object.size
+        return [world_of(self.concept, size), world_of(self.negatives, size) if self.negatives else world, world]
+
+    def _objective(self) -> Objective:
+        """What the gradient is of, one number per image."""
+        if self.gradient == "logit":
+            return lambda out, goal: out.gather(1, goal.long()[:, None])[:, 0]
+        if self.factor:
+            column = self.target or 0
+            return lambda out, goal: (out[:, column] - goal) ** 2
+        from torch.nn.functional import cross_entropy
+
+        return lambda out, goal: cross_entropy(out, goal.long(), reduction="none")
+
+    def _targets(self, model: Any) -> Callable[[Sequence[Frame], np.ndarray], np.ndarray]:
+        """The class, or true value, of each image: `target`, the image's label, or what is predicted."""
+
+        def of(frames: Sequence[Frame], pixels: np.ndarray) -> np.ndarray:
+            if self.factor:
+                return np.array([_number(frame, self.factor) for frame in frames], np.float32)
+            if self.target is not None:
+                return np.full(len(frames), self.target)
+            if all("label" in frame.truth for frame in frames):
+                return np.array([int(frame.truth["label"]) for frame in frames])
+            return np.asarray(model.logits(pixels)).argmax(axis=1)
+
+        return of
+
+    def _agreement(self, bench: Bench, derivatives: np.ndarray) -> Score:
+        """The share of test images that the concept moves as its direction says; those it does not move do not count."""
+        outcome = attempt(lambda: self._effects(bench))
+        if isinstance(outcome.error, Undefined):
+            return Score("agreement", None, status="undefined", reason=str(outcome.error))
+        if outcome.error:
+            raise outcome.error
+        moved = outcome.value != 0
+        if not moved.any():
+            return Score("agreement", None, status="undefined", reason="the concept changes no prediction")
+        return Score("agreement", float(((derivatives > 0) == (outcome.value > 0))[moved].mean()))
+
+    def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Sensitivity:
+        """How much the prediction really rises when the concept is put into each test image in place of the others."""
+        return Sensitivity(self._effects(bench))
+
+    def _effects(self, bench: Bench) -> np.ndarray:
+        assert bench.model is not None
+        if not self.do or world_of(self.concept, None).name != bench.world.name:
+            raise Undefined("what a concept really does is known where `do` puts it into the test world's own scenes")
+        return self._remembered(bench, "effects", lambda: self._measured_effects(bench))
+
+    def _measured_effects(self, bench: Bench) -> np.ndarray:
+        """sign · (objective with `do` − objective with `negatives_do`) of every test image."""
+        assert bench.model is not None
+        import torch
+
+        model, seed, found = bench.model.object, bench.case.payload["seed"], []
+        done = [f"{self.test_do}, {change}".strip(", ") for change in (self.do, self.negatives_do)]
+        sets = [images(bench.world, "test", seed, self.tests, change) for change in (self.test_do, *done)]
+        for (count, plain), *sides in zip(*(one.chunks() for one in sets), strict=True):
+            goal = torch.from_numpy(self._targets(model)(plain, stack(plain)))
+            out = [torch.from_numpy(np.asarray(model.logits(stack(frames)), np.float64)) for _, frames in sides]
+            with_it, without = (self._objective()(one, goal).numpy()[:count] for one in out)
+            found.append(self._sign * (with_it - without))
+        return np.concatenate(found)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """An image of the concept, one of the others, and one that is tested on."""
+        changes, seed = (self.do, self.negatives_do, self.test_do), case.payload["seed"]
+        shown = zip(
+            ("the concept", "the others", "a test image"), self._worlds(bench.world), ROLES, changes, strict=True
+        )
+        found = [(name, images(world, role, seed, 1, change)) for name, world, role, change in shown]
+        return [Panel(name, one.world.object.render(one.scenes)[0].srgb()) for name, one in found]
+
+    def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
+        """The run's CAV, where `vectors` asks for it: what is kept beside the rows, as `load_cavs` reads it."""
+        if not self.vectors or isinstance(bench.asked.object, Control):
+            return {}
+        found = self._material(bench, case)
+        run = self._run(bench, case, found)
+        assert found.rows is not None
+        direction = run.coefficients[:1].astype(np.float32) @ found.rows
+        meta = {"concept": f"{self.concept} {self.do}".strip(), "layer": self.layer, **case.payload}
+        return {
+            "directions": direction,
+            "intercepts": run.intercepts[:1] - direction @ found.origin,
+            "accuracy": run.accuracy[:1],
+            "auc": run.auc[:1],
+            "meta": np.array(json.dumps(meta)),
+        }
+
+    def summarise(self, rows: Sequence[Row]) -> Condensed:
+        """The two tests over the runs that have a value."""
+        tests = {"t_p": t_test(_column(rows, "tcav"), _column(rows, "random")), "permutation_p": float("nan")}
+        null = _column(rows, "strength")
+        if len(null) and self.permutations:
+            observed, *others = null.mean(axis=0)
+            tests["permutation_p"] = permutation_p(observed, np.array(others))
+        derived = {name: _summary(p, len(null)) for name, p in tests.items()}
+        single = [replace(r, value=r.value[0], at="") if isinstance(r.value, list) else r for r in rows]
+        scores = summarise((row for row in rows if row.metric == "tcav"), self.range)
+        return Condensed(single, {}, {"tcav": scores, **derived}, {})
+
+
+def _number(frame: Frame, factor: str) -> float:
+    value = frame.truth["factors"][factor]
+    if not isinstance(value, int | float):
+        raise InputError(f"tcav: factor {factor!r} is {value!r}, which is no number that a model could be off by")
+    return float(value)
+
+
+def _column(rows: Sequence[Row], metric: str) -> np.ndarray:
+    return np.array([row.value for row in rows if row.metric == metric and row.status == "ok"], float)
+
+
+def _summary(p: float, runs: int) -> Summary:
+    return Summary(None, None, None, 0, runs, 0, 0) if np.isnan(p) else Summary(p, None, None, runs, 0, 0, 0)

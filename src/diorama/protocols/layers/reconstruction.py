@@ -1,0 +1,59 @@
+"""Reconstruction: how far reflectance times shading is from the image; a sanity check that needs no truth."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.core.answers import Layers
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Score
+from diorama.core.contracts import World
+from diorama.core.errors import InputError, Undefined
+from diorama.core.frame import Frame, residual
+from diorama.core.scene import Scene
+from diorama.protocols.layers.common import OnLayers, mask_of
+from diorama.protocols.layers.lmse import explained
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction(OnLayers):
+    """min over k of ‖I − C − k·R·S‖/‖I‖ on the mask in linear light, without pixels at or above `saturated`.
+
+    Zero says that the layers explain the image, not that they are right: an image split at random scores 0.
+    """
+
+    cite = ("luo2024",)
+    metrics: ClassVar[tuple[str, ...]] = ("reconstruction",)
+    dose_name = "power of the true shading that reflectance gains and shading keeps"
+
+    saturated: float = 0.99
+
+    def __post_init__(self) -> None:
+        if not self.saturated > 0:
+            raise InputError(f"reconstruction: saturated={self.saturated} leaves no pixel; give a value like 0.99")
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        return {
+            "encoding": "linear",
+            "scale": "one for the product",
+            "window": "the whole image",
+            "mask": f"{mask_of(world)}, without pixels from {self.saturated:g} on",
+            "mean": "arithmetic over cases",
+            "tuning": "leave one out",
+        }
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """The residual of one image."""
+        scene = case.scene
+        frame = bench.frame(scene)
+        mask = frame.mask & (frame.image.max(axis=2) < self.saturated)
+        if not mask.any():
+            raise Undefined("every pixel is saturated")
+        unsaturated = Frame(scene, frame.image, frame.encoding, {"mask": mask})
+        yield Score("reconstruction", residual(explained(unsaturated, bench.layers(scene))))
+
+    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
+        """Reflectance with a leak that shading keeps."""
+        true = self.oracle(bench, scene, target)
+        return Layers(true.reflectance * true.shading.clip(1e-6) ** dose, true.shading, true.specular)

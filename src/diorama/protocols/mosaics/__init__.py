@@ -1,0 +1,1 @@
+"""Protocols on mosaics: is evidence for a class on the cells that show it?"""

@@ -1,0 +1,87 @@
+"""Cell swap: one target cell of a mosaic shows another class; how much of the explanation's change stays in that cell?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Bounds, World
+from diorama.core.errors import Undefined
+from diorama.core.guard import attempt
+from diorama.core.scene import Scene, rng
+from diorama.metrics.confusion import cell_masses
+from diorama.protocols.mosaics.evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel
+
+
+@dataclass(frozen=True, slots=True)
+class CellSwap(OnMosaics):
+    """Two maps a, b of the same target, before and after `do(cell=…)`, each divided by Σ|·|.
+
+    locality = Σ over the swapped cell of |a − b| / Σ |a − b|; 1 where nothing else moves, 1/cells by chance.
+    turn = (net of a − net of b) / (mass of a + mass of b) in the cell; 1 where all its evidence turns from for to against.
+    A network is free to lean on other cells once one has changed, so a locality below 1 need not be a fault of the
+    method; that of the same network can be compared between methods.
+    """
+
+    changes = ("cell",)
+    metrics: ClassVar[tuple[str, ...]] = ("locality", "turn")
+    ranges: ClassVar[dict[str, Bounds]] = {"turn": (-1.0, 1.0)}
+
+    def case(self, world: World, seed: int, index: int) -> Case:
+        """One mosaic, and the same with one of its target cells swapped for a class that it shows elsewhere."""
+        name, scene = world.scene_at(seed, index)
+        labels, target = [cell["label"] for cell in scene.params["cells"]], scene.params["target"]
+        random = rng(seed, "cell swap", scene.key)
+        position = int(random.choice([i for i, label in enumerate(labels) if label == target]))
+        other = int(random.choice([label for label in labels if label != target]))
+        swapped = world.do(scene, cell=(position, other))
+        return Case(name, {"scene": scene.to_json(), "swapped": swapped.to_json(), "cell": position})
+
+    def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
+        """Have both mosaics of every case explained together."""
+        scenes = [scene for case in cases for scene in _scenes(case)]
+        whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
+        bench.ask([(scene, scene.params["target"]) for scene in whole])
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """Where the change is, and which way the cell's evidence went."""
+        before, after = (_unit_map(bench, scene) for scene in _scenes(case))
+        grid, cell = grid_of(bench.frame(_scenes(case)[0])), case.payload["cell"]
+        moved, _ = cell_masses(np.abs(before - after), grid)
+        if moved.sum() == 0:
+            raise Undefined("the explanation is the same before and after the swap")
+        yield Score("locality", float(moved[cell] / moved.sum()))
+        (up, down), (up_after, down_after) = ([mass[cell] for mass in cell_masses(m, grid)] for m in (before, after))
+        mass = up + down + up_after + down_after
+        if mass == 0:
+            yield Score("turn", None, status="undefined", reason="turn: no evidence in the cell before or after")
+        else:
+            yield Score("turn", float((up - down - up_after + down_after) / mass))
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """Both mosaics with their evidence, and what moved."""
+        (first, second), (before, after) = _scenes(case), (_unit_map(bench, scene) for scene in _scenes(case))
+        frames = bench.frames([first, second])
+        named = bench.world.object.class_name(first.params["target"])
+        return [
+            mosaic_panel(f"mosaic; purple frames: {named}", frames[0]),
+            evidence_panel(f"purple: for {named}, orange: against", before, frames[0]),
+            mosaic_panel(f"cell {case.payload['cell']} swapped", frames[1]),
+            evidence_panel("the same after the swap", after, frames[1]),
+            evidence_panel("what moved: more (purple), less (orange)", after - before, frames[1]),
+        ]
+
+
+def _scenes(case: Case) -> tuple[Scene, Scene]:
+    return case.scene, Scene.from_json(case.payload["swapped"])
+
+
+def _unit_map(bench: Bench, scene: Scene) -> np.ndarray:
+    heat, _ = evidence_map(bench.answer(scene, scene.params["target"]))
+    total = np.abs(heat).sum()
+    if total == 0:
+        raise Undefined("the map is zero everywhere")
+    return heat / total

@@ -1,0 +1,97 @@
+"""The Attribution Confusion Matrix: is evidence for a class on its cells of a mosaic, evidence against it elsewhere?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import Bounds, ImageByImage, World
+from diorama.core.frame import Frame
+from diorama.core.guard import attempt
+from diorama.core.rows import AS_ZERO
+from diorama.metrics.confusion import LACKS, RATES, evidence, rates
+from diorama.protocols.mosaics.evidence import (
+    OnMosaics,
+    evidence_map,
+    evidence_panel,
+    grid_of,
+    mosaic_panel,
+    target_cells,
+)
+
+#: Rates that mean nothing for a method that never says "against": recall is 1, precision is accuracy, the rest constant.
+WITHHELD = ("recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")
+_WITHHELD = (
+    "recall, f1, specificity, npv, balanced accuracy and mcc are withheld: the method gives no negative evidence"
+)
+_EMPTY = "the map is zero everywhere"
+SHARES = ("tp", "fp", "tn", "fn")
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion(OnMosaics):
+    """TP, FP, TN, FN evidence (shares of all evidence) and the rates of `metrics.confusion`; channels are added up first.
+
+    Precision is Focus. A rate whose denominator is zero is undefined: `undefined="drop"` leaves the case out of the mean,
+    as the authors' tables do, `"zero"` counts it as 0, as Quantus and GridPG do; the count is shown either way. For answers
+    without negative evidence (a mask, or a heat map that says so) all that needs it is withheld, as in the paper.
+    The released code's sums of FP and FN are right for as many target as other cells only; here for any number.
+    """
+
+    metrics: ClassVar[tuple[str, ...]] = (*RATES, *SHARES)
+    ranges: ClassVar[dict[str, Bounds]] = {"mcc": (-1.0, 1.0)}
+
+    undefined: Literal["drop", "zero"] = "drop"
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        policy = {"drop": "left out of the mean", "zero": "counted as 0"}[self.undefined]
+        return {"target": "the mosaic's target class", "undefined cases": f"{policy}, and counted"}
+
+    def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
+        """Have the block's mosaics explained together; one with a damaged photo does not hold up the others.
+
+        Methods that work image by image are asked case by case, so that a slow one leaves a row after each.
+        """
+        if isinstance(bench.asked.object, ImageByImage):
+            return
+        scenes = [case.scene for case in cases]
+        whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
+        bench.ask([(scene, scene.params["target"]) for scene in whole])
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """Every rate of one mosaic, and its four shares of evidence."""
+        frame = bench.frame(case.scene)
+        heat, signed = evidence_map(bench.answer(frame.scene, _target(frame)))
+        found = evidence(heat, target_cells(frame), grid_of(frame))
+        for name, value in rates(found).items():
+            if name in WITHHELD and not signed:
+                yield Score(name, None, status="undefined", reason=_WITHHELD)
+            else:
+                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if found.any() else _EMPTY)
+        for name, share in zip(SHARES, found / (found.sum() or np.nan), strict=True):
+            yield self._score(name, float(share), _EMPTY)
+
+    def _score(self, name: str, value: float, lacks: str) -> Score:
+        if np.isfinite(value):
+            return Score(name, value)
+        if self.undefined == "zero":
+            return Score(name, 0.0, reason=AS_ZERO + lacks)
+        return Score(name, None, status="undefined", reason=lacks)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """Figure 1 of the paper: the mosaic and the evidence, purple for the target and orange against it."""
+        frame = bench.frame(case.scene)
+        heat, _ = evidence_map(bench.answer(frame.scene, _target(frame)))
+        named = bench.world.object.class_name(_target(frame))
+        return [
+            mosaic_panel(f"mosaic; purple frames: {named}", frame),
+            evidence_panel(f"purple: for {named}, orange: against", heat, frame),
+        ]
+
+
+def _target(frame: Frame) -> int:
+    return int(frame.truth["label"])

@@ -1,0 +1,290 @@
+"""FunnyBirds: completeness, correctness and contrastivity of an explanation, from what removing parts does to the model.
+
+Hesse, Schaub-Meyer, Roth: FunnyBirds (ICCV 2023). Removing parts and background objects says what the model really rests
+on; the interface functions PI and P (`importance.py`) say what an explanation claims. y is the true class, ŷ the predicted
+one, P(t) the parts that an explanation calls important at threshold t, for each of 80 thresholds.
+
+    a     accuracy of the model                          bi    share of background objects without effect on f_y
+    csdc  share of a sufficient part set found in P(t)   pc    ŷ stays when only P(t) is kept
+    dc    ŷ changes when P(t) is removed                 d     share of irrelevant elements that P(t) leaves out
+    sd    rank correlation of PI with the drop of f_y    ts    whether PI follows the target class
+    com = ((csdc + pc + dc)/3 + d)/2    cor = sd    con = ts    mx = mean(com, cor, con)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.answers import Answer, Heatmap
+from diorama.core.bench import Bench
+from diorama.core.cases import Case, Panel, Score
+from diorama.core.contracts import World
+from diorama.core.errors import Excluded, InputError, Undefined
+from diorama.core.rows import Row
+from diorama.core.scene import Scene, rng
+from diorama.core.summary import Condensed
+from diorama.metrics import funnybirds as formulas
+from diorama.metrics.funnybirds import THRESHOLDS
+from diorama.protocols.parts.funnybirds.published import paper_row
+from diorama.protocols.parts.funnybirds.summary import condense
+from diorama.protocols.parts.importance import (
+    Elements,
+    OnParts,
+    blended,
+    dilation_at,
+    elements_of,
+    heatmap_with,
+    important_parts,
+    part_importance,
+    says_nothing,
+)
+from diorama.protocols.parts.part_tables import PartTable, correlation, part_table, table_scenes
+from diorama.protocols.parts.pictures import panels
+
+
+@dataclass(frozen=True, slots=True)
+class Funnybirds(OnParts):
+    """All scores of FunnyBirds. `corrected` is what we recommend; `published` gives the paper's, by its released code.
+
+    Paper and released code differ for binary maps (LIME): the paper gives them no part importance and counts sd and ts as
+    0; the released code sums the map inside dilated parts as if it were an attribution (sd of .71 for LIME). `published`
+    follows the paper.
+
+    What the released code does, and what `corrected` does instead:
+    - Threshold of P: t times the *signed* sum of the map; where that is negative, every part counts, hidden ones too.
+      Corrected: t times the positive evidence, Σ max(PI, 0) over parts and background objects plus max(rest, 0), the rest
+      being the sum of the map outside them all; a hidden part is never important.
+    - One t for all cases, chosen on these very cases, the first maximum. Corrected: t is chosen on the other half.
+    - An undefined score (a binary map has no PI) counts 0 in the composites. Corrected: they are undefined then.
+    - csdc finds no sufficient sets for the last class, so it scores 0. Corrected: the true sets, those that can be seen;
+      an image that shows none of them whole is excluded.
+    - sd and d count elements that are hidden in the image. Corrected: visible ones only. A correlation that does not
+      exist is left out by both.
+    - bi is a mean over objects, hidden ones too. Corrected: the mean over images of the share of visible objects.
+      `bi_eq2` is Eq. 2 of the supplement, which has no absolute value.
+    - ts scores 0 for ties, so also for methods that take no target. Corrected: a tie is worth ½, no target undefined; an
+      image where the parts shared with one of the two classes are all hidden is excluded.
+    - A map that is zero everywhere gets scores. Corrected: they are undefined.
+    In both, csdc counts only images that are classified correctly, and the target is y for csdc, d, sd; ŷ for pc, dc.
+
+    `dilation` is the width of the max filter on part masks in pixels at 256; other sizes take the nearest odd width, so at
+    128 pixels the default 5 is 3 pixels wide. The released code takes 5 pixels whatever the size (its images are all of
+    256): at 128, dilation=10 has those.
+    """
+
+    metrics: ClassVar[tuple[str, ...]] = ("sd", "ts", "csdc", "pc", "dc", "d", "a", "bi", "bi_eq2", "objects")
+    derived: ClassVar[tuple[str, ...]] = ("mx", "com", "cor", "con")
+
+    variant: Literal["corrected", "published"] = "corrected"
+    dilation: int = 5
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("corrected", "published"):
+            raise InputError(f"funnybirds: variant={self.variant!r}: it is 'corrected' or 'published'")
+        if self.dilation < 1:
+            raise InputError(f"funnybirds: dilation={self.dilation}: give the width in pixels at 256, published 5")
+
+    @property
+    def _published(self) -> bool:
+        return self.variant == "published"
+
+    def settings(self, world: World) -> dict[str, str]:
+        """What is printed with every number."""
+        size = world.size
+        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
+        chosen = "these cases, as released" if self._published else "the other half of the cases"
+        return {"part masks dilated by": f"{here}{self.dilation} pixels at 256", "threshold chosen on": chosen}
+
+    def paper(self, model: str, method: str) -> dict[str, float] | None:
+        """The row of the paper's Table 2 that corresponds, for the full-size network of that family."""
+        return paper_row(model, method)
+
+    def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
+        """Pass the block's birds with every removal through the model together, then explain all targets together."""
+        scenes = [case.scene for case in cases]
+        bench.logits([one for scene in scenes for one in table_scenes(bench, scene)])
+        bench.ask([(scene, target) for scene in scenes for target in _targets(bench, scene)])
+
+    def summarise(self, rows: Sequence[Row]) -> Condensed:
+        """Thresholds and composites from the rows of a cell."""
+        return condense(rows, self._published)
+
+    def score(self, bench: Bench, case: Case) -> Iterator[Score]:
+        """Every score of one image; csdc, pc, dc and d at all thresholds."""
+        scene = case.scene
+        table, seen = part_table(bench, scene), self._elements(bench, scene)
+        yield Score("a", float(table.predicted == table.label))
+        yield from self._independence(table, seen)
+        at_y, at_predicted = bench.answer(scene, table.label), bench.answer(scene, table.predicted)
+        yield _score("csdc", lambda: self._csdc(bench, table, seen, at_y))
+        yield _score("pc", lambda: formulas.preservation(table.subsets, self._sets(at_predicted, table, seen)))
+        yield _score("dc", lambda: formulas.deletion(table.subsets, self._sets(at_predicted, table, seen)))
+        yield _score("d", lambda: self._distraction(table, seen, at_y))
+        yield _score("sd", lambda: self._sd(table, seen, at_y))
+        yield _score("ts", lambda: self._ts(bench, scene, table, seen))
+
+    def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
+        """A heat map whose part importances are the measured effects; see `_true_importance`."""
+        seen = self._elements(bench, scene)
+        return heatmap_with(_true_importance(bench, scene, target, seen), seen)
+
+    def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
+        """The true importances and random ones of parts and objects, both of length one, blended by the dose."""
+        seen = self._elements(bench, scene)
+        true = _true_importance(bench, scene, target, seen)
+        noise = rng("funnybirds", scene.key, target).standard_normal(seen.count) * seen.visible
+        return heatmap_with(blended(true, noise, dose), seen)
+
+    def pictures(self, bench: Bench, case: Case) -> list[Panel]:
+        """The frame, its parts, the heat map, importances beside measured effects, and the frame reduced to P(t)."""
+        scene = case.scene
+        table, seen = part_table(bench, scene), self._elements(bench, scene)
+        answer = bench.answer(scene, table.label)
+        kept = important_parts(answer, seen, np.array([0.02]), self._published)[0, : table.parts]
+        return panels(bench, scene, answer, seen, table.drops(table.label), kept)
+
+    def _elements(self, bench: Bench, scene: Scene) -> Elements:
+        return elements_of(bench, scene, self.dilation, part_table(bench, scene).objects)
+
+    def _sets(self, answer: Answer, table: PartTable, seen: Elements) -> np.ndarray:
+        """P(t) as numbers, one per threshold."""
+        return formulas.as_sets(self._important(answer, seen)[:, : table.parts])
+
+    def _important(self, answer: Answer, seen: Elements) -> np.ndarray:
+        self._must_speak(answer)
+        return important_parts(answer, seen, THRESHOLDS, self._published)
+
+    def _must_speak(self, answer: Answer) -> None:
+        if not self._published and says_nothing(answer):
+            raise Undefined("the explanation is zero everywhere")
+
+    def _independence(self, table: PartTable, seen: Elements) -> Iterator[Score]:
+        counted = seen.visible[table.parts :] | self._published
+        yield Score("objects", float(counted.sum()))
+        if not counted.any():
+            why = "there is no background object to remove"
+            yield from (Score(m, None, status="excluded", reason=why) for m in ("bi", "bi_eq2"))
+            return
+        whole, without = table.subsets[-1, table.label], table.removals[counted, table.label]
+        yield Score("bi", float(1 - formulas.relevant(whole, without).mean()))
+        yield Score("bi_eq2", float(formulas.independent_eq2(whole, without).mean()))
+
+    def _csdc(self, bench: Bench, table: PartTable, seen: Elements, answer: Answer) -> np.ndarray:
+        classes = _classes(bench)
+        if table.predicted != table.label:
+            raise Excluded("csdc: the model predicts another class")
+        minimal = formulas.minimal_sets(classes, table.label)
+        if self._published:
+            minimal = [] if table.label == len(classes) - 1 else minimal
+        else:
+            hidden = int(formulas.as_sets(~seen.visible[: table.parts]))
+            minimal = [s for s in minimal if not s & hidden]
+            if not minimal:
+                raise Excluded("csdc: no sufficient set of parts can be seen whole")
+        return formulas.csdc(self._sets(answer, table, seen), minimal)
+
+    def _distraction(self, table: PartTable, seen: Elements, answer: Answer) -> np.ndarray:
+        whole = table.subsets[-1, table.label]
+        without = np.concatenate([table.without(table.label), table.removals[:, table.label]])
+        irrelevant = ~formulas.relevant(whole, without) & (seen.visible | self._published)
+        if not irrelevant.any():
+            raise Excluded("d: every part and object matters to the model")
+        return formulas.distraction(self._important(answer, seen), irrelevant)
+
+    def _sd(self, table: PartTable, seen: Elements, answer: Answer) -> float:
+        self._must_speak(answer)
+        counted = seen.visible[: table.parts] | self._published
+        importance = part_importance(answer, seen, self._published)[: table.parts][counted]
+        return correlation(table.drops(table.label)[counted], importance)
+
+    def _ts(self, bench: Bench, scene: Scene, table: PartTable, seen: Elements) -> float:
+        found = formulas.target_pair(_classes(bench), table.label)
+        if found is None:
+            raise Undefined("ts: no two classes share two different parts each with this one")
+        pair, shared = found
+        if not self._published and not bench.asked.object.targeted:
+            raise Undefined("ts: the method takes no target")
+        if not formulas.premise(table.subsets, pair, shared):
+            raise Excluded("ts: removing the shared parts does not lower the two classes as it should")
+        hidden = int(formulas.as_sets(~seen.visible[: table.parts]))
+        if not self._published and any(s & ~hidden == 0 for s in shared):
+            raise Excluded("ts: the shared parts are hidden")
+        answers = [bench.answer(scene, c) for c in pair]
+        if not self._published and all(map(says_nothing, answers)):
+            raise Undefined("ts: the explanation is zero everywhere for both classes")
+        first, second = (part_importance(a, seen, self._published)[: table.parts] for a in answers)
+        return formulas.target_sensitivity(first, second, shared, 0.0 if self._published else 0.5)
+
+
+def _score(metric: str, compute: Callable[[], float | np.ndarray]) -> Score:
+    """A score, or the reason why there is none."""
+    try:
+        value = compute()
+    except Undefined as why:
+        return Score(metric, None, status="undefined", reason=str(why))
+    except Excluded as why:
+        return Score(metric, None, status="excluded", reason=str(why))
+    return Score(metric, value.tolist(), "t") if isinstance(value, np.ndarray) else Score(metric, value)
+
+
+def _classes(bench: Bench) -> list[dict[str, int]]:
+    """The part variants of every class, in the order of the parts."""
+    world = bench.world.object
+    if not world.classes:
+        raise Undefined(f"{bench.world.name} does not say which parts make a class")
+    return [{part: bird[part] for part in world.part_names} for bird in world.classes]
+
+
+def _targets(bench: Bench, scene: Scene) -> list[int]:
+    """The classes an explanation is asked for: y, ŷ if it is another, and TS's pair where its premise holds."""
+    table = part_table(bench, scene)
+    found = [table.label, table.predicted]
+    if bench.world.object.classes:
+        pair = formulas.target_pair(_classes(bench), table.label)
+        found += pair[0] if pair and formulas.premise(table.subsets, *pair) else ()
+    return list(dict.fromkeys(found))
+
+
+def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Elements) -> np.ndarray:
+    """What a perfect explanation says of every element: 0 for background objects, and for the parts the measured effect.
+
+    For y these are the drops of f_y, shifted by one constant so that the relevant parts and those of a sufficient set are
+    positive: the order stays true. For TS's classes it is the effect of removing O1 against removing O2.
+    """
+    table = part_table(bench, scene)
+    target = table.label if target is None else target
+    drops, importance = table.drops(target), np.zeros(seen.count)
+    found = formulas.target_pair(_classes(bench), table.label) if bench.world.object.classes else None
+    if target != table.label and found and target in found[0]:
+        drops = _contrast(table, target, found[1])
+    elif target == table.label and bench.world.object.classes:
+        drops = _parted(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
+    importance[: table.parts] = drops
+    return importance * seen.visible
+
+
+def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndarray:
+    """Half the gap between f(x without O2) and f(x without O1), spread over O1; minus that over O2."""
+    full = len(table.subsets) - 1
+    gap = (table.subsets[full ^ shared[1], target] - table.subsets[full ^ shared[0], target]) / 2
+    member = np.array([[s >> i & 1 for i in range(table.parts)] for s in shared], float)
+    return gap * (member[0] / member[0].sum() - member[1] / member[1].sum())
+
+
+def _parted(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
+    """The drops of f_y in their order, positive for the relevant parts and the best sufficient set that is seen.
+
+    Where that set has an irrelevant part, d wants it out of P and csdc in: the importances are then made nearly equal, so
+    that no threshold can tell it from the others.
+    """
+    drops = table.drops(table.label)
+    members = [np.array([bool(s >> i & 1) for i in range(table.parts)]) for s in minimal]
+    sufficient = max((drops[m].min() for m in members if not (m & ~visible).any()), default=np.inf)
+    matters = visible & formulas.relevant(table.subsets[-1, table.label], table.without(table.label))
+    least = drops[matters].min(initial=np.inf)
+    cut = min(sufficient, least)
+    above = drops - cut if np.isfinite(cut) else drops
+    room = (1000 if sufficient < least else 0.1) * above[visible & (above > 0)].sum() + 1e-6 * np.abs(drops).max()
+    return above + np.where(above >= 0, room, -room)

@@ -1,0 +1,1 @@
+"""Training of everything in models/zoo: one loop, the schedules, and a recipe for each network."""

@@ -1,0 +1,1 @@
+"""The three decomposition networks: their data, losses and recipes."""

@@ -1,0 +1,1 @@
+"""Staged birds in fifty classes."""

@@ -1,0 +1,1 @@
+"""Staged objects in panoramas, with the causes behind them."""

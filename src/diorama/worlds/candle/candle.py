@@ -1,0 +1,205 @@
+"""CANDLE: one of five objects on a floor in a panorama, with a lamp; six factors and the causes behind them (staged).
+
+Reddy, Godfrey L, Balasubramanian: On Causally Disentangled Representations (AAAI 2022), and the CANDLE data set before
+it: 5 objects × 5 colours × 3 sizes × 6 rotations × 3 scenes × 3 lights = 4,050 combinations. Solids, paints, lamp, floor
+places, camera and its jitter are those of the released simulator; the sets are Diorama's own unless `hdri` names a
+folder of panoramas. The panorama is background and light at once, the lamp adds a competing shadow, and the floor is
+invisible but for the shadows on it.
+
+    world = Candle()
+    scene = world.sample(rng)
+    frames = world.render([scene, world.do(scene, color="red"), world.do(scene, light="left")])
+
+Geometry truth (depth, normals, parts: 1 on the object) is that of object and floor. Boxes are x0, y0, x1, y1 from the
+top left: `object` is tight, `loose` the published one, made before the camera's jitter and not cut at the image's edge.
+Rotation shows on the cube only, unless `marked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from diorama.core.capabilities import Levelled
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene, rng
+from diorama.worlds.candle import graph
+from diorama.worlds.candle.factors import NAMES, SCENES, grid, known, level_of, levels, values_of
+
+Confounding = Literal["none", "pairs", "semantic", "semantic_commented", "gaussian", "one_to_all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candle(Levelled):
+    """Images of `width` by 3/4·`width` pixels, `samples` paths per pixel of the object.
+
+    `scenes` of the sixteen are used (3: the paper's). `confounding` is "none", the paper's object–colour "pairs" (1,620
+    images), the "semantic" rule of the later data set (12,546 of sixteen scenes; "semantic_commented" as its comments
+    say), "gaussian" coupling of the two factors in `couple` with width `sigma`, or "one_to_all" of the first of them;
+    `hidden` is the strength, 0 to 1, of the unobserved cause of light and scene. `sample` follows them, `do` does not.
+    `rotation_bug` takes degrees for radians, as released; `marked` paints stripes that make rotation visible on every
+    shape. `lamp` is its power in watts, 0 for none.
+    """
+
+    width: int = 320
+    samples: int = 128
+    scenes: int = 3
+    hdri: str | None = None
+    confounding: Confounding = "none"
+    sigma: float = 0.2
+    couple: tuple[str, str] = ("object", "color")
+    hidden: float = 0.0
+    rotation_bug: bool = False
+    marked: bool = False
+    lamp: float = 5000.0
+
+    cite = ("reddy2022", "trauble2021")
+    located = ("hdri",)
+    truth: ClassVar[tuple[str, ...]] = (
+        *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors", "boxes"),
+    )
+    factors: ClassVar[dict[str, str]] = {
+        **{name: ", ".join(map(str, known(name))) for name in NAMES if name != "scene"},
+        "scene": f"{', '.join(SCENES[:3])}, … (the first `scenes` of sixteen)",
+        "position": "[x, y] of the object on the floor in metres; +x is left, −y is far",
+        "camera": "[up, left]: the jitter in degrees, each −1 to 1",
+    }
+    #: What listens to what; see `diorama.worlds.candle.graph`.
+    graph: ClassVar[dict[str, tuple[str, ...]]] = graph.GRAPH
+
+    def __post_init__(self) -> None:
+        _check_whole("width", self.width, 16, 4096)
+        _check_whole("samples", self.samples, 1, 65536)
+        _check_whole("scenes", self.scenes, 1, len(SCENES))
+        if self.confounding not in get_args(Confounding):
+            hint = did_you_mean(str(self.confounding), list(get_args(Confounding)))
+            raise InputError(f"candle: confounding={self.confounding!r}; {hint}")
+        if not isinstance(self.lamp, int | float) or not 0 <= self.lamp <= 1e6:
+            raise InputError(f"candle: lamp={self.lamp!r}: give its power in watts, 0 to 1000000")
+        if self.hdri is not None and not Path(self.hdri).expanduser().is_dir():
+            raise InputError(f"candle: hdri={self.hdri!r}: there is no such folder")
+        if len(self.couple) != 2:
+            raise InputError(f"candle: couple={self.couple!r}: name two factors, e.g. ('object', 'color')")
+        self.weights()  # refuses impossible settings
+
+    @property
+    def height(self) -> int:
+        """Pixels of the image, upright."""
+        return round(self.width * 3 / 4)
+
+    @property
+    def levels(self) -> dict[str, tuple[Any, ...]]:
+        """The values of every factor, in the order of the published numbering."""
+        return {name: known(name, self.scenes) for name in NAMES}
+
+    def fingerprint(self) -> str:
+        """The digest of the panorama files, so that keys follow their content and not their place."""
+        from diorama.io.digests import files_digest
+        from diorama.worlds.candle.panoramas import panorama_files
+
+        if self.hdri is None:
+            return ""
+        files = panorama_files(self.hdri)
+        return files_digest({files[name] for name in SCENES[: self.scenes]}, Path(self.hdri).expanduser())
+
+    # Causes
+
+    def weights(self) -> np.ndarray:
+        """The chance of every combination (unscaled), in the published order."""
+        rows = grid(self.scenes)
+        chosen = {
+            "none": lambda: np.ones(len(rows)),
+            "pairs": lambda: graph.pairs(rows),
+            "semantic": lambda: graph.semantic(rows),
+            "semantic_commented": lambda: graph.semantic(rows, as_commented=True),
+            "gaussian": lambda: graph.coupled(rows, *self.couple, self.sigma),
+            "one_to_all": lambda: graph.one_to_all(rows, self.couple[0], self.sigma),
+        }[self.confounding]()
+        return chosen * graph.hidden(rows, self.hidden)
+
+    def sample(self, rng: np.random.Generator) -> Scene:
+        """A scene as it is seen under the world's confounding."""
+        return self._drawn(rng, self.weights())
+
+    def sample_given(self, rng: np.random.Generator, **values: Any) -> Scene:
+        """Seeing: a scene among those that have the values."""
+        return self._drawn(rng, graph.condition(grid(self.scenes), self.weights(), **values))
+
+    def sample_do(self, rng: np.random.Generator, **values: Any) -> Scene:
+        """Doing: a scene whose values are set, which tells nothing about its other factors."""
+        return self._drawn(rng, graph.intervene(grid(self.scenes), self.weights(), **values))
+
+    def numbered(self, index: int, seed: int = 0) -> Scene:
+        """Combination `index` of the published order, at the place and with the jitter of (seed, index)."""
+        if not 0 <= index < np.prod(levels(self.scenes)):
+            raise InputError(
+                f"candle: there is no image {index}; {self.scenes} scenes have 0 to {np.prod(levels(self.scenes)) - 1}"
+            )
+        return self._staged(rng(seed, "candle", index), grid(self.scenes)[index])
+
+    def _drawn(self, rng: np.random.Generator, weights: np.ndarray) -> Scene:
+        rows = grid(self.scenes)
+        return self._staged(rng, rows[int(graph.draw(rng, rows, weights, 1)[0])])
+
+    def _staged(self, rng: np.random.Generator, row: np.ndarray) -> Scene:
+        from diorama.worlds.candle.stage import floor_place
+
+        factors = values_of(row.tolist())
+        jitter = [round(float(v), 4) for v in rng.uniform(-0.5, 0.5, 2)]
+        return Scene("candle", {**factors, "position": list(floor_place(rng, factors["scene"])), "camera": jitter})
+
+    def do(self, scene: Scene, /, **changes: Any) -> Scene:
+        """The scene with some factors changed and everything else, place and jitter included, as it was."""
+        checked = {}
+        for name, value in changes.items():
+            if name in NAMES:
+                checked[name] = known(name)[level_of(name, value, self.scenes)]
+            elif name in ("position", "camera"):
+                checked[name] = _pair(name, value, *((-40.0, 8.0) if name == "position" else (-1.0, 1.0)))
+            else:
+                raise InputError(f"candle cannot change {name!r}; {did_you_mean(name, list(self.factors))}")
+        return scene.changed(checked)
+
+    # Pictures
+
+    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
+        """Trace every scene; all use the same random numbers, so that what differs between two is what was done."""
+        return [self._frame(scene) for scene in scenes]
+
+    def _frame(self, scene: Scene) -> Frame:
+        from diorama.worlds.candle.panoramas import panorama
+        from diorama.worlds.candle.stage import LAMPS, loose_box, picture_of, visible_box
+
+        p, size = scene.params, (self.width, self.height)
+        found = picture_of(
+            p,
+            panorama(p["scene"], self.hdri, self.width),
+            size,
+            self.samples,
+            (self.lamp, self.marked, self.rotation_bug),
+        )
+        boxes = {"object": visible_box(found["mask"]), "loose": loose_box(p, self.rotation_bug, *size)}
+        truth = {
+            **{name: found[name] for name in ("mask", "reflectance", "shading", "specular", "depth", "normal")},
+            "parts": found["mask"].astype(np.uint8),
+            "lights": [list(LAMPS[p["light"]])],
+            "factors": {name: p[name] for name in NAMES},
+            "boxes": boxes,
+        }
+        return Frame(scene, found["image"], "linear", truth)
+
+
+def _check_whole(name: str, value: Any, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InputError(f"candle: {name}={value!r}: give a whole number from {low} to {high}")
+
+
+def _pair(name: str, value: Any, low: float, high: float) -> list[float]:
+    if np.shape(value) != (2,) or not all(isinstance(v, int | float) and low <= v <= high for v in value):
+        raise InputError(f"candle: {name}={value!r}: give two numbers from {low:g} to {high:g}")
+    return [float(v) for v in value]

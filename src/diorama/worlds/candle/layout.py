@@ -1,0 +1,104 @@
+"""The published layout of CANDLE on disk: numbered images and metadata, written by several processes, resumable."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.errors import InputError, WorkerError
+from diorama.io.files import read_json
+from diorama.io.images import quantise, read_png, write_png
+from diorama.io.locks import locked
+from diorama.io.store import write_json
+from diorama.worlds.candle.candle import Candle
+from diorama.worlds.candle.factors import WIDTH, levels, metadata
+from diorama.worlds.candle.stage import loose_box
+
+Progress = Callable[[int, int], None]
+_SHEET = 36  # images on the contact sheet
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def write_numbered(
+    world: Candle, digest: str, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> list[np.ndarray]:
+    """Write images 0 to count − 1 that are not there yet; returns a few of all of them for a contact sheet."""
+    total = int(np.prod(levels(world.scenes)))
+    if count > total:
+        raise InputError(f"-n {count}: {world.scenes} scenes of candle have {total} combinations; give at most {total}")
+    world.do(world.numbered(0, seed), **changes)  # refuses what cannot be done before anything is written
+    with locked(out / ".lock"):
+        _claim(out, {"world": digest, "seed": seed, "do": changes})
+        missing = [i for i in range(count) if not (out / f"{i}.json").exists()]
+        progress(count - len(missing), count)
+        for done, _ in enumerate(_finished(world, missing, seed, changes, out), start=count - len(missing) + 1):
+            progress(done, count)
+    shown = np.unique(np.linspace(0, count - 1, min(count, _SHEET)).astype(int))
+    return [read_png(out / f"{i}.png").astype(np.float32) / 255 for i in shown]
+
+
+def _claim(out: Path, made_by: dict[str, Any]) -> None:
+    """Say in manifest.json what the folder holds, or refuse to mix it with something else."""
+    file = out / "manifest.json"
+    if file.exists() and read_json(file) != made_by:
+        raise InputError(f"{out} holds images of another world, seed or --do; choose another -o, or delete it")
+    write_json(file, made_by)
+
+
+def _finished(world: Candle, missing: list[int], seed: int, changes: dict[str, Any], out: Path) -> Iterator[int]:
+    """Write the missing images; gives the number of each as it is done."""
+    workers = min(os.cpu_count() or 1, -(-len(missing) // 4))
+    if workers <= 1:
+        for i in missing:
+            write_one(world, i, seed, changes, out)
+            yield i
+        return
+    with _pool(workers) as pool:
+        tasks = {pool.submit(write_one, world, i, seed, changes, out): i for i in missing}
+        for task in as_completed(tasks):
+            task.result()
+            yield tasks[task]
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes with one thread each; what is not begun is dropped when something goes wrong."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    try:
+        yield pool
+    except BrokenProcessPool as error:
+        raise WorkerError("a worker was killed; the same command goes on from here") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+def write_one(world: Candle, index: int, seed: int, changes: dict[str, Any], out: Path) -> None:
+    """Write one image, then its metadata: where there is metadata, the image is complete.
+
+    Boxes in metadata count in pixels of the image that is written.
+    """
+    scene = world.numbered(index, seed)
+    frame = world.render([world.do(scene, **changes) if changes else scene])[0]
+    part = out / f".{index}.png"
+    write_png(part, quantise(frame.srgb(), 8))
+    os.replace(part, out / f"{index}.png")
+    write_json(out / f"{index}.json", metadata_of(world, frame.scene.params, frame.truth["boxes"]["object"]))
+
+
+def metadata_of(world: Candle, params: dict[str, Any], visible: list[int] | None) -> dict[str, Any]:
+    """The published metadata of an image of this world."""
+    loose = loose_box(params, world.rotation_bug, world.width, world.height)
+    made = metadata(params, loose, visible, world.height)
+    return made if world.width == WIDTH else {**made, "image_size": [world.width, world.height]}

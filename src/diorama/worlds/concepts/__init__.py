@@ -1,0 +1,1 @@
+"""Staged concept sets, and the test and random scenes that go with them."""

@@ -1,0 +1,89 @@
+"""Random scenes: staged negatives for concept vectors, in which solids, paint, camera, table and light all vary at once.
+
+They stand in for random photographs: 2,000 by default, drawn apart from the concept sets and the test scenes, and quick
+to render. One or three objects, some flat and some patterned, seen from near or far and from low or high, on a black to
+white table, under a lamp of any colour, power, size and place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from diorama.core.capabilities import Listed
+from diorama.core.errors import InputError
+from diorama.core.scene import Scene, rng
+from diorama.worlds.concepts.layers import changed, composed, files_of
+from diorama.worlds.concepts.scenes import paints
+from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop
+
+
+@dataclass(frozen=True)
+class RandomScenes(Listed):
+    """`count` scenes; `size`, `samples`, `meshes`, `textures` and `up` are those of `tabletop`."""
+
+    count: int = 2000
+    size: int = 64
+    samples: int = 16
+    meshes: str | None = None
+    textures: str | None = None
+    up: Literal["y", "z"] = "y"
+    seed: int = 0
+
+    cite = ("gupta2022",)
+    located = ("meshes", "textures")
+    staged = True
+    factors: ClassVar[dict[str, str]] = Tabletop.factors
+    truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
+
+    do, render, fingerprint = changed, composed, files_of
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InputError(f"random_scenes: count={self.count}: give at least 1")
+        self.table(1)  # checks what it is given
+
+    def table(self, objects: int) -> Tabletop:
+        """The tabletop on which the scenes stand."""
+        return Tabletop(self.size, self.samples, 0, objects, meshes=self.meshes, textures=self.textures, up=self.up)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th scene."""
+        draw = rng(self.seed, "random scenes", index)
+        objects = int(draw.choice([1, 3]))
+        params = self.table(objects).sample(draw).params
+        things = [self._varied(draw, thing, index, i) for i, thing in enumerate(params["objects"])]
+        said = {**params, "objects": things, "light": int(draw.integers(LIGHTS)), "specular": bool(draw.random() < 0.7)}
+        said["camera"] = {"elevation": _uniform(draw, 8, 55), "distance": _uniform(draw, 3.6, 8) + objects - 1}
+        said |= {name: _uniform(draw, *span) for name, span in _SPANS.items()}
+        said["pan"] = [_uniform(draw, -0.15, 0.15), _uniform(draw, -0.15, 0.15)]
+        return f"random{index:05d}", Scene("random_scenes", said)
+
+    def _varied(self, draw: np.random.Generator, thing: dict[str, Any], index: int, i: int) -> dict[str, Any]:
+        surface = "rgb" if draw.random() < 0.5 else "textured"
+        (paint,) = paints(self.seed, f"random {index}", i, surface, 1, self.textures)
+        gloss = [_uniform(draw, 0.01, 0.08), _uniform(draw, 0.08, 0.5)]
+        return (
+            thing
+            | {"turn": _uniform(draw, -180, 180), "scale": _uniform(draw, 0.6, 1.1)}
+            | {"paint": paint, "gloss": gloss}
+        )
+
+
+#: What each of these is drawn from.
+_SPANS = {
+    "temperature": (2000, 12000),
+    "power": (250, 1500),
+    "radius": (0.1, 1.2),
+    "fill": (0.02, 0.2),
+    "table": (0.03, 0.9),
+}
+
+
+def _uniform(draw: np.random.Generator, low: float, high: float) -> float:
+    return round(float(draw.uniform(low, high)), 4)

@@ -1,0 +1,1 @@
+"""Mosaics of anything that has a label."""

@@ -1,0 +1,1 @@
+"""Recorded worlds: published data sets and folders of your own, one file each."""

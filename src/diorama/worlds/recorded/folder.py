@@ -1,0 +1,202 @@
+"""Your own photos: a folder of images with part masks, from which parts are removed by blur, mean or inpainting (recorded).
+
+    images/cat.jpg           images/dogs/rex.png        a sub-folder is a class
+    masks/cat/ear.png        masks/dogs/rex/ear.png     one mask per part, white where the part is
+
+A removed part is not gone: what stands in its place is guessed. The operator is therefore noted beside every score.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from diorama.core.capabilities import Listed, Parted
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene
+from diorama.io.digests import file_digest, files_digest
+from diorama.io.images import read_png, read_rgb
+from diorama.io.names import check_distinct, inside
+from diorama.worlds.recorded.common import read_each
+
+_ENDINGS = (".png", ".jpg", ".jpeg")
+
+
+@dataclass(frozen=True)
+class Folder(Listed, Parted):
+    """Images and masks by folder. `size` scales and centre-crops to a square, `removal` says how a part is taken away.
+
+    Labels are the sub-folders in alphabetical order, or those of `labels`, a comma-separated list of sub-folder names in
+    the model's order of classes. `do(scene, ear=None)` removes the part named ear.
+    """
+
+    located = ("images", "masks")
+
+    images: str
+    masks: str
+    size: int | None = None
+    removal: Literal["blur", "mean", "inpaint"] = "blur"
+    labels: str | None = None
+
+    render = read_each
+
+    def __post_init__(self) -> None:
+        for name in ("images", "masks"):
+            if not Path(getattr(self, name)).expanduser().is_dir():
+                raise InputError(f"folder: there is no folder {getattr(self, name)!r}; {name} is a folder of pictures")
+        if self.size is not None and self.size < 8:
+            raise InputError(f"folder: size={self.size} is too small; give the side of the square in pixels")
+        if not self._names:
+            raise InputError(f"folder: {self.images} holds no image ({', '.join(_ENDINGS)})")
+        check_distinct(self._names, f"folder: {self.images}")
+        if not self.part_names:
+            raise InputError(f"folder: {self.masks} holds no mask; write {self.masks}/{self._names[0]}/<part>.png")
+
+    @cached_property
+    def _names(self) -> list[str]:
+        base = Path(self.images).expanduser()
+        return sorted(str(path.relative_to(base).with_suffix("")) for path in _pictures(base))
+
+    @cached_property
+    def part_names(self) -> tuple[str, ...]:
+        """Every part that some image has a mask for."""
+        base = Path(self.masks).expanduser()
+        return tuple(sorted({path.stem for name in self._names for path in (base / name).glob("*.png")}))
+
+    @property
+    def part_ids(self) -> dict[str, tuple[int, ...]]:
+        """The id of each part in the part map."""
+        return {name: (i,) for i, name in enumerate(self.part_names, 1)}
+
+    @property
+    def note(self) -> str:
+        """What every score on this world should be read with."""
+        return f"parts are removed by {self.removal}"
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """The parts that can be removed."""
+        return dict.fromkeys(self.part_names, "None removes the part")
+
+    @cached_property
+    def _classes(self) -> list[str]:
+        if self.labels:
+            return [name.strip() for name in self.labels.split(",")]
+        return sorted({str(Path(name).parent) for name in self._names if Path(name).parent != Path()})
+
+    @property
+    def truth(self) -> tuple[str, ...]:
+        """Labels are known where images stand in class folders."""
+        return ("parts", "mask", *(("label",) if self._classes else ()))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th image by name."""
+        name = self._names[index]
+        return name.replace("/", "__"), Scene("folder", {"image": name, "without": [], "removal": self.removal})
+
+    def do(self, scene: Scene, **changes: Any) -> Scene:
+        """The image without the named parts."""
+        for name, value in changes.items():
+            if name not in self.part_names:
+                raise InputError(f"folder cannot change {name!r}; {did_you_mean(name, list(self.part_names))}")
+            if value is not None:
+                raise InputError(f"folder: {name}={value!r}; a part of a photo can only be removed, with {name}=None")
+        return scene.changed({"without": sorted({*scene.params["without"], *changes})})
+
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """The digests of all images: what a model must not have been fitted on."""
+        found = Path(self.images).expanduser().rglob("*")
+        return frozenset(file_digest(path) for path in found if path.suffix.lower() in _ENDINGS)
+
+    def fingerprint(self) -> str:
+        """The digest of every image and mask."""
+        bases = [Path(place).expanduser() for place in (self.images, self.masks)]
+        return "/".join(files_digest(_pictures(base), base) for base in bases)
+
+    def _frame(self, scene: Scene) -> Frame:
+        name, without = scene.params["image"], scene.params["without"]
+        image = self._square(_read(Path(self.images).expanduser(), name))
+        parts = np.zeros(image.shape[:2], np.uint8)
+        for part, (i,) in self.part_ids.items():
+            parts[self._mask(name, part, image.shape[:2])] = i
+        if without:
+            gone = np.isin(parts, [self.part_ids[part][0] for part in without])
+            image = _REMOVE[self.removal](image, gone)
+            parts = np.where(gone, 0, parts).astype(np.uint8)
+        truth: dict[str, Any] = {"parts": parts, "mask": parts > 0}
+        if self._classes:
+            truth["label"] = self._label(name)
+        return Frame(scene, image.astype(np.float32) / np.float32(255), "srgb", truth)
+
+    def _label(self, name: str) -> int:
+        group = str(Path(name).parent)
+        if group not in self._classes:
+            raise InputError(f"folder: {name} is in no class folder of {', '.join(self._classes[:5])}")
+        return self._classes.index(group)
+
+    def _mask(self, name: str, part: str, shape: tuple[int, ...]) -> np.ndarray:
+        path = Path(self.masks).expanduser() / name / f"{part}.png"
+        if not path.is_file():
+            return np.zeros(shape, bool)
+        stored = read_png(path)
+        mask = self._square((stored if stored.ndim == 2 else stored.max(axis=2)) > 0)
+        if mask.shape != shape:
+            (h, w), (ih, iw) = mask.shape, shape
+            raise InputError(f"{path} is {w}×{h} pixels, its image {iw}×{ih}: masks have the size of their image")
+        return mask
+
+    def _square(self, image: np.ndarray) -> np.ndarray:
+        """Scaled so that the shorter side is `size`, then the centre; masks by nearest neighbour."""
+        if self.size is None:
+            return image
+        import cv2
+
+        scale = self.size / min(image.shape[:2])
+        width, height = (max(self.size, round(side * scale)) for side in image.shape[1::-1])
+        how = cv2.INTER_NEAREST if image.dtype == bool else cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+        scaled = cv2.resize(image.view(np.uint8) if image.dtype == bool else image, (width, height), interpolation=how)
+        top, left = (height - self.size) // 2, (width - self.size) // 2
+        return scaled[top : top + self.size, left : left + self.size].astype(image.dtype)
+
+
+def _pictures(base: Path) -> Iterator[Path]:
+    return (path for path in base.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+
+
+def _read(base: Path, name: str) -> np.ndarray:
+    """An image (h, w, 3) uint8; a damaged file is named."""
+    return read_rgb(
+        next(p for end in _ENDINGS for p in (inside(base, name + end), inside(base, name + end.upper())) if p.is_file())
+    )
+
+
+def _blur(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """The part's pixels from a strongly blurred image (σ a tenth of the longer side)."""
+    import cv2
+
+    blurred = cv2.GaussianBlur(image, (0, 0), max(image.shape[:2]) / 10)
+    return np.where(gone[:, :, None], blurred, image)
+
+
+def _mean(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """The mean colour of everything else."""
+    rest = image[~gone] if not gone.all() else image.reshape(-1, 3)
+    return np.where(gone[:, :, None], rest.mean(axis=0), image)
+
+
+def _inpaint(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """Filled from the border by the fast marching method (Telea 2004)."""
+    import cv2
+
+    return cv2.inpaint(np.ascontiguousarray(image), gone.astype(np.uint8), 3, cv2.INPAINT_TELEA)
+
+
+_REMOVE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {"blur": _blur, "mean": _mean, "inpaint": _inpaint}

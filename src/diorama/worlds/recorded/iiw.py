@@ -1,0 +1,90 @@
+"""Intrinsic Images in the Wild: photos with human judgements of which of two points is darker (recorded)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from diorama.core.capabilities import Listed
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene
+from diorama.io.digests import files_digest
+from diorama.io.files import read_json, read_text
+from diorama.worlds.recorded.common import colour, existing, natural, read_each, read_picture
+
+
+@dataclass(frozen=True)
+class Iiw(Listed):
+    """A folder with `<id>.json` beside `<id>.png` (or .jpg), as released; photos are sRGB.
+
+    `truth["factors"]["judgements"]` is the file's content: `intrinsic_points` and `intrinsic_comparisons`, which
+    `metrics.whdr.judgements` reads (null weights, verdicts and points that are not opaque are left out there). `split`:
+    `test` is every fifth id in numeric order, the 1,046 of Narihira & Maire (that rule is not confirmed by a primary
+    source; `ids` takes a text file with one id per line instead).
+    """
+
+    cite = ("bell2014",)
+    located = ("root", "ids")
+    factors: ClassVar[dict[str, str]] = {}
+    truth: ClassVar[tuple[str, ...]] = ("factors",)
+
+    root: str
+    split: Literal["all", "train", "test"] = "all"
+    ids: str | None = None
+
+    render = read_each
+
+    def __post_init__(self) -> None:
+        existing("iiw", self.root, "54.json, 54.png, …")
+        if not self.names:
+            raise InputError(f"iiw: no photo of split {self.split!r} with its .json is in {self.root}")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The ids of the split."""
+        known = sorted((path.stem for path in Path(self.root).expanduser().glob("*.json")), key=natural)
+        if self.ids is not None:
+            return _listed(Path(self.ids).expanduser(), known)
+        return [n for i, n in enumerate(known) if self.split == "all" or (i % 5 == 0) == (self.split == "test")]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th photo, by id."""
+        return self.names[index], Scene("iiw", {"photo": self.names[index]})
+
+    def fingerprint(self) -> str:
+        """The digest of the photos and judgements of the split."""
+        base = Path(self.root).expanduser()
+        return files_digest([p for name in self.names for p in (base / f"{name}.json", self._photo(name))], base)
+
+    def _photo(self, name: str) -> Path:
+        base = Path(self.root).expanduser()
+        found = [path for end in (".png", ".jpg", ".jpeg") if (path := base / f"{name}{end}").is_file()]
+        if not found:
+            raise InputError(f"iiw: {name}.json has no photo {name}.png or {name}.jpg beside it")
+        return found[0]
+
+    def _frame(self, scene: Scene) -> Frame:
+        name = scene.params["photo"]
+        told = read_judgements(Path(self.root).expanduser() / f"{name}.json")
+        return Frame(scene, colour(read_picture(self._photo(name))), "srgb", {"factors": {"judgements": told}})
+
+
+def read_judgements(path: Path) -> dict[str, Any]:
+    """The points and comparisons of a file of IIW or SAW."""
+    try:
+        told = read_json(path)
+        return {name: list(told[name]) for name in ("intrinsic_points", "intrinsic_comparisons")}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a file of judgements: it has no lists of points and comparisons") from error
+
+
+def _listed(path: Path, known: list[str]) -> list[str]:
+    wanted = read_text(path).split()
+    missing = [name for name in wanted if name not in set(known)]
+    if missing:
+        raise InputError(f"iiw: photo {missing[0]!r} of {path.name} is not in the folder ({len(missing)} missing)")
+    return wanted

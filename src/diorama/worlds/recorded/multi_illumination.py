@@ -1,0 +1,94 @@
+"""Multi-Illumination in the Wild: indoor scenes, each under 25 directions of a flash (recorded)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from diorama.core.capabilities import Listed, Lit
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene
+from diorama.io.digests import files_digest
+from diorama.worlds.recorded.common import colour, existing, read_each, read_picture
+
+#: Directions of the flash.
+LIGHTS = 25
+
+
+@dataclass(frozen=True)
+class MultiIllumination(Listed, Lit):
+    """`<scene>/dir_<0…24>_mip<m>.jpg` or .exr, `<scene>/materials_mip<m>.png`; `do(scene, light=i)` is direction i.
+
+    JPEGs are tone-mapped sRGB, EXRs linear. The material map, where there is one, is `truth["parts"]` (its colours,
+    numbered in the order of their values). There is no true reflectance: `invariance` is the score for this world.
+    The chrome and gray probes are part of the picture and are not masked.
+    """
+
+    cite = ("murmann2019",)
+    located = ("root",)
+    factors: ClassVar[dict[str, str]] = {"light": "0 to 24: the direction of the flash"}
+    truth: ClassVar[tuple[str, ...]] = ()
+
+    root: str
+    mip: int = 2
+
+    render = read_each
+
+    def __post_init__(self) -> None:
+        base = existing("multi_illumination", self.root, "everett_kitchen2, …, each with dir_0_mip2.jpg")
+        if not self.names:
+            found = sorted({p.stem.rpartition("mip")[2] for p in base.glob("*/dir_0_mip*.*")})
+            hint = f"; there are mip={', '.join(found)}" if found else ""
+            raise InputError(f"multi_illumination: no scene in {self.root} has dir_0_mip{self.mip}{hint}")
+
+    @property
+    def _base(self) -> Path:
+        return Path(self.root).expanduser()
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The scenes in alphabetical order."""
+        return sorted({path.parent.name for path in self._base.glob(f"*/dir_0_mip{self.mip}.*")})
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def scene(self, index: int) -> tuple[str, Scene]:
+        """The index-th scene, by name, under direction 0."""
+        return self.names[index], Scene("multi_illumination", {"scene": self.names[index], "light": 0})
+
+    def lights(self, scene: Scene) -> list[int]:
+        """The directions of the flash."""
+        return list(range(LIGHTS))
+
+    def do(self, scene: Scene, *, light: int) -> Scene:
+        """The same scene with the flash in another direction."""
+        if light not in range(LIGHTS):
+            raise InputError(f"multi_illumination: light={light!r} was not recorded; there are 0 to {LIGHTS - 1}")
+        return scene.changed({"light": light})
+
+    def fingerprint(self) -> str:
+        """The digest of every file of this size."""
+        return files_digest(
+            [p for name in self.names for p in (self._base / name).glob(f"*_mip{self.mip}.*")], self._base
+        )
+
+    def _frame(self, scene: Scene) -> Frame:
+        folder = self._base / scene.params["scene"]
+        stem = f"dir_{scene.params['light']}_mip{self.mip}"
+        path = next((p for end in (".exr", ".jpg", ".png") if (p := folder / f"{stem}{end}").is_file()), None)
+        if path is None:
+            raise InputError(f"{folder / stem}.jpg is missing: a scene has {LIGHTS} directions")
+        encoding = "linear" if path.suffix == ".exr" else "srgb"
+        materials = folder / f"materials_mip{self.mip}.png"
+        truth = {"parts": _materials(materials)} if materials.is_file() else {}
+        return Frame(scene, colour(read_picture(path)), encoding, truth)  # type: ignore[arg-type]
+
+
+def _materials(path: Path) -> np.ndarray:
+    """The material map as small numbers."""
+    coded = colour(read_picture(path)).astype(np.float64) @ np.array([65536.0, 256.0, 1.0])
+    return np.unique(coded, return_inverse=True)[1].reshape(coded.shape)

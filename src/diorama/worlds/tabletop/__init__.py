@@ -1,0 +1,1 @@
+"""Staged objects on a white table."""

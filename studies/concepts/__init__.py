@@ -1,0 +1,1 @@
+"""Concept sensitivity: docs/results/concepts.md."""

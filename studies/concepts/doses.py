@@ -1,0 +1,246 @@
+"""Planted truth for `scripts/reproduce concepts`: which score follows a leak of growing size? Read from rows alone.
+
+For every scene the rank correlation (Spearman) between the dose α and a score is taken, the score turned so that more is
+worse. A score that follows the dose has ρ = 1 on every scene, one that does not move over the doses has ρ = 0. Doses at
+which a score is undefined are left out; with fewer than four the scene has no ρ. The pooled ρ is that of the score of
+all scenes together (of the published CSM the ratio of averages), its interval a bootstrap over scenes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from diorama.core.intervals import interval
+from diorama.core.rows import Row
+from diorama.core.scene import rng
+
+#: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
+ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+INTO = ("reflectance", "shading")
+#: Doses that a scene needs to have a rank correlation.
+LEAST = 4
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a score is read: from which protocol, and per case from the values of its metrics; more is worse.
+
+    `ratio`: pooled as a ratio of averages, as the paper does it, and not as an average.
+    """
+
+    name: str
+    protocol: str
+    metrics: dict[str, tuple[str, ...]]
+    worse: Callable[..., float]
+    ratio: bool = False
+
+    def pooled(self, raw: np.ndarray) -> np.ndarray:
+        """The score of several scenes (scenes, doses, metrics) at every dose where half of them have one."""
+        single = np.array([[self.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
+        many = (
+            (~np.isnan(raw)).mean(axis=0).min(axis=1) >= 0.5 if self.ratio else (~np.isnan(single)).mean(axis=0) >= 0.5
+        )
+        found = np.full(len(ALPHAS), np.nan)
+        if self.ratio:
+            above, below = np.nanmean(raw[:, many], axis=0).T
+            found[many] = np.where(below > 0, -above / np.maximum(below, 1e-12), np.nan)
+        else:
+            found[many] = np.nanmean(single[:, many], axis=0)
+        return found
+
+
+def _ratio(above: float, below: float) -> float:
+    """Published: minus the ratio, which has no value over 0."""
+    return -above / below if below > 0 else np.nan
+
+
+def _smooth(tests: int) -> Callable[[float, float], float]:
+    return lambda above, below: -float(np.log((above * tests + 0.5) / (below * tests + 0.5)))
+
+
+def readings(published: str, corrected: str, tests: int, others: Sequence[str] = ()) -> list[Reading]:
+    """The scores in question; of CSM the one that is to tell this leak: CSM_R for reflectance, CSM_S for shading.
+
+    `others` are further choices of the published CSM.
+    """
+    csm: dict[str, tuple[str, ...]] = {"reflectance": ("s_i", "r_i"), "shading": ("r_a", "s_a")}
+    invariance: dict[str, tuple[str, ...]] = {into: (f"invariance_{into}",) for into in INTO}
+    found = [
+        Reading("CSM published", published, csm, _ratio, ratio=True),
+        *(Reading(f"CSM {more}", more, csm, _ratio, ratio=True) for more in others),
+        Reading("CSM corrected", corrected, csm, _smooth(tests)),
+        Reading("invariance", "response_invariance", invariance, float),
+    ]
+    for name, protocol in (("MSE", "si_mse"), ("LMSE", "lmse"), ("DSSIM", "dssim")):
+        found.append(Reading(name, protocol, dict.fromkeys(INTO, (protocol,)), float))
+    return found
+
+
+def table_of(reading: Reading, rows: Mapping[float, Rows], into: str) -> np.ndarray:
+    """The values of the reading's metrics, (cases, doses, metrics); NaN where one is undefined."""
+    names = reading.metrics[into]
+    known = {a: {(r.case, r.metric): r.value for r in some if r.status == "ok"} for a, some in rows.items()}
+    excluded = {r.case for some in rows.values() for r in some if r.metric == names[0] and r.status == "excluded"}
+    cases = [c for c in dict.fromkeys(r.case for some in rows.values() for r in some) if c not in excluded]
+    values = [[[known.get(a, {}).get((c, n), np.nan) for n in names] for a in ALPHAS] for c in cases]
+    return np.array(values, float).reshape(len(cases), len(ALPHAS), len(names))
+
+
+def correlation(values: np.ndarray) -> float:
+    """Spearman's ρ between α > 0 and a score; 0 for one that does not move, NaN for one with too few values."""
+    later, doses = values[1:], np.array(ALPHAS[1:])
+    known = ~np.isnan(later)
+    if known.sum() < LEAST:
+        return np.nan
+    if np.ptp(later[known]) < 1e-12:
+        return 0.0
+    return float(spearmanr(doses[known], later[known]).statistic)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """ρ of every scene that has one, the score at every scene and dose, the pooled ρ with its interval."""
+
+    name: str
+    rho: np.ndarray
+    scenes: int
+    values: np.ndarray
+    pooled: str
+
+    @property
+    def text(self) -> str:
+        """Mean and interval of ρ."""
+        found = interval(self.rho)
+        if found.lo is None or found.hi is None:
+            return "undefined"
+        lo, hi = max(found.lo, -1.0), min(found.hi, 1.0)
+        return f"{self.rho.mean():+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
+
+    @property
+    def verdict(self) -> str:
+        """Whether a scene's score can be trusted to follow the dose."""
+        found = interval(self.rho)
+        if found.lo is None or found.hi is None:
+            return "undefined"
+        lo, hi = max(found.lo, -1.0), min(found.hi, 1.0)
+        if lo >= 0.9:
+            return "follows"
+        return "mostly" if lo > 0.5 else "against it" if hi < 0 else "weakly" if lo > 0 else "no"
+
+
+def follow(reading: Reading, rows: Mapping[float, Rows], into: str) -> Followed:
+    """How one score follows one kind of leak."""
+    raw = table_of(reading, rows, into)
+    values = np.array([[reading.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
+    values = values.reshape(len(raw), len(ALPHAS))
+    rho = np.array([correlation(v) for v in values])
+    return Followed(reading.name, rho[~np.isnan(rho)], len(rho), values, _pooled(reading, raw))
+
+
+def _pooled(reading: Reading, raw: np.ndarray) -> str:
+    if not len(raw):
+        return "undefined"
+    drawn = rng("bootstrap", "doses", len(raw)).integers(0, len(raw), (200, len(raw)))
+    once, many = correlation(reading.pooled(raw)), np.array([correlation(reading.pooled(raw[d])) for d in drawn])
+    if np.isnan(once) or np.isnan(many).mean() > 0.5:
+        return "undefined"
+    lo, hi = np.quantile(many[~np.isnan(many)], [0.025, 0.975])
+    return f"{once:+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
+
+
+def report(found: dict[str, list[Followed]]) -> list[str]:
+    """The table of rank correlations."""
+    lines = ["| leak | score | scenes with ρ | mean ρ with the dose | scenes with ρ ≥ 0.9 | pooled ρ | follows the dose? |",
+             "|---|---|---:|---|---:|---|---|"]  # fmt: skip
+    for into, several in found.items():
+        other = {"reflectance": "shading", "shading": "albedo"}[into]
+        for f in several:
+            share = f"{(f.rho >= 0.9).mean():.0%}" if len(f.rho) else "–"
+            cells = (f"{other} into {into}", f.name, f"{len(f.rho)} of {f.scenes}", f.text, share, f.pooled, f.verdict)
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+_WIDE, _HIGH, _LEFT, _GAP, _TOP = 168, 130, 92, 18, 74
+_GOOD, _BAD, _SOFT = "#0072b2", "#d55e00", "#9aa4ae"
+
+
+def figure(found: dict[str, list[Followed]], path: Path) -> None:
+    """Small multiples: a row for each leak, a panel for each score; scenes thin, their median thick, the truth's end marked.
+
+    Every scene's line runs from its lowest value (0) to its highest (1), so that a score which follows rises to the right.
+    """
+    columns = max(map(len, found.values()))
+    said = (
+        "Each scene's score, turned so that more is worse, from its own lowest (0) to its highest value (1).",
+        "Thin: scenes. Thick: their median.",
+    )
+    head = "Which score follows a planted leak? A score that does rises from left to right."
+    parts = [_text(12, 22, head, 15, weight="bold"), _text(12, 42, " ".join(said), 12)]
+    for row, (into, several) in enumerate(found.items()):
+        y = _TOP + 18 + row * (_HIGH + 84)
+        other = {"reflectance": "shading", "shading": "albedo"}[into]
+        for i, word in enumerate((other, "leaks into", into)):
+            parts.append(_text(12, y + 50 + 16 * i, word, 12, weight="bold"))
+        for column, one in enumerate(several):
+            parts += _panel(one, _LEFT + column * (_WIDE + _GAP), y)
+    width, height = _LEFT + columns * (_WIDE + _GAP) + 8, _TOP + len(found) * (_HIGH + 84) + 6
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = '<title>Scores against the dose of a planted leak</title><rect width="100%" height="100%" fill="#fff"/>'
+    path.write_text(f"{head}{body}{''.join(parts)}</svg>\n", encoding="utf-8")
+
+
+def _panel(one: Followed, x0: float, y0: float) -> list[str]:
+    ink = _GOOD if one.verdict in ("follows", "mostly") else _BAD
+    parts = [_text(x0, y0 - 20, one.name, 13, weight="bold"), _text(x0, y0 - 5, f"ρ {one.text}", 11, ink)]
+    for v in (0.0, 0.5, 1.0):
+        y = y0 + _HIGH * (1 - v)
+        parts.append(f'<line x1="{x0}" x2="{x0 + _WIDE}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e3e6e9"/>')
+    scaled = np.array([_unit(v) for v in one.values if _unit(v) is not None])
+    for line in scaled:
+        parts.append(_line(line, x0, y0, _SOFT, 0.8, 0.45))
+    if len(scaled):
+        known = (~np.isnan(scaled)).mean(axis=0) >= 0.5
+        middle = np.full(len(ALPHAS), np.nan)
+        middle[known] = np.nanmedian(scaled[:, known], axis=0)
+        parts.append(_line(middle, x0, y0, ink, 3.0, 1.0))
+    if np.isnan(one.values[:, 0]).all():
+        parts.append(f'<text x="{x0}" y="{y0 + _HIGH + 31}" font-size="11" fill="#555">✕ undefined at the truth</text>')
+    else:
+        parts.append(f'<circle cx="{x0}" cy="{y0 + _HIGH}" r="4.5" fill="#fff" stroke="{ink}" stroke-width="2"/>')
+    for a, label in ((0.0, "truth"), (0.5, "α = 0.5"), (1.0, "1")):
+        anchor = "start" if a == 0 else "end" if a == 1 else "middle"
+        parts.append(_text(x0 + a * _WIDE, y0 + _HIGH + 16, label, 11, "#444", anchor))
+    return parts
+
+
+def _unit(values: np.ndarray) -> np.ndarray | None:
+    """A scene's values from 0 to 1 over its doses; a half throughout where they do not move, nothing where there are few."""
+    if (~np.isnan(values[1:])).sum() < LEAST:
+        return None
+    low, high = np.nanmin(values), np.nanmax(values)
+    return np.where(np.isnan(values), np.nan, 0.5 if high - low < 1e-12 else (values - low) / max(high - low, 1e-12))
+
+
+def _line(values: np.ndarray, x0: float, y0: float, ink: str, thick: float, alpha: float) -> str:
+    points = " ".join(
+        f"{x0 + a * _WIDE:.1f},{y0 + _HIGH * (1 - v):.1f}"
+        for a, v in zip(ALPHAS, values, strict=True)
+        if not np.isnan(v)
+    )
+    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{alpha}"/>'
+
+
+def _text(
+    x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal"
+) -> str:
+    kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
+    return f"<text {kept}>{escape(text)}</text>"

@@ -1,0 +1,1 @@
+"""Mosaics: docs/results/confusion.md."""

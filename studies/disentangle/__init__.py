@@ -1,0 +1,1 @@
+"""Disentanglement scores: docs/results/disentangle.md."""

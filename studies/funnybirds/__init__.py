@@ -1,0 +1,1 @@
+"""FunnyBirds: docs/results/funnybirds.md."""

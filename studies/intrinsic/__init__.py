@@ -1,0 +1,1 @@
+"""Intrinsic images: docs/results/intrinsic.md."""
