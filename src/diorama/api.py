@@ -60,10 +60,11 @@ def evaluate(
         folder = _Folder(out)
         with _untouched(plan), taken(folder.path, plan) as made:
             with shown("scoring", "cases") if progress else nullcontext(silent) as said:
-                launch(made, processes, said)
+                if out is None:
+                    launch(made, processes, said)  # pictures are drawn when somebody looks
+                else:
+                    execute(made, processes, said)
             results = Results(folder.path, made)
-            if out is not None:
-                results.draw()
     results.held = folder  # a temporary one goes with the results
     return results
 
