@@ -29,6 +29,15 @@ def test_an_example_runs(name, tmp_path):
     assert all((tmp_path / file).stat().st_size > 0 for file in files)
 
 
+def test_the_python_chapter_runs(tmp_path):
+    text = (REPOSITORY / "docs" / "python.md").read_text()
+    blocks = [block.partition("```")[0] for block in text.split("```python\n")[1:]]
+    (tmp_path / "chapter.py").write_text("\n".join(blocks))
+    ran = subprocess.run([sys.executable, "chapter.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "methods.pdf").exists() and (tmp_path / "r.html").exists() and len(blocks) == 4
+
+
 def executed(path, folder):
     """A notebook with its outputs."""
     import nbformat
