@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.adapt.folding import folded
 from diorama.core import device
 from diorama.core.answers import as_array
 from diorama.core.contracts import Model
@@ -34,12 +35,12 @@ USUAL_SIZE = 224
 def adapt(given: Any, name: str, side: int | None = None) -> Any:
     """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
 
-    `side` is that of the first image it is asked about, where it does not say what it takes.
+    `side` is that of the images to come, for a network that does not say what it takes and takes no other.
     """
     if is_module(given):
         copies: dict[int, Any] = {}
         module = copy.deepcopy(given, copies)
-        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side or USUAL_SIZE)
+        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side)
         made.copies = copies
         return made
     if callable(given):
@@ -48,6 +49,12 @@ def adapt(given: Any, name: str, side: int | None = None) -> Any:
         f"{name} is {type(given).__name__}, not a model: give a torch module, a function images → logits,"
         " or an object with logits and classes"
     )
+
+
+def pass_module(model: Any, layer: str | None = None, gradients: bool = False) -> Any:
+    """The torch module to pass images through: the folded twin, unless what is asked for differs there."""
+    twin = model.folded
+    return twin.module if twin is not None and twin.serves(layer, gradients) else model.module
 
 
 def is_module(given: Any) -> bool:
@@ -74,18 +81,20 @@ class Classifier(Model):
         name: str,
         size: int | None = None,
         cam_layer: str | None = None,
-        side: int = USUAL_SIZE,
+        side: int | None = None,
     ):
-        self.module = laid_out(prepared(module), size or side)
+        asked = size or _first_side(prepared(module), side)
+        self.module = laid_out(module, asked)
         self.name, self.size = name, size
-        seen = probe(self.module, size or side, name)
+        seen = probe(self.module, asked, name)
         self.classes, self.layers = seen.classes, seen.layers
         self.cam_layer = seen.cam_layer if cam_layer is None else existing_layer(self.module, cam_layer, name)
+        self.folded = folded(self.module, asked)
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes) float32."""
         check_images(images, self.size)
-        return logits(self.module, images)
+        return logits(pass_module(self), images)
 
     def features(self, images: np.ndarray, layer: str) -> np.ndarray:
         """The output of one of `layers`."""
@@ -149,6 +158,14 @@ def prepared(module: nn.Module) -> nn.Module:
         if getattr(part, "inplace", False) is True:
             part.inplace = False  # type: ignore[assignment]
     return module.eval().requires_grad_(False).float().to(device.current())
+
+
+def _first_side(module: nn.Module, side: int | None) -> int:
+    """The side of the first image: the usual one, so that nothing depends on the world, or `side` if it takes no other."""
+    import torch
+
+    trial = torch.zeros(1, 3, USUAL_SIZE, USUAL_SIZE, device=_device(module))
+    return USUAL_SIZE if side is None or _output(module, trial) is not None else side
 
 
 def laid_out(module: nn.Module, size: int) -> nn.Module:

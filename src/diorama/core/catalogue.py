@@ -126,7 +126,8 @@ class Component:
     @cached_property
     def watch(self) -> Watch | None:
         """The torch module behind a model, as it is now; None where there is none."""
-        return Watch(self.object.module) if is_module(self.object.module) else None
+        module, twin = self.object.module, self.object.folded
+        return Watch(module, *([twin.module] if twin else [])) if is_module(module) else None
 
     @cached_property
     def made(self) -> Any:

@@ -135,6 +135,8 @@ class Model(Contract):
     module: Any = None
     #: Of a live network: what became of its parts, by the identity of the user's own (what `copy.deepcopy` remembers).
     copies: Mapping[int, Any] = {}
+    #: Its faster twin (`adapt.folding.Folded`), where there is one. Used by passes that look at logits and gradients alone.
+    folded: Any = None
     #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
     heads: tuple[int, ...] | None = None
     #: Digests of the photos it was fitted on, and what to write to a world that leaves them out.

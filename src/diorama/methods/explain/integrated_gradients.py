@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from diorama.adapt.explaining import module_of, tensors
+from diorama.adapt.explaining import gradient_module, module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
@@ -63,5 +63,5 @@ def _computed(model: Any, images: np.ndarray, targets: np.ndarray, steps: int, b
     line, mean = x - baseline, 0.0 * x
     for node, weight in zip(nodes, weights, strict=True):
         at = baseline + line * (0.5 + 0.5 * float(node))
-        mean += 0.5 * float(weight) * gradient(module_of(model), at, target)
+        mean += 0.5 * float(weight) * gradient(gradient_module(model), at, target)
     return line * mean
