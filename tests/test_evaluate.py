@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -94,6 +95,18 @@ def test_a_live_module_scores_as_the_same_network_from_a_file(tmp_path):
     assert live == filed and len(live["saliency"]) == 4
     other = scores(diorama.evaluate(methods, model=network(1), **asked))
     assert other != live
+
+
+def test_a_network_that_takes_one_size_only_is_asked_at_the_world_s():
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 64 * 64, 50))
+    found = diorama.evaluate("saliency", model=net, on=BIRDS, by="single_deletion", **QUIET)
+    assert found.rows["status"].tolist() == ["ok"] * 4
+
+
+def test_specs_may_be_shared_by_processes():
+    asked = {"on": "mondrian(size=32)", "by": "lmse", **QUIET}
+    two = diorama.evaluate(["ours=baseline", "retinex_gray"], processes=2, **asked)
+    assert scores(two, "lmse") == scores(diorama.evaluate(["ours=baseline", "retinex_gray"], **asked), "lmse")
 
 
 def test_objects_and_classes_of_captum_and_zennit_agree_with_calling_them(tmp_path):
@@ -329,7 +342,7 @@ def test_mistakes_are_one_line_each():
     )
     assert "live method" in message({"mine": gradient}, model="birds_cnn", on="birds", processes=2)
     assert "Sequential cannot be used as a model" in message(model=network().to("meta"))
-    assert "gave (1, 8, 30, 30) for one image" in message(model=network()[:1])
+    assert "gave (1, 8, 110, 110) for one image" in message(model=network()[:1])
     assert "is no method" in message({"nothing": 3})
     assert "tuple" not in message(by=[]) and "by='single_deletion'" in message(by=[])
     assert "unknown device" in message(device="tpu")
@@ -340,6 +353,22 @@ def test_mistakes_are_one_line_each():
     assert "belong to one world" in message(
         {"saved": np.zeros((4, 64, 64))}, on=[BIRDS, "birds(size=64, seed=1)"] if False else [BIRDS, "birds"]
     )
+
+
+def test_mistakes_about_results_are_one_line_each():
+    found = diorama.evaluate("saliency", model=network(), on=BIRDS, by=["accuracy", "single_deletion"], **QUIET)
+    for call, said in {
+        lambda: found.compare("saliency", "salience"): "did you mean 'saliency'?",
+        lambda: found.compare("nothing", "saliency"): "has no method 'nothing'",
+        lambda: found.case("oracle", 0): "there is no method 'oracle'",
+        lambda: found.case("saliency", 99): "there is no case 99: there are 4",
+        lambda: found.case("saliency", 0, by="accuracy"): "saliency was not judged by accuracy",
+        lambda: found.maps: "no answers were kept",
+        lambda: found.report("r.docx"): "unknown format 'docx'",
+    }.items():
+        with pytest.raises(InputError, match=re.escape(said)):
+            call()
+    assert found.plot.doses()._repr_png_() and found.plot.cases()._repr_png_()  # without controls, and of a model alone
 
 
 def test_what_fails_in_a_method_is_a_row_and_nothing_is_lost():
