@@ -48,46 +48,99 @@ class PaperFigure(Figure):
 
 
 class Plots:
-    """The figures of some results, one panel for each world, model and protocol."""
+    """The figures of some results, one panel for each world, model and protocol; a method has one colour in all of them."""
 
     def __init__(self, sections: Sequence[Section]):
         self.sections = [section for section in sections if section.lines]
+        methods = dict.fromkeys(line.name for section in self.sections for line in section.methods)
+        self._colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(methods)}
+        self._many_models = len({section.model for section in self.sections}) > 1
 
     def methods(self) -> PaperFigure:
         """Every method's mean with its 95 % interval, single cases as faint dots, controls in gray."""
         heights = [STEP * len(_scored(section)) for section in self.sections]
-        return _panels(self.sections, heights, _methods)
+        return self._panels(self.sections, heights, self._methods)
 
     def doses(self) -> PaperFigure:
         """The score against the planted error; level lines are the methods, a ring marks the dose one scores like."""
         found = [section for section in self.sections if dose_curve(section)]
-        return _panels(found, [2.0] * len(found), _doses, "no dose curve: call evaluate with controls=True")
+        return self._panels(found, [2.0] * len(found), self._doses, "no dose curve: call evaluate with controls=True")
 
     def cases(self) -> PaperFigure:
         """Every case's value under every method, joined by a line: whether methods differ on all cases or on a few."""
-        return _panels(self.sections, [2.0] * len(self.sections), _cases)
+        found = [section for section in self.sections if any(line.name for line in section.methods)]
+        return self._panels(found, [2.0] * len(found), self._cases, "no methods")
+
+    def _panels(
+        self, sections: Sequence[Section], heights: Sequence[float], draw: "Draw", empty: str = "no values"
+    ) -> PaperFigure:
+        with matplotlib.rc_context(_STYLE):
+            tall = [height + 0.75 for height in heights] or [1.0]
+            figure = PaperFigure(figsize=(COLUMN, sum(tall)), layout="constrained")
+            axes = figure.subplots(max(len(sections), 1), squeeze=False, gridspec_kw={"height_ratios": tall})[:, 0]
+            for axis, section in zip(axes, sections, strict=False):
+                axis.set_title(title(section, self._many_models), fontsize=8)
+                draw(axis, section)
+            if not sections:
+                axes[0].axis("off")
+                axes[0].text(0.5, 0.5, empty, ha="center", va="center")
+        return figure
+
+    def _colour(self, line: Line) -> str:
+        return CONTROL if line.control else self._colours[line.name]
+
+    def _methods(self, axis: Any, section: Section) -> None:
+        lines = _scored(section)
+        for place, line in enumerate(lines):
+            colour, values = self._colour(line), list(line.values().values())
+            dots = {"alpha": 0.3, "markersize": 3.2, "markeredgewidth": 0}
+            axis.plot(values, np.full(len(values), place), "o", color=colour, **dots)
+            if line.primary["lo"] is not None:
+                axis.plot([line.primary["lo"], line.primary["hi"]], [place, place], color=colour, linewidth=1.4)
+            axis.plot([line.mean], [place], "o", color=colour, markersize=4.5)
+        axis.set_yticks(range(len(lines)), [name or _words(section.model) for name in names(lines)])
+        axis.set_ylim(len(lines) - 0.4, -0.6)
+        axis.set_xlabel(f"{section.metric.replace('_', ' ')} ({section.direction} is better)")
+        axis.grid(axis="x", color="#dddddd", linewidth=0.5)
+
+    def _doses(self, axis: Any, section: Section) -> None:
+        curve = dose_curve(section)
+        assert curve is not None
+        sure = [(dose, point) for dose, point in zip(curve.doses, curve.points, strict=True) if point["lo"] is not None]
+        ends = [[point[end] for _, point in sure] for end in ("lo", "hi")]
+        axis.fill_between([dose for dose, _ in sure], *ends, color="#dddddd", linewidth=0)
+        axis.plot(curve.doses, curve.means, "k.-", linewidth=1.2, markersize=4)
+        lines = [line for line in section.methods if line.mean is not None]
+        for line, name in zip(lines, names(lines), strict=True):
+            axis.axhline(line.mean, color=self._colour(line), linewidth=1, linestyle="--", label=name)
+            dose = equivalent_dose(curve, line.mean or 0.0, section.direction)
+            if dose is not None:
+                axis.plot([dose], [line.mean], "o", color=self._colour(line), markerfacecolor="white", markersize=5)
+        axis.set_xlabel(section.some.manifest["dose_name"] or "dose", wrap=True)
+        axis.set_ylabel(section.metric.replace("_", " "))
+        if lines:
+            axis.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+
+    def _cases(self, axis: Any, section: Section) -> None:
+        lines = section.methods
+        metric = lines[0].cell.case_metric
+        table = [line.values(metric) for line in lines]
+        for case in dict.fromkeys(case for values in table for case in values):
+            axis.plot(range(len(lines)), [values.get(case, np.nan) for values in table], color="#999999", linewidth=0.4)
+        for place, (values, line) in enumerate(zip(table, lines, strict=True)):
+            axis.plot(np.full(len(values), place), list(values.values()), ".", color=self._colour(line), markersize=4)
+        axis.set_xticks(range(len(lines)), names(lines), rotation=20, ha="right")
+        axis.set_xlim(-0.4, len(lines) - 0.6)
+        axis.set_ylabel(metric.replace("_", " "))
 
 
 Draw = Callable[[Any, Section], None]
 
 
-def _panels(sections: Sequence[Section], heights: Sequence[float], draw: Draw, empty: str = "no values") -> PaperFigure:
-    with matplotlib.rc_context(_STYLE):
-        tall = [height + 0.75 for height in heights] or [1.0]
-        figure = PaperFigure(figsize=(COLUMN, sum(tall)), layout="constrained")
-        axes = figure.subplots(max(len(sections), 1), squeeze=False, gridspec_kw={"height_ratios": tall})[:, 0]
-        for axis, section in zip(axes, sections, strict=False):
-            axis.set_title(title(section), fontsize=8)
-            draw(axis, section)
-        if not sections:
-            axes[0].axis("off")
-            axes[0].text(0.5, 0.5, empty, ha="center", va="center")
-    return figure
-
-
-def title(section: Section) -> str:
+def title(section: Section, with_model: bool = False) -> str:
     """What a section is about, in words: no spec stands as a title."""
-    return f"{_words(section.protocol)} on {_words(section.world)}"
+    model = f", {_words(section.model)}" if with_model and section.model else ""
+    return f"{_words(section.protocol)} on {_words(section.world)}{model}"
 
 
 def _words(text: str) -> str:
@@ -112,65 +165,6 @@ def names(lines: Sequence[Line]) -> list[str]:
 
 def _scored(section: Section) -> list[Line]:
     return [line for line in section.lines if line.mean is not None]
-
-
-def _colours(section: Section) -> dict[str, str]:
-    of_methods = {line.entry["key"]: COLOURS[i % len(COLOURS)] for i, line in enumerate(section.methods)}
-    return {line.entry["key"]: of_methods.get(line.entry["key"], CONTROL) for line in section.lines}
-
-
-def _axis_name(section: Section) -> str:
-    return f"{section.metric.replace('_', ' ')} ({section.direction} is better)"
-
-
-def _methods(axis: Any, section: Section) -> None:
-    lines, colours = _scored(section), _colours(section)
-    for place, line in enumerate(lines):
-        colour = colours[line.entry["key"]]
-        values = list(line.values().values())
-        axis.plot(values, np.full(len(values), place), "o", color=colour, alpha=0.3, markersize=3.2, markeredgewidth=0)
-        if line.primary["lo"] is not None:
-            axis.plot([line.primary["lo"], line.primary["hi"]], [place, place], color=colour, linewidth=1.4)
-        axis.plot([line.mean], [place], "o", color=colour, markersize=4.5)
-    axis.set_yticks(range(len(lines)), names(lines))
-    axis.set_ylim(len(lines) - 0.4, -0.6)
-    axis.set_xlabel(_axis_name(section))
-    axis.grid(axis="x", color="#dddddd", linewidth=0.5)
-
-
-def _doses(axis: Any, section: Section) -> None:
-    curve = dose_curve(section)
-    assert curve is not None
-    sure = [(dose, point) for dose, point in zip(curve.doses, curve.points, strict=True) if point["lo"] is not None]
-    axis.fill_between(
-        [d for d, _ in sure], [p["lo"] for _, p in sure], [p["hi"] for _, p in sure], color="#dddddd", lw=0
-    )
-    axis.plot(curve.doses, curve.means, "k.-", linewidth=1.2, markersize=4)
-    lines, colours = [line for line in section.methods if line.mean is not None], _colours(section)
-    for line, name in zip(lines, names(lines), strict=True):
-        colour = colours[line.entry["key"]]
-        axis.axhline(line.mean, color=colour, linewidth=1, linestyle="--", label=name)
-        dose = equivalent_dose(curve, line.mean or 0.0, section.direction)
-        if dose is not None:
-            axis.plot([dose], [line.mean], "o", color=colour, markerfacecolor="white", markersize=5)
-    axis.set_xlabel(section.some.manifest["dose_name"] or "dose", wrap=True)
-    axis.set_ylabel(section.metric.replace("_", " "))
-    if lines:
-        axis.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-
-
-def _cases(axis: Any, section: Section) -> None:
-    lines = section.methods
-    metric = lines[0].cell.case_metric if lines else section.metric
-    table = [line.values(metric) for line in lines]
-    for case in dict.fromkeys(case for values in table for case in values):
-        axis.plot(range(len(lines)), [values.get(case, np.nan) for values in table], color="#999999", linewidth=0.4)
-    for place, (values, line) in enumerate(zip(table, lines, strict=True)):
-        colour = _colours(section)[line.entry["key"]]
-        axis.plot(np.full(len(values), place), list(values.values()), ".", color=colour, markersize=4)
-    axis.set_xticks(range(len(lines)), names(lines), rotation=20, ha="right")
-    axis.set_xlim(-0.4, max(len(lines), 1) - 0.6)
-    axis.set_ylabel(metric.replace("_", " "))
 
 
 def case_figure(name: str, said: str, frame: np.ndarray | None, truth: dict[str, Any], answer: Any) -> PaperFigure:
