@@ -495,6 +495,8 @@ def test_a_plan_of_live_objects_says_so_on_the_command_line(diorama, tmp_path):
     package.evaluate({"mine": gradient}, model=network(), on=BIRDS, by="single_deletion", out=tmp_path / "run", **QUIET)
     result = diorama("run", "run/plan.toml", "-o", "run")
     assert result.returncode == 2 and "was an object of a Python session: call diorama.evaluate" in result.stderr
+    page = package.Results.read(tmp_path / "run").report(tmp_path / "r.html").read_text()
+    assert "objects of a Python session" in page and "Save the plan" not in page
 
 
 def test_figures_are_fit_for_a_paper(tmp_path):
