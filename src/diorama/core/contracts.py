@@ -143,6 +143,11 @@ class Model(Contract):
     learnt: frozenset[str] = frozenset()
     leave_out: str = ""
 
+    @property
+    def differentiable(self) -> bool:
+        """Called by plan: whether methods that need gradients can be asked; a model may know without loading its module."""
+        return self.module is not None
+
     @abstractmethod
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes)."""

@@ -35,9 +35,10 @@ class GradCam(Explainer):
 
     def refuses(self, model: Any) -> str:
         """Why a model cannot be asked, said before the run: there is no layer, or not the one named."""
-        if self.layer is None and model.cam_layer is None:
-            return "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
-        return missing_layer(module_of(model), self.layer, "grad_cam")
+        if self.layer is not None:
+            return missing_layer(module_of(model), self.layer, "grad_cam")
+        named = model.cam_layer is not None
+        return "" if named else "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1); signed only without ReLU and shift."""

@@ -38,6 +38,7 @@ class BirdClassifier(Model):
     cite = ("hesse2023",)
     located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
+    differentiable = True
     classes = 50
     size = 128
 
