@@ -83,7 +83,8 @@ class Classifier(Model):
         cam_layer: str | None = None,
         side: int | None = None,
     ):
-        asked = size or _first_side(prepared(module), side)
+        module = prepared(module)
+        asked = size or _first_side(module, side)
         self.module = laid_out(module, asked)
         self.name, self.size = name, size
         seen = probe(self.module, asked, name)
