@@ -15,10 +15,13 @@ from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
 from diorama.core.plan import Plan
-from diorama.core.run import Progress, Run, silent, taken
+from diorama.core.run import Run, silent, taken
 from diorama.core.watch import Watch
-from diorama.launch.local import draw, launch, supervised
+from diorama.launch.contract import Launcher, Show
+from diorama.launch.local import draw, launch
+from diorama.launch.local import on as launched
 from diorama.progress import shown
+from diorama.report.summary import Results as Read
 from diorama.report.summary import document, read_results
 from diorama.results import Results
 
@@ -195,15 +198,17 @@ def run(
             raise InputError(f"{type(given).__name__} is no spec: diorama.evaluate takes live objects")
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
     with taken(Path(out), plan) as made:
-        return execute(made, processes, silent)
+        ended = execute(made, processes, silent)
+        return ended[1] if ended else {}
 
 
 def execute(
-    made: Run, processes: int, progress: Progress, supervise: bool = False, timeout: float | None = None
-) -> dict[str, Any]:
-    """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known.
+    made: Run, launcher: Launcher | int, show: Show, timeout: float | None = None
+) -> tuple[Read, dict[str, Any]] | None:
+    """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
 
-    With `supervise` components run in worker processes, whatever they do; `timeout` is in seconds per case.
+    A launcher has components run in worker processes, whatever they do; a number is how many processes do it unwatched.
+    None where the work goes on elsewhere.
     """
     from diorama.core.gallery import illustrate
     from diorama.core.record import record
@@ -211,14 +216,15 @@ def execute(
 
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)
-    if supervise:
-        supervised(made, (0, 1), processes, progress, timeout)
-        draw(made, timeout)
-    else:
-        launch(made, processes, progress)
+    if isinstance(launcher, int):
+        launch(made, launcher, show)
         illustrate(made)
+    elif launched(launcher, made, show):
+        draw(made, launcher.drawers(), timeout)
+    else:
+        return None
     record(made)
     found = read_results(made.folder)
-    results = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
-    write_json(made.folder / "summary.json", results)
-    return results
+    written = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
+    write_json(made.folder / "summary.json", written)
+    return found, written

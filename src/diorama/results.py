@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diorama.core import kept
-from diorama.core.bench import Memo
 from diorama.core.device import one_thread
 from diorama.core.errors import InputError, did_you_mean, missing_package
+from diorama.core.memory import Memory
 from diorama.report import compare as comparison
 from diorama.report.sections import Section, sections
 from diorama.report.summary import CellResult, document, read_results
@@ -158,7 +158,7 @@ class Results:
         planned = next(c for c in run.cells if c.key == cell.manifest["key"])
         index = [case.key for case in planned.cases].index(key)
         with one_thread():
-            return kept.look(planned, index, asked_for(run, planned, index), Memo())
+            return kept.look(planned, index, asked_for(run, planned, index), Memory())
 
 
 def _key(cell: CellResult, case: int | str) -> str:

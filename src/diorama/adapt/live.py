@@ -69,6 +69,15 @@ class Live(Component):
         return {field.name: getattr(self.made, field.name) for field in fields}
 
     @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """None: it is made already."""
+        return {}
+
+    def with_default(self, **params: Any) -> "Live":
+        """It stays as it is."""
+        return self
+
+    @cached_property
     def made(self) -> Any:
         """The object; a class is made with nothing, unless it is asked for each model."""
         if not inspect.isclass(self.given) or hasattr(self.given, "attribute"):

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Answer
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked, Bench
 from diorama.core.guard import attempt
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell
 from diorama.core.scene import Scene
 from diorama.io.images import quantise
@@ -48,14 +49,15 @@ class _Listening(Bench):
         return found
 
 
-def look(cell: Cell, index: int, asked: Asked, memo: Memo) -> Look:
+def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> Look:
     """Have a case scored and listen. What fails has failed, and been reported, as a score."""
     protocol, case = cell.protocol.object, cell.cases[index]
     points: list[dict[str, np.ndarray]] = []
     truth: dict[str, Any] = {}
     frame: np.ndarray | None = None
     for point in range(len(asked.points)):
-        bench = _Listening(cell.world, cell.model, asked, protocol, case, memo, point)
+        plain = cell.bench(case, memory, asked, point)
+        bench = _Listening(**{f.name: getattr(plain, f.name) for f in fields(plain)})
         attempt(partial(_scored, bench))
         seen = attempt(partial(protocol.seen, bench, case)).value or {}
         if "scene" in case.payload:
