@@ -9,7 +9,7 @@ from diorama.core.plan import Plan
 from diorama.core.run import Run, taken
 from diorama.launch.contract import Launcher, Show
 from diorama.launch.local import draw, launch, on
-from diorama.report.summary import document, read_results
+from diorama.report.summary import Results, document, read_results
 
 
 def run(
@@ -35,11 +35,14 @@ def run(
             )
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
     with taken(Path(out), plan) as made:
-        return execute(made, processes, lambda done, total, doing: None) or {}
+        ended = execute(made, processes, lambda done, total, doing: None)
+        return ended[1] if ended else {}
 
 
-def execute(made: Run, launcher: Launcher | int, show: Show, timeout: float | None = None) -> dict[str, Any] | None:
-    """Compute what a run lacks, draw its gallery, and return the results document with what was computed and known.
+def execute(
+    made: Run, launcher: Launcher | int, show: Show, timeout: float | None = None
+) -> tuple[Results, dict[str, Any]] | None:
+    """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
 
     A launcher has components run in worker processes, whatever they do; a number is how many processes do it unwatched.
     None where the work goes on elsewhere.
@@ -59,6 +62,6 @@ def execute(made: Run, launcher: Launcher | int, show: Show, timeout: float | No
         return None
     record(made)
     found = read_results(made.folder)
-    results = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
-    write_json(made.folder / "summary.json", results)
-    return results
+    written = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}
+    write_json(made.folder / "summary.json", written)
+    return found, written

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from functools import partial
@@ -148,6 +149,42 @@ def _none(value: Any) -> Any:
 
 
 @cli.command()
+@click.argument("world")
+@click.option(
+    "--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="What to change: --do beak=none."
+)
+@click.option("-M", "--model", help="Also show what this model says before and after.")
+@click.option("--scene", default=0, show_default=True, help="The number of the scene.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
+def look(world: str, changes: tuple[str, ...], model: str | None, scene: int, seed: int, out: Path) -> None:
+    """Show what one change does to a scene of a WORLD: before, after, difference, logits."""
+    from diorama.data.look import look as look_at
+
+    with apart() as results:
+        found = look_at(world, scene, ", ".join(changes), model, seed)
+        print(found.save(out), file=results)
+        _tell(repr(found))
+
+
+@cli.command()
+@click.argument("encoder")
+@click.option("-w", "--world", default="sprites", show_default=True, help="The world of the image.")
+@click.option("--scene", default=0, show_default=True, help="The number of the scene.")
+@click.option("--steps", default=7, show_default=True, help="Pictures of each latent.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
+def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: Path) -> None:
+    """Show what each latent of an ENCODER does: one image, one latent moved at a time, decoded."""
+    from diorama.data.traverse import traverse as traversed
+
+    with apart() as results:
+        found = traversed(encoder, world, scene, steps, None, seed)
+        print(found.save(out), file=results)
+        _tell(repr(found))
+
+
+@cli.command()
 @click.argument("plan", required=False, type=click.Path(path_type=Path))
 @click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian.")
 @click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one.")
@@ -266,12 +303,13 @@ def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO)
     _tell(launcher.describe(made))
     _announce(made)
     with shown("scoring", "cases") as progress:
-        results = execute(made, launcher, progress, launcher.need.timeout)
-    if results is None:
+        ended = execute(made, launcher, progress, launcher.need.timeout)
+    if ended is None:
         print(launcher.output, end="", file=out, flush=True)
         return OK
-    report = write_report([made.folder], None, "html")
-    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([made.folder], None, "text")
+    found, results = ended
+    report = write_report([found], None, "html")
+    text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([found], None, "text")
     print(text, file=out, flush=True)
     _tell(f"report: {report}")
     unmet = failed_gates(gates, results, made.cells)
@@ -311,11 +349,14 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn; goes on where an earlier call was stopped."""
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """
     from diorama.training.recipes import train as train_recipe
 
+    folder = out or Path("train-" + re.sub(r"[^\w.]+", "-", recipe).strip("-"))
     with apart() as results, shown(f"training {recipe}", "steps") as progress:
-        print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress), file=results)
+        print(train_recipe(recipe, folder, progress), file=results)
 
 
 @cli.command()

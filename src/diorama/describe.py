@@ -4,7 +4,18 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
+from diorama.core.catalogue import (
+    KINDS,
+    Component,
+    Kind,
+    Nested,
+    build,
+    entries,
+    find,
+    nested,
+    of_family,
+    parameters,
+)
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import references
 from diorama.core.spec import Spec, parse
@@ -42,11 +53,11 @@ def _about(component: Component) -> Iterator[str]:
     if documented := inspect.getdoc(component.target):
         yield ""
         yield documented
-    listed = parameters(component.target)
+    listed, inner = parameters(component.target), nested(component.target, component.kind)
     if listed:
         yield ""
         yield "parameters"
-        yield from (f"  {_parameter(p)}" for p in listed)
+        yield from (f"  {_parameter(p, inner.get(p.name))}" for p in listed)
     for name in ("metrics", "direction", "range", "needs", "track", "truth", "factors", "views"):
         if not isinstance(value := getattr(component.target, name, None), property | None):
             yield f"{name}: {_brief(value)}"
@@ -57,8 +68,9 @@ def _about(component: Component) -> Iterator[str]:
         yield from ("\n" + reference.bibtex for reference in cited if reference.bibtex)
 
 
-def _parameter(p: inspect.Parameter) -> str:
+def _parameter(p: inspect.Parameter, component: Nested | None) -> str:
     stated = p.annotation if isinstance(p.annotation, str) else inspect.formatannotation(p.annotation)
+    stated = f"a {component.kind}" if component else stated
     kind = "" if p.annotation is p.empty else f": {stated}"
     return f"{p.name}{kind}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
 

@@ -34,6 +34,11 @@ def current() -> str:
     return found.type if found else "cpu"
 
 
+def chunk(device: str) -> int:
+    """Images that pass through a model at once: a fixed number, as results have other last bits at others."""
+    return 8 if device == "cpu" else 64
+
+
 def _check(device: str, kind: str) -> None:
     if importlib.util.find_spec("torch") is None:
         raise InputError(f"device {device!r} needs torch: pip install 'diorama[torch]', or use --device cpu")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked
 from diorama.core.cases import Panel
 from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
@@ -40,9 +40,9 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), w
             _draw_together(run, cell, found, watch)
     # case by case, so that frames and factorisations are shared; by numbers that stay while others draw
     for at in sorted(at for at in alone if at[1] % of == mine):
-        memo = Memo()
         for cell, point in alone[at]:
-            _try_to_draw(run, cell, at[1], point, memo, watch)
+            _try_to_draw(run, cell, at[1], point, watch)
+        run.memory.end("unit")
 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
@@ -57,23 +57,23 @@ def _draws(cell: Cell) -> bool:
     return type(cell.protocol.object).pictures is not Protocol.pictures
 
 
-def _try_to_draw(run: Run, cell: Cell, index: int, point: int, memo: Memo, watch: Watch) -> None:
+def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:
     step = Step("picture", cell.key, index)
     if step not in watch.lost:
         watch.begin(step)
-        attempt(partial(_draw, run, cell, index, point, memo))
+        attempt(partial(_draw, run, cell, index, point))
 
 
 def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Watch) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
-    memo, protocol = Memo(), cell.protocol.object
     cases = [cell.cases[index] for index, _ in found]
     step = Step("prepare", cell.key, -1)  # of the pictures
     if cases and not cell.fitted and step not in watch.lost:
         watch.begin(step)
-        attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
+        attempt(partial(cell.protocol.object.prepare, cell.bench(cases[0], run.memory), cases))
     for index, point in found:
-        _try_to_draw(run, cell, index, point, memo, watch)
+        _try_to_draw(run, cell, index, point, watch)
+    run.memory.end("unit")
 
 
 def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
@@ -96,9 +96,9 @@ def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
     return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
 
 
-def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
+def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     case = cell.cases[index]
-    bench = Bench(cell.world, cell.model, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
+    bench = cell.bench(case, run.memory, _asked_at(run, cell, index, point))
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     if not panels:
         return

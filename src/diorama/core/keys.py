@@ -41,8 +41,8 @@ class Root:
 OURS = Root("diorama", _PACKAGE)
 #: What can change values although no component imports it; hashed as it is, its imports are not followed.
 ENGINE = (
-    *("core/answers", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device", "core/fits"),
-    *("core/folds", "core/frame", "core/guard", "core/rows", "core/run", "core/watch"),
+    *("core/answers", "core/asking", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device"),
+    *("core/fits", "core/folds", "core/frame", "core/guard", "core/memory", "core/rows", "core/run", "core/watch"),
     *("adapt/classifying", "adapt/explaining", "adapt/folding"),
 )
 

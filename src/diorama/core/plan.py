@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from diorama.core import keys
-from diorama.core.bench import Asked
+from diorama.core import device, keys
+from diorama.core.bench import Asked, Bench
 from diorama.core.capabilities import Labelled
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
@@ -19,6 +19,7 @@ from diorama.core.contracts import USUAL_CASES, Explainer, Fitting
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
+from diorama.core.memory import Memory
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
 from diorama.io.names import check_distinct
@@ -150,6 +151,8 @@ class Cell:
     seed: int
     count: int
     control: str = ""
+    #: The protocols of the plan that ask the same method about the same world, this one among them.
+    fellows: tuple[Any, ...] = ()
 
     @cached_property
     def asked(self) -> Asked:
@@ -171,6 +174,20 @@ class Cell:
         check_distinct((case.key for case in made), self.world.label)
         return made
 
+    def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
+        """The bench of a case, for the method as it is or as it was fitted."""
+        protocol = self.protocol.object
+        return Bench(
+            self.world, self.model, asked or self.asked, protocol, case, memory, point, self.chunk, self.fellows
+        )
+
+    @cached_property
+    def chunk(self) -> int:
+        """Images per pass: what the device takes, where torch has a part in the cell at all."""
+        parts = [part for part in (self.world, self.model, self.method, self.protocol) if part]
+        torch = any("torch" in part.libraries for part in parts)
+        return device.chunk(device.current() if torch else "cpu")
+
     @property
     def fitted(self) -> bool:
         """Whether the method is fitted on other cases before it answers."""
@@ -184,6 +201,7 @@ class Cell:
         described |= {
             "seed": self.seed,
             "control": self.control,
+            "chunk": self.chunk,
             "version": self.protocol.object.version,
             "engine": keys.engine_key(),
         }
@@ -289,7 +307,19 @@ def expand(plan: Plan) -> Expansion:
     if not cells:
         reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
         raise InputError(f"nothing can be run: {reasons}")
-    return Expansion(list(cells.values()), skipped)
+    return Expansion(_acquainted(list(cells.values())), skipped)
+
+
+def _acquainted(cells: list[Cell]) -> list[Cell]:
+    """The cells, each with its fellows."""
+    groups: dict[tuple[str, str, str], list[Any]] = {}
+    for cell in cells:
+        groups.setdefault(_group(cell), []).append(cell.protocol.object)
+    return [replace(cell, fellows=tuple(groups[_group(cell)])) for cell in cells]
+
+
+def _group(cell: Cell) -> tuple[str, str, str]:
+    return cell.world.digest, cell.model.digest if cell.model else "", cell.asked.digest
 
 
 def needs_model(protocol: Component) -> bool:
@@ -416,6 +446,7 @@ def _unfit(world: Component, model: Component) -> str:
         )
     known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
     if known not in (0, classes):
-        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
+        fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
         return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
     return _learnt_from(model, world)

@@ -35,7 +35,7 @@ class BirdClassifier(Model):
 
     checkpoint: str | None = None
 
-    cite = ("hesse2023",)
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
     located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
     differentiable = True
@@ -54,9 +54,9 @@ class BirdClassifier(Model):
     def module(self) -> nn.Module:
         """The network in eval mode, its parameters without gradients; made at first use."""
         weights.require_torch(self.name)
-        from diorama.models.birds.networks import NETWORKS
+        from diorama.models.birds.networks import network
 
-        return weights.load(NETWORKS[self.name](self.classes), self.path)
+        return weights.load(network(self.name, self.classes), self.path)
 
     @cached_property
     def folded(self) -> Folded | None:
