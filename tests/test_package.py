@@ -54,7 +54,7 @@ RULES = {
     "launch": "core io",
     "report": "core io",
     "testing": "adapt core protocols",
-    "describe": "core testing",
+    "describe": "core layouts testing",
     "gates": "core",
     "layouts": "core io metrics worlds",
     "progress": "",

@@ -24,10 +24,16 @@ _TRANSFORMER_SIZE = 224
 
 
 class Checkpoint(Classifier):
-    """The network in `path`: safetensors, or a torch file with a state dict, alone or under the key `state_dict`.
+    """A network whose weights are in a file.
 
-    `arch` is a name of torchvision, or timm:NAME; None reads it off the file. Images are 256 pixels and not normalised,
-    as FunnyBirds has them; a transformer gets them resized to 224 by nearest neighbours, as its evaluation does.
+    path       safetensors, or a torch file with a state dict, alone or under the key `state_dict`
+    arch       a name of torchvision, or timm:NAME; None reads it off the file
+    classes    how many; None reads it off the file
+    cam_layer  layer that Grad-CAM looks at; None for the last one with maps
+    size       side of the images in pixels; FunnyBirds has 256
+    normalise  none ([0, 1], as FunnyBirds), own (the statistics of ImageNet), half ((x − 0.5)/0.5)
+
+    A transformer gets its images resized to 224 by nearest neighbours, as FunnyBirds' evaluation does.
     """
 
     cite = ("hesse2023",)

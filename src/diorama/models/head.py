@@ -38,17 +38,25 @@ _BATCH = 8
 
 
 class Head(Classifier):
-    """Multinomial logistic regression on the backbone's pooled features of `train` photos of every class in folder `on`.
+    """Multinomial logistic regression on the backbone's pooled features of photos.
 
-    Classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and `mosaic` with
-    the same train= and split_seed= show the others only, and a world that shows any of them (by content, whatever its
-    name) is refused. Photos are cut to `size` as there. `l2` is the penalty.
+    backbone    spec of the network whose last layer is replaced
+    on          folder of class folders; classes are numbered in alphabetical order
+    train       photos of every class that it is fitted on
+    split_seed  which photos those are
+    l2          weight of the penalty on squared coefficients
+    size        side in pixels to which photos are cut, as `photos` cuts them
+    bias        fits a bias; False for a map by `lrp` that follows the logit (see the text)
+
+    `photos` and `mosaic` with the same train= and split_seed= show the other photos only, and a world that shows any of
+    the fitted ones (by content, whatever its name) is refused.
 
     The fitted bias is large, as features have large means. Where a method gives biases no relevance (`lrp`), what the
     features contribute may then have the other sign than the logit, and the map is turned over: use `bias=False`.
     """
 
     located = ("on",)
+    example = 'diorama run -w "photos(source=…)" -M {} -p accuracy'
 
     def __init__(
         self,

@@ -17,6 +17,9 @@ class Dci(shared.OfDraws):
     codes. The values depend on `estimator`, which is part of every number: extra trees by default, gradient
     boosting as in disentanglement_lib.
 
+    estimator  what importances are read from; part of every number: extra trees, a random forest, or gradient boosting
+               as in disentanglement_lib
+
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 

@@ -18,6 +18,9 @@ class Irs(shared.OfDraws):
     R_li, what UC chooses latents by. Codes without any relation to the factors score well above 0: read it beside
     `irs_null`. A latent that hardly moves wins every factor unless rule="spread" prunes it. Factors are cut
     into `bins` of equal width, as released.
+
+    bins      of equal width into which factors are cut; 20 as released
+    quantile  of the distances that counts as their maximum; .99 as released
     """
 
     cite = ("suter2019", "locatello2019")

@@ -20,6 +20,8 @@ class Mig(shared.OfDraws):
     along factors; DMIG divides by what dependent factors leave to be gained. On sprites, whose factors have up to
     40 values, the truth itself scores 0.90 with 20 bins.
 
+    bins  of equal width into which codes are cut; 20 as in disentanglement_lib
+
     Small draws give other values than large ones: information counted from few frames is too large, that of the
     second latent more than that of the first, so that MIG is mostly too low (0.60 at 300 frames where 10,000 give
     0.70), or too high where codes say nothing. An interval over such draws does not cover the large-sample value; a

@@ -13,8 +13,9 @@ from diorama.protocols.codes import common as shared
 
 @dataclass(frozen=True, slots=True)
 class Modularity(shared.OfDraws):
-    """Modularity is the mean over latents of 1 − Σ_{i ≠ best} I_i² / (I_best² (F − 1)), with I from codes in
-    `bins`.
+    """Modularity is the mean over latents of 1 − Σ_{i ≠ best} I_i² / (I_best² (F − 1)), with I from codes in bins.
+
+    bins  of equal width into which codes are cut; 20 as in disentanglement_lib
 
     An untrained network scores high. Explicitness is the mean one-vs-rest area under the ROC curve of a linear
     probe; chance is 0.5.

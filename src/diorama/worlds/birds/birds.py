@@ -37,11 +37,15 @@ from diorama.worlds.birds.scenes import FACTORS, change, check_params, draw_para
 
 @dataclass(frozen=True, slots=True)
 class Birds(Parted):
-    """Birds of `size`×`size` pixels.
+    """Toon birds on a plain ground, with their part map, depth and boxes.
 
-    `parts` is None for Diorama's own meshes or a folder of the official GLB files. `split="train"` removes n ~ U{0..5}
-    random parts from every second bird, as the published training set does. `classes_seed` draws another class list,
-    `objects` bounds the number of background objects (drawn from U{0..objects}).
+    size          side of the square images in pixels; the paper has 256
+    antialias     five samples per pixel of the image; False takes one
+    parts         folder with the official GLB files; None for Diorama's own meshes
+    split         test shows whole birds; train removes n ~ U{0..5} random parts from every second one, as the published
+                  training set
+    classes_seed  which list of fifty classes is drawn
+    objects       most background objects of an image; their number is drawn from U{0..objects}, published 34
     """
 
     size: int = 128
@@ -53,6 +57,7 @@ class Birds(Parted):
 
     cite = ("hesse2023",)
     located = ("parts",)
+    layouts = ("funnybirds", "figures")
     factors: ClassVar[dict[str, str]] = FACTORS
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "depth", "boxes", "factors")
     part_names: ClassVar[tuple[str, ...]] = PARTS

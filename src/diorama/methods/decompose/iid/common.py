@@ -43,7 +43,9 @@ def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
 
 @dataclass(frozen=True)
 class IidNetwork(Layered):
-    """The network with the weights of `checkpoint`, a safetensors file; None is the bundled one.
+    """A network that gives reflectance and shading.
+
+    checkpoint  safetensors file with its weights; None for the bundled one, which `diorama train NAME` makes again
 
     `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth
     with more channels than the layer is averaged over them, one with fewer is repeated.
