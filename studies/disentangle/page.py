@@ -4,10 +4,10 @@ The published networks on re-rendered sprites, planted defects, traversals and c
 build/reproduce/disentangle and taken up again. Arguments: the folder of the networks, [frames in a draw], [draws].
 """
 
+import argparse
 import json
 import os
 import platform
-import sys
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -260,9 +260,12 @@ def candle_sheets() -> None:
 
 def main() -> None:
     """Write docs/results/disentangle.md and its pictures."""
-    folder = Path(sys.argv[1])
-    frames, draws = (int(v) for v in (*sys.argv[2:], *("10000", "20")[len(sys.argv) - 2 :]))
-    n = f"frames={frames}"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the published networks")
+    parser.add_argument("frames", type=int, nargs="?", default=10_000, help="frames of a draw")
+    parser.add_argument("draws", type=int, nargs="?", default=20)
+    given = parser.parse_args()
+    folder, draws, n = given.folder, given.draws, f"frames={given.frames}"
     figure(curves(), FIGURES / "doses.svg")
     pictures(folder)
     candle_sheets()
@@ -293,7 +296,7 @@ def main() -> None:
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     made = f"Python {platform.python_version()}, numpy {np.__version__}, {datetime.now(UTC):%F}"
     filled = {
-        "MADE": made, "FRAMES": f"{frames:,}", "DRAWS": str(draws),
+        "MADE": made, "FRAMES": f"{given.frames:,}", "DRAWS": str(draws),
         "TABLE1": table(["network", "IRS", "null", "IRS, dead pruned", "MIG", "modularity", "null"], first),
         "TABLE2": table(["network", "published ρ=1", "published ρ=2", "corrected ρ=1", "corrected ρ=2"], second),
         "TABLE3": table(["network", "DCI-D", "DCI-C", "DCI-I", "InfoM", "InfoE", "InfoC", "FactorVAE", "SAP"], third),

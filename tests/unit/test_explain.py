@@ -221,7 +221,7 @@ def test_logits_pass_in_chunks_of_one_size_and_only_once(bird):
 
 
 def test_a_wrong_size_a_missing_model_and_an_unused_model_are_refused(diorama, tmp_path):
-    from tests.test_cli import one_line
+    from tests.contract.test_cli import one_line
 
     common = ["-m", "grad_cam", "-n", "2"]
     one_line(diorama("run", "-w", "birds", "-p", "single_deletion", *common), 2, "single_deletion needs a model")

@@ -9,7 +9,7 @@ pytest.importorskip("embreex", reason="the renderer is not installed (pip instal
 
 from diorama.io.images import read_png
 from tests.conftest import DATA
-from tests.test_cli import one_line
+from tests.contract.test_cli import one_line
 
 
 def test_render_with_contact_sheets_part_maps_and_do(diorama, tmp_path):
