@@ -14,7 +14,7 @@ from diorama.core.errors import InputError
 from diorama.methods.explain.gradients import Channels, as_answers, gradient
 from diorama.methods.explain.passes import pixels
 
-#: Calls remembered for every module, which is forgotten with them when nothing else holds it.
+#: How many of the latest calls are remembered for a module; they are forgotten when the module itself is gone.
 _KEPT = 6
 _RECENT: WeakKeyDictionary[Any, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
