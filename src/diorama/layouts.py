@@ -13,7 +13,7 @@ import numpy as np
 from diorama.core.bench import CHUNK
 from diorama.core.capabilities import Parted, Sets
 from diorama.core.catalogue import Component
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Progress, scene_at
 from diorama.core.errors import Excluded, InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import encoded, rng
@@ -22,7 +22,6 @@ from diorama.io.names import case_path
 from diorama.io.pictures import coloured_parts
 from diorama.metrics.funnybirds import target_pair
 
-Progress = Callable[[int, int], None]
 #: Pictures on a contact sheet, at most.
 SHOWN = 256
 _LAYERS = ("reflectance", "shading", "specular")

@@ -37,7 +37,7 @@ def test_figures(diorama, tmp_path):
     assert diorama("render", "birds(size=64)", "-n", "8", "-o", "figures", "--layout", "figures").returncode == 0
     for name in ("figure6_parts.png", "figure8_samples.png"):
         assert read_png(tmp_path / "figures" / name).ndim == 3
-    one_line(diorama("render", "mondrian", "-o", "x", "--layout", "figures"), 2, "is for whole birds")
+    one_line(diorama("render", "mondrian", "-o", "x", "--layout", "figures"), 2, "cannot be written in layout")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from diorama.core.summary import Condensed
 
 Direction = Literal["lower", "higher"]
+#: Called while work goes on: how much is done, and how much there is.
+Progress = Callable[[int, int], None]
 #: The ends of a metric's range; None where it has none.
 Bounds = tuple[float | None, float | None]
 #: Cases of a world without an end, and draws of many frames, where the plan does not say how many.

@@ -81,7 +81,7 @@ class Draws(Protocol):
         return [scene for _, scene in self.frames_of(world, case)]
 
     def fold(self, index: int, count: int) -> list[int]:
-        """What an encoder is fitted on: draws of the other parity; a single draw is fitted on itself, without its factors."""
+        """What an encoder is fitted on: draws of the other parity; a single draw on itself, without its factors."""
         return two_fold(index, count) or [index]
 
     def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Code:
