@@ -57,7 +57,6 @@ class Cg(shared.Draws):
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1
     frames: int = 500
-    nulls: int = 1
 
     def __post_init__(self) -> None:
         shared.Draws.__post_init__(self)

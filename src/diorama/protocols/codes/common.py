@@ -8,6 +8,7 @@ import builtins
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ FRAMES = 10_000
 PICTURED = 500
 
 
+@dataclass(frozen=True, slots=True)
 class Draws(Protocol):
     """A protocol whose case is a draw of frames: its cases and the true answer.
 
@@ -39,16 +41,14 @@ class Draws(Protocol):
     nulls   how often rows are permuted for the score of codes that say nothing
     """
 
-    __slots__ = ()
-
     track = "represent"
     needs = ("factors", Levelled)
     example = "diorama run -w sprites -m beta_vae -p {}"
     #: Which latents count as active; "" where the protocol has its own way.
-    rule: str = ""
+    rule = ""
 
-    frames: int
-    nulls: int
+    frames: int = FRAMES
+    nulls: int = 1
 
     def __post_init__(self) -> None:
         if self.frames < 10:
@@ -89,6 +89,7 @@ class Draws(Protocol):
         return Code(unit(factors_of(bench, self.frames_of(bench.world.object, bench.case))))
 
 
+@dataclass(frozen=True, slots=True)
 class OfDraws(Draws):
     """A protocol that measures a draw: its score with a null, its doses and its picture.
 
@@ -98,12 +99,10 @@ class OfDraws(Draws):
     defect  what the dose control plants in true codes: noise, rotation, a common confounder, or dead latents
     """
 
-    __slots__ = ()
-
     doses = (0.0, 0.25, 0.5, 0.75, 1.0)
     dose_name = "dose of the protocol's defect in codes that are the true factors"
 
-    defect: Defect
+    defect: Defect = "noise"
 
     @abstractmethod
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics import dci as metric
 from diorama.metrics.codes import Measured, Rule
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -26,11 +25,8 @@ class Dci(shared.OfDraws):
     cite = ("eastwood2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("dci_d", "dci_c", "dci_i", "dci_d_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     estimator: metric.Estimator = "extra_trees"
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """D, C and I of a draw."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics import irs as metric
 from diorama.metrics.codes import Measured, Rule
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -26,11 +25,9 @@ class Irs(shared.OfDraws):
     cite = ("suter2019", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("irs", "irs_chosen", "irs_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
     quantile: float = 0.99
-    defect: Defect = "noise"
     nulls: int = 3
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics import mig as metric
 from diorama.metrics.codes import Measured, Rule
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 #: A draw is small if information is too large by more than this share of a factor's entropy.
@@ -32,10 +31,8 @@ class Mig(shared.OfDraws):
     cite = ("chen2018", "li2020", "watcharasupat2021", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("mig", "mig_sup", "dmig", "mig_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
-    defect: Defect = "noise"
     nulls: int = 3
 
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.modularity import explicitness, modularity
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -26,11 +25,8 @@ class Modularity(shared.OfDraws):
     cite = ("ridgeway2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("modularity", "explicitness", "modularity_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """Both scores of a draw."""

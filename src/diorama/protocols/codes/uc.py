@@ -32,7 +32,6 @@ class Uc(shared.OfDraws):
 
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1
-    frames: int = shared.FRAMES
     quantile: float = 0.99
     defect: Defect = "confounder"
     nulls: int = 3
