@@ -20,13 +20,14 @@ import numpy as np
 
 from benchmarks._print import main
 from diorama.adapt.methods import explain
-from diorama.core.bench import CHUNK, Bench, Memo
+from diorama.core import device
+from diorama.core.bench import Bench
 from diorama.core.catalogue import build
 from diorama.core.device import one_thread
+from diorama.core.memory import Memory
 from diorama.core.plan import Plan
 from diorama.core.run import Run, create, work
 from diorama.core.scene import Scene, rng
-from diorama.methods.explain.integrated_gradients import _RECENT
 from diorama.metrics.funnybirds import target_pair
 from diorama.protocols.parts.part_tables import table_scenes
 from diorama.worlds.birds.birds import Birds
@@ -34,6 +35,7 @@ from diorama.worlds.birds.layout import write_funnybirds
 from tests.reference import funnybirds_loop
 
 BIRDS, MODEL = 8, "birds_cnn"
+CHUNK = device.chunk(device.current())
 #: The loop is so slow that it gets two of the birds, those nearest to the published mean of 17 background objects.
 LOOPED = 2
 METHODS = ("input_x_gradient", "integrated_gradients", "grad_cam", "rise(masks=200)", "lime(samples=200)", "lrp")
@@ -63,7 +65,6 @@ def ours(run: Run, memo_frames: dict[Any, Any]) -> float:
         return [rendered[scene.key] for scene in scenes]
 
     kind.render = remembered
-    _RECENT.clear()
     try:
         start = time.perf_counter()
         work(run, 0, 1)
@@ -82,7 +83,6 @@ def bare_table(model: Any, tables: list[np.ndarray]) -> float:
 
 def bare_maps(model: Any, method: Any, tables: list[np.ndarray], targets: list[list[int]]) -> float:
     """The seconds of explaining every bird for all its targets, in batches, and nothing else."""
-    _RECENT.clear()  # Integrated Gradients remembers its last calls
     start = time.perf_counter()
     if hasattr(method, "explain_targets"):
         for table, of_bird in zip(tables, targets, strict=True):
@@ -115,7 +115,6 @@ def loop(root: Path, model: Any, method: Any) -> tuple[float, float, float]:
 
 
 def _anew(method: Any, model: Any, image: np.ndarray, target: int) -> np.ndarray:
-    _RECENT.clear()
     return explain(method, model, image[None], np.array([target]))[0].values  # type: ignore[attr-defined]
 
 
@@ -126,7 +125,7 @@ def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "FunnyBirds"
         world, scenes, figures["rendering_seconds"] = staged(root)
-        bench = Bench(build("world", "birds"), None, None, None, None, Memo())  # type: ignore[arg-type]
+        bench = Bench(build("world", "birds"), None, None, None, None, Memory())  # type: ignore[arg-type]
         every = [table_scenes(bench, scene) for scene in scenes]
         frames = {s.key: f for of_bird in every for s, f in zip(of_bird, world.render(of_bird), strict=True)}
         tables = [np.stack([frames[s.key].srgb() for s in of_bird]) for of_bird in every]

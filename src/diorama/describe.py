@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, nested, of_family, parameters
 from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import references
@@ -57,7 +57,7 @@ def _missing(component: Component) -> list[str]:
 
 def _about(component: Component) -> Iterator[str]:
     target: Any = component.target
-    listed, said = parameters(target), meanings(target)
+    listed, said, inner = parameters(target), meanings(target), nested(target, component.kind)
     yield f"{component.kind} {component.name}"
     yield from (inspect.getdoc(inspect.getmodule(target)) or "").splitlines()
     if prose := _prose(inspect.getdoc(target) or ""):
@@ -65,7 +65,8 @@ def _about(component: Component) -> Iterator[str]:
     if listed:
         yield from ("", "parameters")
         for p in listed:
-            yield f"  {_parameter(target, p)}"
+            stated = f"a {inner[p.name].kind}" if p.name in inner else _type(target, p)
+            yield f"  {_parameter(p, stated)}"
             yield from textwrap.wrap(said.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     if _is_ours(target) and target.example:
         yield from ("", "example", f"  {target.example.replace('{}', _spelt(component))}")
@@ -109,8 +110,8 @@ def _prose(text: str) -> list[str]:
     return "\n\n".join(blocks).splitlines()
 
 
-def _parameter(target: Any, p: inspect.Parameter) -> str:
-    return f"{p.name}{_type(target, p)}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
+def _parameter(p: inspect.Parameter, stated: str) -> str:
+    return f"{p.name}{stated and f': {stated}'}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
 
 
 def _type(target: Any, p: inspect.Parameter) -> str:
@@ -120,7 +121,7 @@ def _type(target: Any, p: inspect.Parameter) -> str:
         hint = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)[p.name]
     except (KeyError, NameError, TypeError):  # a name that exists for type checkers only
         hint = p.annotation
-    return f": {_spelt_type(hint)}"
+    return _spelt_type(hint)
 
 
 def _spelt_type(hint: Any) -> str:

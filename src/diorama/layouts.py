@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.bench import CHUNK
+from diorama.core import device
+from diorama.core.asking import screens
 from diorama.core.capabilities import Parted, Sets
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Progress, scene_at
@@ -98,7 +99,8 @@ def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
     """The true class, what the model predicts, and the two classes of target sensitivity where parts make a class."""
     found = [int(frame.truth["label"])]
     if model:
-        found.append(int(model.object.logits(np.stack([frame.srgb()] * CHUNK))[0].argmax()))
+        images = screens([frame], device.chunk(device.current()))
+        found.append(int(model.object.logits(images)[0].argmax()))
     pair = target_pair(world.classes, found[0]) if isinstance(world, Parted) and world.classes else None
     return list(dict.fromkeys([*found, *(pair[0] if pair else ())]))
 
@@ -223,6 +225,18 @@ def write_candle(
     return out / "contact.png"
 
 
+def write_dataset(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Write 8-bit images, `labels.csv` with all factors and a split, boxes, and the weak labels of worlds with levels."""
+    from diorama.data.folder import write_dataset as write
+
+    sheet = Sheet()
+    made = write(world, count, seed, changes, out, progress, sheet.add)
+    write_png(out / "contact.png", sheet.drawn())
+    return made
+
+
 def write_concepts(
     world: Component,
     count: int,
@@ -302,6 +316,7 @@ LAYOUTS: dict[str, Callable[..., Path]] = {
     "mit": write_mit,
     "mosaic": write_mosaic,
     "candle": write_candle,
+    "dataset": write_dataset,
     "concepts": write_concepts,
     "concepts-linear": partial(write_concepts, linear=True),
 }

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from diorama.core.bench import Bench, Memo
+from diorama.core.bench import Bench
 from diorama.core.cases import Panel
 from diorama.core.catalogue import Kind, build
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan
 from diorama.core.run import create, open_run
 from diorama.launch.local import launch
@@ -329,7 +330,7 @@ def figure(setup: Setup, index: int, path: Path, only: tuple[str, ...]) -> None:
             continue
         (cell,) = open_run(folder).cells
         case = cell.cases[index]
-        bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, Memo())
+        bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, Memory())
         outcome = attempt(lambda bench=bench, case=case: bench.protocol.pictures(bench, case))  # type: ignore[misc]
         if outcome.error is None:
             mosaic, evidence = outcome.value
@@ -344,7 +345,7 @@ def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) 
     case, rows = protocol.object.case(world.object, 0, index), []
     for method in methods:
         plan = Cell(world, model, build("method", method), protocol, 0, index + 1)
-        panels = protocol.object.pictures(Bench(world, model, plan.asked, protocol.object, case, Memo()), case)
+        panels = protocol.object.pictures(Bench(world, model, plan.asked, protocol.object, case, Memory()), case)
         captions = ("mosaic", "evidence", f"cell {case.payload['cell']} swapped", "evidence after", "what moved")
         shown = [Panel(caption, panel.image) for caption, panel in zip(captions, panels, strict=True)]
         rows.append((NAMES[method][:9], shown))

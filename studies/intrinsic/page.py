@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from diorama import api, layouts
-from diorama.core.bench import Bench, Memo
+from diorama.core.bench import Bench
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
+from diorama.core.memory import Memory
 from diorama.core.run import asked_for, open_run
 from diorama.core.summary import settle
 from diorama.io.store import write_json
@@ -234,7 +235,7 @@ def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Pane
         for i, case in enumerate(cell.cases):
             if case.key in objects:
                 asked, point = asked_for(opened, cell, i), chosen.get(case.key, 0)
-                bench = Bench(cell.world, None, asked, cell.protocol.object, case, Memo(), point)
+                bench = Bench(cell.world, None, asked, cell.protocol.object, case, Memory(), point)
                 scene = cell.world.object.scene(i)[1]
                 panels = comparison(bench.frame(scene), bench.layers(scene))
                 found.setdefault(case.key, {})[cell.method.name.rpartition("/")[2]] = panels

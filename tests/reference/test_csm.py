@@ -9,22 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diorama.core.answers import Layers
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked, Bench
 from diorama.core.catalogue import build
 from diorama.core.contracts import Layered
 from diorama.core.controls import Oracle
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan, expand
 from diorama.core.record import Record, record
 from diorama.core.rows import Row
 from diorama.core.run import create, work
 from diorama.core.scene import Scene, rng
+from diorama.core.spec import Spec
 from diorama.core.summary import Settled
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, split
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, resampled, smoothed
-from diorama.protocols.concepts.csm.csm import Csm
 from diorama.protocols.concepts.csm.gram import chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, condense
 from diorama.report.summary import CellResult, document, read_results
@@ -43,12 +44,17 @@ def sets():
     return build("world", SETS)
 
 
+def csm(variant="corrected", **params):
+    """The protocol as the catalogue makes it."""
+    return build("protocol", Spec("csm", {"variant": variant, **params})).object
+
+
 def bench_of(world, method, protocol, index=0):
     """The bench and case of one set."""
     shown = build("protocol", "csm")
     cell = Cell(world, None, build("method", method), shown, 0, index + 1)
     case = protocol.case(world.object, 0, index)
-    return Bench(world, None, cell.asked, protocol, case, Memo()), case
+    return Bench(world, None, cell.asked, protocol, case, Memory()), case
 
 
 def scores(world, method, protocol, index=0):
@@ -179,7 +185,7 @@ def test_worlds_without_sets_are_refused():
 @pytest.mark.parametrize("variant", ["published", "corrected"])
 @pytest.mark.parametrize("index", [0, 1])
 def test_sensitivities_are_those_of_the_loop(sets, variant, index):
-    protocol = Csm(variant, trainer="mean_difference", p=1.01, **SMALL)
+    protocol = csm(variant, trainer="mean_difference", p=1.01, **SMALL)
     found = scores(sets, "leak(alpha=0.4)", protocol, index)
     bench, case = bench_of(sets, "leak(alpha=0.4)", protocol, index)
     method, world = Leak(0.4), sets.object
@@ -218,7 +224,7 @@ def _frames(which, count):
 
 def test_the_scale_of_an_answer_turns_the_published_score_and_not_the_corrected_one(sets):
     def both(variant, factor):
-        protocol = Csm(variant, trainer="mean_difference", p=1.01, **SMALL)
+        protocol = csm(variant, trainer="mean_difference", p=1.01, **SMALL)
         found = scores(sets, f"leak(alpha=0.4, scale={factor})", protocol, 1)
         return [found["r_i"].value, found["s_i"].value]
 
@@ -227,7 +233,7 @@ def test_the_scale_of_an_answer_turns_the_published_score_and_not_the_corrected_
 
 
 def test_the_truth_has_no_residual_and_no_sensitivity(sets):
-    protocol = Csm("corrected", **SMALL)
+    protocol = csm("corrected", **SMALL)
     bench, case = bench_of(sets, "leak(alpha=0.0)", protocol)
     with pytest.raises(Undefined, match="reflectance of all test images is the truth"):
         list(protocol.score(bench, case))
@@ -235,7 +241,7 @@ def test_the_truth_has_no_residual_and_no_sensitivity(sets):
     with pytest.raises(Undefined, match="no residual"):
         list(
             protocol.score(
-                Bench(sets, None, Asked(oracle, "oracle", ({},), lambda p: oracle), protocol, case, Memo()), case
+                Bench(sets, None, Asked(oracle, "oracle", ({},), lambda p: oracle), protocol, case, Memory()), case
             )
         )
 
@@ -243,9 +249,9 @@ def test_the_truth_has_no_residual_and_no_sensitivity(sets):
 def test_every_cav_iteration_is_tested_and_those_that_pass_are_averaged(sets):
     """A set whose iterations disagree: one test of all takes the mean of twenty, the paper's text that of seventeen."""
     options = {**SMALL, "runs": 20, "trainer": "mean_difference", "p": 0.3}
-    protocol = Csm("published", **options)
+    protocol = csm("published", **options)
     found, once = (
-        scores(sets, "leak(alpha=0.4)", x) for x in (protocol, Csm("published", **options, significance="set"))
+        scores(sets, "leak(alpha=0.4)", x) for x in (protocol, csm("published", **options, significance="set"))
     )
     space = protocol._spaces(*bench_of(sets, "leak(alpha=0.4)", protocol))["shading"]
     chance = chance_scores(space.table, "mean_difference", 6, 20)
@@ -253,13 +259,13 @@ def test_every_cav_iteration_is_tested_and_those_that_pass_are_averaged(sets):
     assert (found["s_a"].value, found["passed_s"].value) == pytest.approx((value, share)) and share < 1
     assert np.mean(found["draws_s"].value) == pytest.approx(value, abs=0.03)
     assert once["s_a"].value == pytest.approx(np.mean(found["runs_s"].value)) and once["s_a"].value > value + 0.05
-    said = [x.settings(sets.object)["significance"] for x in (protocol, Csm("published", significance="set"))]
+    said = [x.settings(sets.object)["significance"] for x in (protocol, csm("published", significance="set"))]
     assert "every CAV" in said[0] and "one t-test of a set" in said[1]
 
 
 def test_insignificant_sensitivities_are_left_out_or_floored(sets):
-    left = scores(sets, "leak(alpha=0.4)", Csm("published", p=0.0, **SMALL))["r_a"]
-    floored = scores(sets, "leak(alpha=0.4)", Csm("published", p=0.0, floor=0.01, **SMALL))["r_a"]
+    left = scores(sets, "leak(alpha=0.4)", csm("published", p=0.0, **SMALL))["r_a"]
+    floored = scores(sets, "leak(alpha=0.4)", csm("published", p=0.0, floor=0.01, **SMALL))["r_a"]
     assert (left.status, left.value) == ("undefined", None)
     assert (floored.status, floored.value) == ("ok", 0.01)
     assert floored.reason.startswith(FLOORED)
@@ -290,10 +296,10 @@ def test_inner_layers_go_through_the_networks_own_gradients(sets):
     asked = Asked(Linear(), "linear", ({},), lambda p: Linear())
     found = {}
     for layer in ("scaled", "output"):
-        protocol = Csm("published", layer=layer, trainer="mean_difference", p=1.01, **SMALL)
+        protocol = csm("published", layer=layer, trainer="mean_difference", p=1.01, **SMALL)
         case = protocol.case(sets.object, 0, 0)
         found[layer] = {
-            s.metric: s.value for s in protocol.score(Bench(sets, None, asked, protocol, case, Memo()), case)
+            s.metric: s.value for s in protocol.score(Bench(sets, None, asked, protocol, case, Memory()), case)
         }
     assert found["scaled"]["runs_r"] == found["output"]["runs_r"]  # the layer is the reflectance itself
     assert found["scaled"]["runs_s"] == found["output"]["runs_s"]  # both the activation and the gradient change sign
@@ -304,23 +310,56 @@ def test_inner_layers_go_through_the_networks_own_gradients(sets):
     ("conv1", Leak(0.5), "Leak gives no gradients: take layer=output"),
 ])  # fmt: skip
 def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
-    protocol = Csm("corrected", layer=layer, **SMALL)
+    protocol = csm("corrected", layer=layer, **SMALL)
     case = protocol.case(sets.object, 0, 0)
     with pytest.raises(InputError, match=said):
         list(
-            protocol.score(Bench(sets, None, Asked(method, "m", ({},), lambda p: method), protocol, case, Memo()), case)
+            protocol.score(
+                Bench(sets, None, Asked(method, "m", ({},), lambda p: method), protocol, case, Memory()), case
+            )
         )
 
 
 def test_long_passes_say_how_far_they_are(sets, capsys, monkeypatch):
-    monkeypatch.setattr("diorama.protocols.concepts.csm.tables.PATIENCE", 0.0)
-    protocol, method = Csm("published", tests=2, randoms=40, runs=2), build("method", "leak(alpha=0.4)").object
+    monkeypatch.setattr("diorama.core.bench.PATIENCE", 0.0)
+    protocol, method = csm("published", tests=2, randoms=40, runs=2), build("method", "leak(alpha=0.4)").object
     asked = Asked(method, "patience", ({},), lambda p: method)
     case = protocol.case(sets.object, 0, 0)
-    list(protocol.score(Bench(sets, None, asked, protocol, case, Memo()), case))
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("csm: ")]
-    assert [line.split(" images")[0] for line in said] == ["csm: 16 of 40", "csm: 32 of 40"]
+    list(protocol.score(Bench(sets, None, asked, protocol, case, Memory()), case))
+    said = [line for line in capsys.readouterr().err.splitlines() if "random_scenes" in line]
+    assert [line.split(" images")[0] for line in said] == [f"diorama: {n} of 40" for n in (8, 16, 24, 32)]
     assert all(line.endswith("minutes left") for line in said)
+
+
+def test_images_pass_once_for_all_layers_and_variants_of_a_run(tmp_path, monkeypatch):
+    """Three CSM on one network: every test image, negative and member of a set is shown to it once for each branch."""
+    from collections import Counter
+
+    from diorama.methods.decompose.iid.common import IidNetwork
+
+    seen, rendered, plain = Counter(), Counter(), IidNetwork.features_at
+
+    def counted(self, frames, branch, layers):
+        seen.update((frame.scene.key, branch) for frame in frames)
+        return plain(self, frames, branch, layers)
+
+    monkeypatch.setattr(IidNetwork, "features_at", counted)
+    from diorama.worlds.concepts.random_scenes import RandomScenes
+
+    draw = RandomScenes.render
+    monkeypatch.setattr(
+        RandomScenes, "render", lambda self, scenes: rendered.update(s.key for s in scenes) or draw(self, scenes)
+    )
+    small = "test='test_scenes(scenes=2, lights=2, samples=2)', negatives='random_scenes(count=10, samples=2)', runs=2"
+    layers = [f"csm(layer={layer}, variant=published, {small})" for layer in ("decoder4", "decoder5", "output")]
+    plan = Plan(["concepts(scenes=2, images=4, size=16, samples=2)"], ["iid_supervised"], layers, cases=2)
+    run = create(tmp_path / "run", plan)
+    work(run, 0, 1)
+    assert set(seen.values()) == {1} and set(rendered.values()) == {1} and len(rendered) == 10
+    alone = create(tmp_path / "alone", Plan(plan.worlds, plan.methods, layers[:1], cases=2))
+    work(alone, 0, 1)
+    values = [[(r.metric, r.value) for r in x.rows(x.cells[0])] for x in (run, alone)]
+    assert values[0] == values[1] and len(values[0]) > 30
 
 
 @pytest.mark.parametrize(("method", "layer", "said"), [
@@ -338,7 +377,7 @@ def test_what_cannot_be_asked_is_refused_before_the_run(tmp_path, method, layer,
 @pytest.mark.parametrize("wrong", [{"trainer": "svm"}, {"runs": 1}])
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(InputError, match="csm: "):
-        Csm(**wrong)
+        csm(**wrong)
 
 
 # From rows to numbers

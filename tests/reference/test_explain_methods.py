@@ -392,10 +392,10 @@ def test_the_epsilon_rule_with_biases_is_input_x_gradient(seed):
 @pytest.mark.parametrize("name", ["birds_cnn", "birds_vgg", "birds_resnet"])
 @pytest.mark.parametrize("first", ["box", "flat", "same"])
 def test_relevance_is_conserved(name, first):
-    from diorama.models.birds.networks import NETWORKS
+    from diorama.models.birds.networks import network
 
     torch.manual_seed(1)
-    net = bias_free(NETWORKS[name](50))
+    net = bias_free(network(name, 50))
     images = np.random.default_rng(0).random((2, 64, 64, 3), np.float32)
     with torch.no_grad():
         logits = net(torch.from_numpy(images).permute(0, 3, 1, 2)).numpy()
@@ -656,7 +656,7 @@ def test_a_heat_map_knows_whether_it_is_signed(images):
     }
 
 
-def test_integrated_gradients_are_remembered_but_never_stale():
+def test_integrated_gradients_and_their_absolute_value_are_made_of_the_same_passes():
     import torch
 
     from diorama.methods.explain.integrated_gradients import IntegratedGradients
@@ -670,8 +670,10 @@ def test_integrated_gradients_are_remembered_but_never_stale():
 
     Model.module = module
     images, targets = np.random.default_rng(0).random((2, 8, 8, 3), np.float32), np.array([0, 1])
-    first = IntegratedGradients(steps=4).explain(Model, images, targets)[0].values
-    absolute = IntegratedGradientsAbs(steps=4).explain(Model, images, targets)[0].values
+    plain, magnitude = IntegratedGradients(steps=4), IntegratedGradientsAbs(steps=4)
+    assert plain.shared == magnitude.shared != IntegratedGradients(steps=5).shared
+    passed = plain.passes(Model, images, targets)
+    first, absolute = plain.maps(passed)[0].values, magnitude.maps(passed)[0].values
     assert len(calls) == 4
     np.testing.assert_array_equal(absolute, np.abs(first))
     with torch.no_grad():

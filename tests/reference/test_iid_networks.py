@@ -232,7 +232,7 @@ def test_gradients_are_finite_differences(method, place, branch):
     )
     gradient = found.loss_grad([picture], branch, layer, [picture.truth[branch]])[0].astype(np.float64)
     with torch.no_grad():
-        c, h, w = found._watched(picture, branch, layer)[0].shape[1:]
+        c, h, w = found._watched(picture, branch, [layer])[0][layer].shape[1:]
     direction = gradient.reshape(h, w, c).transpose(2, 0, 1) / np.linalg.norm(gradient)
     scale = np.linalg.norm(found.features([picture], branch, layer))
     told = []
@@ -318,3 +318,19 @@ def _one(picture):
     """The layers of a frame, twice, as a stack of one base scene."""
     r, s, c = (np.stack([picture.truth[n]] * 2)[None] for n in ("reflectance", "shading", "specular"))
     return r, s.mean(-1), c.mean(-1), picture.mask[None]
+
+
+def test_several_layers_are_read_in_one_pass_and_are_the_same():
+    found, layers, picture = IidSupervised(), ["encoder2", "decoder4", "output"], frame(40, 56)
+    passes = []
+    hook = found.module.register_forward_hook(lambda *call: passes.append(1))
+    try:
+        features = found.features_at([picture, picture], "shading", layers)
+        truths = [np.zeros((*picture.image.shape[:2], 1), np.float32)] * 2
+        gradients = found.loss_grads([picture, picture], "shading", layers, truths)
+    finally:
+        hook.remove()
+    assert len(passes) == 4
+    for layer, x, g in zip(layers, features, gradients, strict=True):
+        np.testing.assert_array_equal(x, found.features([picture, picture], "shading", layer))
+        np.testing.assert_array_equal(g, found.loss_grad([picture, picture], "shading", layer, truths))

@@ -265,4 +265,7 @@ def test_layout_mistakes_are_said(diorama):
         "candle have 4050 combinations"
         in diorama("render", "candle", "-n", "4051", "--layout", "candle", "-o", "o").stderr
     )
-    assert "cannot be written in layout" in diorama("render", "mondrian", "-n", "1", "--layout", "candle", "-o", "o").stderr
+    assert (
+        "cannot be written in layout"
+        in diorama("render", "mondrian", "-n", "1", "--layout", "candle", "-o", "o").stderr
+    )

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from diorama.core.answers import Boxes, Heatmap, Mask
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked, Bench
 from diorama.core.catalogue import build
 from diorama.core.contracts import Control
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import AnswerError
+from diorama.core.memory import Memory
 from diorama.core.rows import AS_ZERO, Row
 from diorama.core.scene import rng
 from diorama.core.summary import summarise
@@ -45,7 +46,7 @@ def scores(world, method, protocol=None, index=0):
     protocol = protocol or Confusion()
     case = protocol.case(world.object, 0, index)
     points = tuple(method.grid) or ({},)
-    memo, found = Memo(), []
+    memo, found = Memory(), []
     for point in range(len(points)):
         bench = Bench(world, None, Asked(method, "m", points, lambda p: method), protocol, case, memo, point)
         found.append({score.metric: score for score in protocol.score(bench, case)})
@@ -117,7 +118,7 @@ def test_answers_that_are_no_maps_or_contradict_themselves():
 def test_pictures_are_purple_for_and_orange_against(world):
     protocol = Confusion()
     case = protocol.case(world.object, 0, 1)
-    bench = Bench(world, None, Asked(Oracle(protocol), "m", ({},), lambda p: None), protocol, case, Memo())
+    bench = Bench(world, None, Asked(Oracle(protocol), "m", ({},), lambda p: None), protocol, case, Memory())
     shown, evidence = protocol.pictures(bench, case)
     frame = bench.frame(bench.world.object.scene(1)[1])
     own = np.array(frame.truth["cells"]["labels"]) == frame.truth["label"]

@@ -14,8 +14,9 @@ from diorama.adapt import adapt
 from diorama.adapt.methods import explain
 from diorama.api import run
 from diorama.core.answers import Heatmap
-from diorama.core.bench import CHUNK, Bench, Memo
+from diorama.core.bench import Bench
 from diorama.core.catalogue import build
+from diorama.core.memory import Memory
 from diorama.core.plan import Plan
 from diorama.core.run import create, work
 from diorama.core.scene import rng
@@ -212,12 +213,12 @@ def test_logits_pass_in_chunks_of_one_size_and_only_once(bird):
 
     model = build("model", f"{TINY}:Tiny")
     model.__dict__["object"] = adapt("model", Counting(), "counting")
-    memo = Memo()
+    memory = Memory()
     protocol = build("protocol", "accuracy").object
-    bench = Bench(world, model, None, protocol, None, memo)
+    bench = Bench(world, model, None, protocol, None, memory)
     scenes = list(world.object.subsets(scene).values())[:11]
     first = bench.logits(scenes)
-    assert calls == [CHUNK, CHUNK] and np.array_equal(bench.logits(scenes[::-1]), first[::-1]) and len(calls) == 2
+    assert calls == [8, 8] and np.array_equal(bench.logits(scenes[::-1]), first[::-1]) and len(calls) == 2
 
 
 def test_a_wrong_size_a_missing_model_and_an_unused_model_are_refused(diorama, tmp_path):

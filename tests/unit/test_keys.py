@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from diorama.core.catalogue import build
+from diorama.core.errors import InputError
 from diorama.core.keys import Root, source_key
+from diorama.core.spec import Spec
 
 SOURCE = '''"""A method."""
 from diorama import Layers
@@ -99,8 +101,13 @@ EVERY, NONE = frozenset(CELLS), frozenset[str]()
 EDITS = {
     "how cases are dealt to folds": ("core/folds.py", "i % 2 != index % 2", "i % 2 == index % 2", EVERY),
     "how scores of a grid are merged": ("core/run.py", "len(scores) == 1", "len(scores) <= 1", EVERY),
-    "how many images a model is asked about at once": ("adapt/classifying.py", "CHUNK = 64", "CHUNK = 32", EVERY),
-    "how a draw is encoded": ("protocols/codes/draws.py", "CHUNK = 250", "CHUNK = 200", frozenset({"mig", "cg"})),
+    "how many images a model is asked about at once": ("core/device.py", "return 8 if", "return 4 if", EVERY),
+    "how a draw is encoded": (
+        "protocols/codes/draws.py",
+        "np.concatenate(found)",
+        "np.vstack(found)",
+        frozenset({"mig", "cg"}),
+    ),
     "cases of a unit": ("core/run.py", "BLOCK = 8", "BLOCK = 4", EVERY),
     "a metric": ("metrics/lmse.py", "def lmse(", "_ = 1\n\n\ndef lmse(", frozenset({"lmse", "fitted"})),
     "a docstring": ("protocols/layers/lmse.py", '"""LMSE: local', '"""LMSE, the local', NONE),
@@ -155,3 +162,112 @@ def test_an_edit_changes_the_keys_of_the_cells_whose_values_it_can_change(edit, 
 
 def test_libraries_that_are_imported_for_annotations_alone_are_in_no_key():
     assert "torch" not in source_key(build("protocol", "lmse").path)["libraries"]
+
+
+# Components in components
+
+
+@pytest.mark.parametrize(("outer", "inner"), [
+    ("mosaic(source='{}', per_class=1)", ("birds(size=48)", "birds(size=48, objects=3)")),
+    ("csm(test='{}')", ("test_scenes(scenes=2)", "test_scenes(scenes=3)")),
+    ("csm(variant=published, negatives='{}')", ("random_scenes(count=8)", "random_scenes(count=9)")),
+    ("tcav(concept='{}')", ("birds", "birds(size=64)")),
+    ("tcav(concept=birds, negatives='{}')", ("birds", "birds(size=64)")),
+])  # fmt: skip
+def test_a_component_s_key_contains_those_of_the_components_it_is_given(outer, inner):
+    kind = "world" if outer.startswith("mosaic") else "protocol"
+    one, other = (build(kind, outer.format(text)) for text in inner)
+    assert one.digest != other.digest
+    assert build(kind, outer.format(inner[0])).digest == one.digest
+    held = build("world", inner[0])
+    assert any(part == held.key for part in one.key["params"].values())
+
+
+INNER = '''"""A world made of another, and a protocol that looks at one."""
+from dataclasses import dataclass
+
+from diorama.core.catalogue import Component
+from diorama.core.contracts import World
+
+
+@dataclass(frozen=True)
+class Twice(World):
+    source: Component[World]
+    factors = {}
+    truth = ()
+
+    def sample(self, rng):
+        return self.source.object.sample(rng)
+
+    def do(self, scene, **changes):
+        return scene
+
+    def render(self, scenes):
+        return self.source.object.render(scenes)
+'''
+PLAIN = '''"""A world."""
+import numpy as np
+
+from diorama import Frame, Scene
+
+
+class Plain:
+    factors, truth = {}, ()
+
+    def sample(self, rng):
+        return Scene("plain", {})
+
+    def do(self, scene, **changes):
+        return scene
+
+    def render(self, scenes):
+        return [Frame(s, np.zeros((4, 4, 3), np.float32), "srgb") for s in scenes]
+'''
+
+
+def test_an_outsider_s_component_is_given_others_too_and_its_key_follows_their_source(tmp_path):
+    (tmp_path / "outer.py").write_text(INNER)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "plain.py").write_text(PLAIN)
+    text = f"{tmp_path}/outer.py:Twice(source={tmp_path}/inner/plain.py:Plain)"
+    world = build("world", text)
+    before = world.digest
+    assert build("world", text).digest == before
+    assert world.object.render([world.object.scene_at(0, 0)[1]])[0].image.shape == (4, 4, 3)
+    (tmp_path / "inner" / "plain.py").write_text(PLAIN.replace("zeros", "ones"))
+    assert build("world", text).digest != before
+
+
+def test_a_component_is_given_as_itself_too():
+    inner = build("world", "birds(size=48)")
+    given = build("world", Spec("mosaic", {"source": inner, "per_class": 1}))
+    assert given.object.images is inner.object
+    assert given.digest == build("world", "mosaic(source=birds(size=48), per_class=1)").digest
+
+
+@pytest.mark.parametrize(("kind", "text", "said"), [
+    ("world", "mosaic(source=brids)", "unknown world 'brids'; did you mean 'birds'"),
+    ("world", "mosaic(source=nowhere/photos)", "there is no 'nowhere/photos'"),
+    ("world", "mosaic(source=3)", r"mosaic: source=3 should name a world \(diorama ls worlds\)"),
+    ("protocol", "tcav(concept=nowhere/photos)", "tcav: concept: there is no folder 'nowhere/photos'"),
+    ("protocol", "csm(test=birds_cnn)", "unknown world 'birds_cnn'"),
+    ("protocol", "csm(test=birds(sise=3))", "birds has no parameter 'sise'; did you mean 'size'"),
+])  # fmt: skip
+def test_a_mistake_in_a_component_within_another_is_named(kind, text, said):
+    with pytest.raises(InputError, match=said):
+        build(kind, text)
+
+
+def test_no_component_asks_the_catalogue_for_another():
+    """What a component needs of another kind is among its parameters; it may name the type, and build nothing."""
+    import ast
+
+    from diorama.core import keys
+
+    asking = []
+    for room in ("worlds", "models", "methods", "protocols"):
+        for path in (keys.OURS.folder / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module == "diorama.core.catalogue":
+                    asking += [f"{path.stem}: {a.name}" for a in node.names if a.name != "Component"]
+    assert not asking

@@ -165,9 +165,9 @@ def test_one_class_or_no_folder_is_an_error(tmp_path):
     with pytest.raises(InputError, match="there is no"):
         mosaic(tmp_path / "nowhere")
     with pytest.raises(InputError, match="train=3 is for a folder"):
-        Mosaic("birds(size=64)", train=3)
+        build("world", "mosaic(source=birds(size=64), train=3)")
     with pytest.raises(InputError, match="has no labels"):
-        Mosaic("mondrian")
+        build("world", "mosaic(source=mondrian)")
 
 
 def test_without_reuse_the_paper_s_numbers_hold(folder):

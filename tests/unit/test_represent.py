@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from diorama.core.answers import Code
-from diorama.core.bench import Bench, Memo
+from diorama.core.bench import Bench
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan, expand
 from diorama.metrics.irs import irs
 from diorama.metrics.mig import mig
@@ -41,7 +42,7 @@ def cell(method, protocol, control="", world=SMALL, model=None):
 
 
 def bench_of(this, point=0):
-    return Bench(this.world, this.model, this.asked, this.protocol.object, this.cases[0], Memo(), point)
+    return Bench(this.world, this.model, this.asked, this.protocol.object, this.cases[0], Memory(), point)
 
 
 def scores(this, point=0):
@@ -126,15 +127,17 @@ def test_functions_as_a_pair(tmp_path):
         "def encode(images):\n    return images.mean(axis=(1, 2))\n"
         "def decode(codes):\n    return np.clip(codes[:, :1, None] * np.ones((1, 64, 64)), 0, 1)\n"
     )
-    pair = build("method", f"pair(encoder={tmp_path}/mine.py:encode, decoder={tmp_path}/mine.py:decode)").object
+    text = f"pair(encoder={tmp_path}/mine.py:encode, decoder={tmp_path}/mine.py:decode)"
+    pair, before = build("method", text).object, build("method", text).digest
     world = Sprites()
     codes = pair.encode(world.render([world.numbered(0)]))
     assert codes.shape == (1, 3) and pair.decode(codes).shape == (1, 64, 64, 3)
-    before = pair.fingerprint()
     (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text().replace("axis=(1, 2)", "axis=(2, 1)"))
-    assert pair.fingerprint() != before
-    with pytest.raises(InputError, match=r"encoder='mine' should be ./file.py:function"):
+    assert build("method", text).digest != before
+    with pytest.raises(InputError, match=r"unknown method 'mine'"):
         build("method", "pair(encoder=mine)")
+    with pytest.raises(InputError, match=r"pair: encoder=pca is no function: give ./file.py:function"):
+        build("method", "pair(encoder=pca)")
 
 
 def test_pca_reconstructs_what_it_was_fitted_on():

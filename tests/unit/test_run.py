@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from diorama.api import run
-from diorama.core.bench import Memo
 from diorama.core.plan import Plan
 from diorama.core.run import create, open_run, score_case, units, work
 from tests.conftest import REPOSITORY
@@ -213,5 +212,5 @@ def test_a_score_that_is_not_finite_is_an_error_row(tmp_path):
         "class Bad(Lmse):\n    metrics = ('x',)\n    def score(self, bench, case):\n        yield Score('x', float('nan'))\n"
     )
     made = create(tmp_path / "out", Plan([WORLD], ["weiss"], [f"{tmp_path}/p.py:Bad"], cases=1))
-    (row,) = score_case(made, made.cells[0], 0, Memo())
+    (row,) = score_case(made, made.cells[0], 0)
     assert row.status == "error" and "not finite" in row.reason

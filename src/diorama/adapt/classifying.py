@@ -26,8 +26,6 @@ from diorama.core.guard import attempt
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-#: The most images that pass at once.
-CHUNK = 64
 #: The side of the image a model of no stated size is first asked about.
 USUAL_SIZE = 224
 
@@ -287,13 +285,16 @@ def _chunks(module: nn.Module, images: np.ndarray) -> Iterator[Tensor]:
     import torch
 
     place = _device(module)
-    for i in range(0, max(len(images), 1), CHUNK):
-        yield torch.from_numpy(np.array(images[i : i + CHUNK])).permute(0, 3, 1, 2).to(place)  # channels last: faster
+    size = device.chunk(place.type)
+    for i in range(0, max(len(images), 1), size):
+        yield torch.from_numpy(np.array(images[i : i + size])).permute(0, 3, 1, 2).to(place)  # channels last: faster
 
 
 def _device(module: nn.Module) -> Any:
     first = next(module.parameters(), None)
-    return device.current() if first is None else first.device
+    import torch
+
+    return torch.device(device.current()) if first is None else first.device
 
 
 def state_digest(module: nn.Module) -> str:

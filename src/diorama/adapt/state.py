@@ -60,6 +60,10 @@ class State:
             self._seen[id(value)] = value  # kept, so that no other object gets its id
             self._held(value)
 
+    def leave_out(self, value: Any) -> None:
+        """Do not look into a value: a key holds it already."""
+        self._seen[id(value)] = value
+
     def _say(self, text: str) -> None:
         self._total.update(f"{text}\0".encode("utf-8", "backslashreplace"))
 

@@ -4,39 +4,30 @@ Passes through a model are made in chunks of a fixed size, padded by repeating t
 bits at other batch sizes, so a result must not depend on how many images happened to be asked for together.
 """
 
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from diorama.core.answers import Answer, Layers, check_answer
+from diorama.core import device
+from diorama.core.answers import Answer, Layers
+from diorama.core.asking import Question, answered, screens
 from diorama.core.cases import Case
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Control, ImageByImage, Saved, Sweeping, World
-from diorama.core.errors import AnswerError, InputError
+from diorama.core.contracts import Protocol, Saved, World
+from diorama.core.errors import AnswerError, InputError, tell
 from diorama.core.frame import Frame
-from diorama.core.guard import Note, noting
+from diorama.core.guard import Note
+from diorama.core.memory import Key, Memory, Scope
 from diorama.core.scene import Scene
-from diorama.core.watch import blame, undisturbed
+from diorama.core.watch import undisturbed
 
-_METHOD = "the method"
-#: Images per pass through a model.
-CHUNK = 8
-
-
-@dataclass(slots=True)
-class Memo:
-    """What has been rendered, passed through the model and answered in one unit of work, shared by all its cells."""
-
-    frames: dict[tuple[str, str], Frame] = field(default_factory=dict)
-    logits: dict[tuple[str, str, str], np.ndarray] = field(default_factory=dict)
-    answers: dict[tuple[str, ...], list[Answer]] = field(default_factory=dict)
-    tables: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    notes: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)  # by any of the keys above
-    prepared: dict[str, float] = field(default_factory=dict)  # by cell key: what preparing took, in seconds per case
+#: After so many seconds a line says how far a long pass is, and again after as many.
+PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +49,18 @@ class Bench:
     asked: Asked
     protocol: Any
     case: Case
-    memo: Memo
+    memory: Memory
     point: int = 0
+    #: Images per pass.
+    chunk: int = device.chunk("cpu")
+    #: The protocols that ask this method about this world in the same run, this one among them.
+    fellows: tuple[Protocol, ...] = ()
+    #: How long frames, logits and answers are remembered.
+    scope: Scope = "unit"
+    #: Who hears what is said.
+    hears: Callable[[str], None] = tell
+
+    # What a protocol asks for
 
     def frame(self, scene: Scene) -> Frame:
         """The frame of a scene."""
@@ -67,14 +68,12 @@ class Bench:
 
     def frames(self, scenes: Sequence[Scene]) -> list[Frame]:
         """The frames of several scenes, those not yet known rendered together."""
-        keys = [(self.world.digest, scene.key) for scene in scenes]
-        missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in self.memo.frames}
-        if missing:
-            with self._noting(missing):
-                rendered = self.world.object.render(list(missing.values()))
-                self.memo.frames.update(zip(missing, rendered, strict=True))
-        self._repeat_notes(keys)
-        return [self.memo.frames[key] for key in keys]
+        keys = [("frame", self.world.digest, scene.key) for scene in scenes]
+        render = self.world.object.render
+        found = self.memory.keep_all(
+            self.scope, dict(zip(keys, scenes, strict=True)), lambda missing: render(list(missing.values()))
+        )
+        return [found[key] for key in keys]
 
     def views(self, scene: Scene) -> list[Frame]:
         """The frame of a scene and of the views that the method declares: `do(scene, **view)` for each."""
@@ -89,80 +88,17 @@ class Bench:
         """The model's logits (scenes, classes), float64."""
         if self.model is None:
             raise InputError("this cell has no model to ask for logits")
-        model, made = self.model, self.memo.logits
-        keys = [(self.world.digest, model.digest, scene.key) for scene in scenes]
-        missing = {key: scene for key, scene in zip(keys, scenes, strict=True) if key not in made}
-        with self._noting(missing):
-            for chunk, images in _chunks(list(missing), self.frames(list(missing.values()))):
-                with undisturbed(model.name, model.watch, "logits"):
-                    found = np.asarray(model.object.logits(images), np.float64)
-                if not np.isfinite(found).all():
-                    raise AnswerError(f"{model.name} gave logits that are NaN or infinite")
-                made.update(zip(chunk, found, strict=False))
-        self._repeat_notes(keys)
-        return np.array([made[key] for key in keys])
-
-    def once(self, name: str, scene: Scene, compute: Callable[[], Any]) -> Any:
-        """What follows from world, model and scene alone, computed once for all cells of the unit."""
-        key = (name, self.world.digest, self.model.digest if self.model else "", scene.key)
-        if key not in self.memo.tables:
-            with self._noting([key]):
-                self.memo.tables[key] = compute()
-        self._repeat_notes([key])
-        return self.memo.tables[key]
+        keys = [("logits", self.world.digest, self.model.digest, scene.key) for scene in scenes]
+        found = self.memory.keep_all(self.scope, dict(zip(keys, scenes, strict=True)), self._logits)
+        return np.array([found[key] for key in keys])
 
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
         """What the method says about a scene, at this point of its grid; checked."""
-        key = self._answer_key(scene, target)
-        if key not in self.memo.answers:
-            self._answer({key: (scene, target)})
-        self._repeat_notes([key])
-        found = self.memo.answers[key][self.point]
+        key = self._answer_key((scene, target))
+        found = answered(self, {key: (scene, target)})[key][self.point]
         if found.note:
             warnings.warn(found.note, Note, stacklevel=2)
         return found
-
-    def ask(self, questions: Sequence[tuple[Scene, int | None]]) -> None:
-        """Have the method answer about several (scene, target) at once; explanations go through the model together.
-
-        Saved answers are named by case and therefore read when their case is scored.
-        """
-        if not isinstance(self.asked.object, Saved):
-            known = self.memo.answers
-            self._answer({key: q for q in questions if (key := self._answer_key(*q)) not in known})
-
-    @contextmanager
-    def _noting(self, keys: Iterable[tuple[str, ...]]) -> Iterator[None]:
-        """Remember the notes raised inside under these keys: whoever uses what is remembered gets them too."""
-        with noting() as notes:
-            yield
-        self.memo.notes.update(dict.fromkeys(keys, tuple(notes)))
-
-    def _repeat_notes(self, keys: Iterable[tuple[str, ...]]) -> None:
-        for note in dict.fromkeys(note for key in keys for note in self.memo.notes.get(key, ())):
-            warnings.warn(note, Note, stacklevel=3)
-
-    def _answer(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
-        if missing and self.protocol.track == "explain" and not _answers_itself(self.asked.object):
-            self._explain(missing)
-            self._check_model(missing)
-            return
-        for key, (scene, target) in missing.items():
-            with self._noting([key]):
-                self._keep(key, scene, self._one(scene, target))
-
-    def _check_model(self, answered: Iterable[tuple[str, ...]]) -> None:
-        """Compare every weight with what it was; if the method changed one, nothing it said stands."""
-        changed = self.model.watch.put_back(thorough=True) if self.model and self.model.watch else []
-        for key in answered if changed else ():
-            del self.memo.answers[key]
-        blame(_METHOD, changed)
-
-    @contextmanager
-    def undisturbed(self, scene: Scene) -> Iterator[None]:
-        """Let the method answer about a scene: what others use is put back if it changes, and that is an error."""
-        with undisturbed(_METHOD, self.model.watch if self.model else None, scene.key):
-            yield
 
     def layers(self, scene: Scene) -> Layers:
         """The method's decomposition of a scene."""
@@ -171,72 +107,66 @@ class Bench:
             raise AnswerError(f"the method returned {type(answer).__name__}, expected Layers")
         return answer
 
-    def _answer_key(self, scene: Scene, target: int | None) -> tuple[str, ...]:
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Have the method answer about several (scene, target) at once; explanations go through the model together.
+
+        Saved answers are named by case and therefore read when their case is scored.
+        """
+        if not isinstance(self.asked.object, Saved):
+            answered(self, {self._answer_key(question): question for question in questions})
+
+    # What it keeps, where it looks, what it says
+
+    def keep(self, scope: Scope, key: Key, compute: Callable[[], Any]) -> Any:
+        """What `compute` gives, remembered for the case, the unit or the run; the notes it raises are raised again.
+
+        `key` is a name and all that the value follows from, beside the world and the model.
+        """
+        model = self.model.digest if self.model else ""
+        return self.memory.keep(scope, ("kept", self.world.digest, model, *key), compute)
+
+    def on(self, world: Component, scope: Scope = "unit") -> "Bench":
+        """The bench for frames, logits and answers of another world, and how long they are remembered."""
+        return replace(self, world=world, scope=scope)
+
+    def passes(self, scenes: Sequence[Scene], what: str) -> Iterator[Sequence[Scene]]:
+        """Scenes in chunks, for more of them than memory holds: what is kept of a chunk is let go before the next.
+
+        Where it takes long, it is said how far the images of `what` are.
+        """
+        start = said = time.monotonic()
+        for done in range(0, len(scenes), self.chunk):
+            if done and time.monotonic() - said > PATIENCE:
+                said = time.monotonic()
+                left = (said - start) / done * (len(scenes) - done) / 60
+                self.say(f"{done} of {len(scenes)} images of {what}, {left:.1f} minutes left")
+            with self.memory.passing():
+                yield scenes[done : done + self.chunk]
+
+    def say(self, text: str) -> None:
+        """Say in one line how far a long computation is."""
+        self.hears(text)
+
+    @contextmanager
+    def undisturbed(self, scene: Scene) -> Iterator[None]:
+        """Let the method answer about a scene: what others use is put back if it changes, and that is an error."""
+        with undisturbed("the method", self.model.watch if self.model else None, scene.key):
+            yield
+
+    def _answer_key(self, question: Question) -> Key:
+        scene, target = question
         case = self.case.key if isinstance(self.asked.object, Saved) else ""
         model = self.model.digest if self.model else ""
-        return (self.world.digest, model, self.asked.digest, scene.key, str(target), case)
+        return ("answer", self.world.digest, model, self.asked.digest, scene.key, target, case)
 
-    def _keep(self, key: tuple[str, ...], scene: Scene, answers: list[Answer]) -> None:
-        if len(answers) != len(self.asked.points):
-            raise AnswerError(f"sweep gave {len(answers)} answers for a grid of {len(self.asked.points)} points")
-        size = self.frame(scene).image.shape[:2]
-        for answer in answers:
-            check_answer(answer, size)
-        self.memo.answers[key] = answers
-
-    def _one(self, scene: Scene, target: int | None) -> list[Answer]:
-        method = self.asked.object
-        if isinstance(method, Control):
-            return method.answers(self, scene, target)
-        if isinstance(method, Saved):
-            frame = self.shown([self.frame(scene)])[0]
-            with self.undisturbed(scene):
-                return [method.load(self.case.key, frame, target)]
-        return _decompose(self, scene)
-
-    def _explain(self, missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
+    def _logits(self, missing: dict[Key, Scene]) -> Iterator[np.ndarray]:
+        """The logits of scenes, chunk by chunk."""
         assert self.model is not None
-        methods = [self.asked.object] if self.asked.points == ({},) else [*map(self.asked.at_point, self.asked.points)]
-        if isinstance(methods[0], ImageByImage):
-            self._explain_targets(methods, missing)
-            return
-        frames = self.frames([scene for scene, _ in missing.values()])
-        for chunk, images in _chunks(list(missing), frames):
-            targets = np.array([missing[key][1] for key in chunk] + [missing[chunk[-1]][1]] * (CHUNK - len(chunk)))
-            with self._noting(chunk), self.undisturbed(missing[chunk[0]][0]):
-                found = [list(m.explain(self.model.object, np.array(images), targets.copy())) for m in methods]
-            for i, key in enumerate(chunk):
-                self._keep(key, missing[key][0], [answers[i] for answers in found])
-
-    def _explain_targets(self, methods: list[Any], missing: dict[tuple[str, ...], tuple[Scene, int | None]]) -> None:
-        """Image by image, all targets together: for methods whose passes serve every class."""
-        assert self.model is not None
-        scenes = {scene.key: scene for scene, _ in missing.values()}
-        for name, scene in scenes.items():
-            keys = [key for key, question in missing.items() if question[0].key == name]
-            image, targets = self.frame(scene).srgb(), [missing[key][1] for key in keys]
-            with self._noting(keys), self.undisturbed(scene):
-                found = [list(method.explain_targets(self.model.object, image, targets)) for method in methods]
-            for i, key in enumerate(keys):
-                self._keep(key, scene, [answers[i] for answers in found])
-
-
-def _answers_itself(method: Any) -> bool:
-    return isinstance(method, Control | Saved)
-
-
-def _chunks(keys: list[Any], frames: list[Frame]) -> Iterator[tuple[list[Any], np.ndarray]]:
-    """The keys in chunks with their images (CHUNK, h, w, 3) as a screen shows them, the last chunk padded."""
-    for start in range(0, len(keys), CHUNK):
-        images = [frame.srgb() for frame in frames[start : start + CHUNK]]
-        yield keys[start : start + CHUNK], np.stack(images + [images[-1]] * (CHUNK - len(images)))
-
-
-def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
-    frames, asked = bench.shown(bench.views(scene)), bench.asked
-    with bench.undisturbed(scene):
-        if asked.points == ({},):
-            return [asked.object.decompose(frames)]
-        if isinstance(asked.object, Sweeping):
-            return list(asked.object.sweep(frames))
-        return [asked.at_point(point).decompose(frames) for point in asked.points]
+        frames = self.frames(list(missing.values()))
+        for start in range(0, len(frames), self.chunk):
+            part = frames[start : start + self.chunk]
+            with undisturbed(self.model.name, self.model.watch, "logits"):
+                found = np.asarray(self.model.object.logits(screens(part, self.chunk)), np.float64)
+            if not np.isfinite(found).all():
+                raise AnswerError(f"{self.model.name} gave logits that are NaN or infinite")
+            yield from found[: len(part)]

@@ -17,22 +17,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from diorama.adapt.classifying import is_module
 from diorama.adapt.neighbours import load_file
 from diorama.adapt.state import State
 from diorama.adapt.torchvision_ops import make_importable
 from diorama.core import keys, spec
-from diorama.core.contracts import Contract
+from diorama.core.contracts import Contract, Method, Model, Protocol, World
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt, staying
 from diorama.core.scene import digest
 from diorama.core.watch import Watch
 
 Kind = Literal["world", "model", "method", "protocol"]
-KINDS: tuple[Kind, ...] = ("world", "model", "method", "protocol")
+CONTRACTS: dict[Kind, type[Contract]] = {"world": World, "model": Model, "method": Method, "protocol": Protocol}
+KINDS = tuple(CONTRACTS)
+TRACKS = ("explain", "decompose", "concept", "represent")
 _PACKAGE = Path(__file__).resolve().parents[1]
+Made = TypeVar("Made", bound=Contract)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,12 @@ def full_name(kind: Kind, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Component:
-    """A world, model, method or protocol: its spec, what it is made by, and the object itself."""
+class Component(Generic[Made]):
+    """A world, model, method or protocol: its spec, what it is made by, and the object itself.
+
+    What a component needs of another kind it declares as a parameter of that kind, `source: Component[World]`: a spec
+    that is given there is built before the component is made, and its key is part of the component's.
+    """
 
     kind: Kind
     spec: spec.Spec
@@ -104,35 +111,48 @@ class Component:
 
     @cached_property
     def params(self) -> dict[str, Any]:
-        """Every parameter with its value, defaults filled in."""
-        defaults = {p.name: p.default for p in parameters(self.target, self.kind) if p.default is not p.empty}
-        return {**defaults, **self.spec.params}
+        """Every parameter with its value, defaults filled in, components built."""
+        return {**_defaults(self), **self.arguments}
 
     @cached_property
-    def object(self) -> Any:
+    def arguments(self) -> dict[str, Any]:
+        """What the target is called with: the parameters given, and the components it declares."""
+        declared, defaults = nested(self.target, self.kind), _defaults(self)
+        given = {**{name: defaults[name] for name in declared if name in defaults}, **self.spec.params}
+        return {n: declared[n].component(self.name, n, v) if n in declared else v for n, v in given.items()}
+
+    def with_default(self, **params: Any) -> "Component[Made]":
+        """The component with parameters that it takes and its spec leaves open; itself where there are none."""
+        known = {p.name for p in parameters(self.target, self.kind)} - set(self.spec.params)
+        open_ones = {name: value for name, value in params.items() if name in known and value is not None}
+        return replace(self, spec=spec.Spec(self.spec.name, {**self.spec.params, **open_ones})) if open_ones else self
+
+    @cached_property
+    def object(self) -> Made:
         """The component itself, made once."""
         from diorama.adapt import adapt
 
-        return adapt(self.kind, self.made, self.name)
+        return adapt(self.kind, self.made, self.name)  # type: ignore[return-value]
 
     def at(self, point: dict[str, Any]) -> Any:
         """The component with some parameters changed."""
         from diorama.adapt import adapt
 
-        return adapt(self.kind, self.target(**{**self.spec.params, **point}), self.name)
+        return adapt(self.kind, self.target(**{**self.arguments, **point}), self.name)
 
     @cached_property
     def watch(self) -> Watch | None:
         """The torch module behind a model, as it is now; None where there is none."""
-        module, twin = self.object.module, self.object.folded
+        module, twin = self.object.module, self.object.folded  # type: ignore[attr-defined]
         return Watch(module, *([twin.module] if twin else [])) if is_module(module) else None
 
     @cached_property
     def made(self) -> Any:
         """What the spec makes, before it is adapted: one of ours, or an outsider's object as it is."""
         if is_maker(self.target, self.kind):
+            arguments = self.arguments
             with staying():
-                outcome = attempt(lambda: self.target(**self.spec.params))
+                outcome = attempt(lambda: self.target(**arguments))
             if isinstance(outcome.error, InputError):
                 raise outcome.error
             if outcome.error:
@@ -145,13 +165,20 @@ class Component:
     @cached_property
     def key(self) -> dict[str, Any]:
         """What the component is: target, parameters (data by content, not by path), source and libraries."""
-        shown = {k: _plain(v) for k, v in self.params.items() if k not in self.object.located}
+        located = self.object.located
+        shown = {k: _plain(v) for k, v in self.params.items() if isinstance(v, Component) or k not in located}
         return {
             "target": f"{self.path.stem}:{getattr(self.target, '__name__', self.name)}",
             "params": shown,
             "data": self._data(),
             **keys.source_key(self.path, self.root),
         }
+
+    @property
+    def libraries(self) -> frozenset[str]:
+        """The libraries that it and the components in it import."""
+        inner = [value.libraries for value in self.arguments.values() if isinstance(value, Component)]
+        return frozenset(self.key["libraries"]).union(*inner)
 
     def _data(self) -> str | None:
         """What the component holds beside its source: what it says itself by `fingerprint`, or what is found in it."""
@@ -172,6 +199,9 @@ class Component:
     def _found(self) -> str:
         """The digest of arrays, weights, files …; where something cannot be known, nothing is reused, and that is said."""
         state = State(self.root.folder.resolve())
+        for part in self.arguments.values():
+            if isinstance(part, Component):
+                state.leave_out(part)
         for part in (self.target, self.made):
             state.add(part)
         if state.unknown:
@@ -190,9 +220,10 @@ class Component:
     @cached_property
     def seen_size(self) -> tuple[int, int] | None:
         """Height and width of the first image of a staged world; None of others, whose images may differ in size."""
-        if self.object.length is not None:
+        world: Any = self.object
+        if world.length is not None:
             return None
-        return attempt(lambda: self.object.render([self.object.scene_at(0, 0)[1]])[0].image.shape[:2]).value
+        return attempt(lambda: world.render([world.scene_at(0, 0)[1]])[0].image.shape[:2]).value
 
     @property
     def label(self) -> str:
@@ -200,7 +231,17 @@ class Component:
         return self.shown or str(self.spec)
 
 
+def _defaults(component: Component) -> dict[str, Any]:
+    return {
+        p.name: p.default
+        for p in parameters(component.target, component.kind)
+        if p.default is not inspect.Parameter.empty
+    }
+
+
 def _plain(v: Any) -> Any:
+    if isinstance(v, Component):
+        return v.key
     if isinstance(v, list | tuple):
         return [_plain(x) for x in v]
     if isinstance(v, dict):
@@ -232,6 +273,79 @@ def build(kind: Kind, text: str | spec.Spec) -> Component:
     _check_parameters(component)
     _ = component.object
     return component
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A parameter that is a component: its kind, and which texts stay texts: places of files, or names of its own."""
+
+    kind: Kind
+    places: bool = False
+    names: tuple[str, ...] = ()
+
+    def component(self, owner: str, parameter: str, given: Any) -> Any:
+        """The component that is given as a spec, or as itself; None where there is none."""
+        if given is None or isinstance(given, Component):
+            return given
+        if not isinstance(given, str):
+            raise InputError(f"{owner}: {parameter}={given!r} should name a {self.kind} (diorama ls {self.kind}s)")
+        if self.places and is_place(given):
+            return given
+        if self.kind == "world" and is_place(given):
+            return _pictures(owner, parameter, given)
+        if self.names and spec.parse(given).name in self.names:
+            return given
+        return replace(build(self.kind, given), shown=given)
+
+
+def is_place(text: str) -> bool:
+    """Whether a text is the place of a file or folder rather than the spec of a component.
+
+    >>> is_place("photos/dogs"), is_place("table.csv"), is_place("birds(size=64)"), is_place("./mine.py:Mine")
+    (True, True, False, False)
+    """
+    if Path(text).expanduser().exists():
+        return True
+    return not set("(:") & set(text) and ("/" in text or bool(Path(text).suffix))
+
+
+def _pictures(owner: str, parameter: str, folder: str) -> "Component":
+    """A folder of pictures as a world."""
+    if not Path(folder).expanduser().is_dir():
+        raise InputError(f"{owner}: {parameter}: there is no folder {folder!r}: give a folder of pictures or a world")
+    return replace(build("world", spec.Spec("photo_folder", {"root": folder})), shown=folder)
+
+
+def nested(target: Callable[..., Any], kind: Kind) -> dict[str, Nested]:
+    """The parameters of a component that are components themselves."""
+    if not is_maker(target, kind):
+        return {}
+    found = {name: _declared(hint) for name, hint in _hints(target).items()}
+    return {name: declared for name, declared in found.items() if declared}
+
+
+def _declared(hint: Any) -> Nested | None:
+    options = _options(hint)
+    inner = next((typing.get_args(o)[0] for o in options if typing.get_origin(o) is Component), None)
+    if inner is None:
+        return None
+    kind = next(kind for kind, contract in CONTRACTS.items() if issubclass(inner, contract))
+    names = [name for o in options if typing.get_origin(o) is Literal for name in typing.get_args(o)]
+    return Nested(kind, str in options, tuple(names))
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """The members of a union; anything else alone."""
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    return typing.get_args(hint) if union else (hint,)
+
+
+def _hints(target: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a maker's parameters; none where they cannot be told."""
+    try:
+        return typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    except (NameError, TypeError):
+        return {}
 
 
 def _inside(kind: Kind, parsed: spec.Spec) -> Component:
@@ -311,16 +425,10 @@ def _check_parameters(component: Component) -> None:
 
 def _check_type(component: Component, name: str, given: Any) -> None:
     """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
-    try:
-        maker = component.target.__init__ if inspect.isclass(component.target) else component.target
-        hint = typing.get_type_hints(maker)[name]
-    except (KeyError, NameError, TypeError):
+    hint = _hints(component.target).get(name)
+    if hint is None:
         return
-    options = (
-        typing.get_args(hint)
-        if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-        else (hint,)
-    )
+    options = _options(hint)
     if typing.get_origin(hint) is Literal:
         if given not in typing.get_args(hint):
             choices = ", ".join(map(repr, typing.get_args(hint)))

@@ -149,6 +149,11 @@ class Model(Contract):
     leave_out: str = ""
     example = "diorama run -w birds -M {} -m grad_cam -p single_deletion"
 
+    @property
+    def differentiable(self) -> bool:
+        """Called by plan: whether methods that need gradients can be asked; a model may know without loading its module."""
+        return self.module is not None
+
     @abstractmethod
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes)."""
@@ -208,6 +213,27 @@ class ImageByImage(Explainer):
         """One answer for each target of one image (h, w, 3)."""
 
 
+class SharedPasses(Explainer):
+    """An explainer that makes of the same passes what others make of them: the bench remembers the passes."""
+
+    @property
+    @abstractmethod
+    def shared(self) -> tuple[Any, ...]:
+        """A name, and all that the passes follow from beside model, images and targets."""
+
+    @abstractmethod
+    def passes(self, model: Model, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """What passing the images through the model gives."""
+
+    @abstractmethod
+    def maps(self, passed: np.ndarray) -> Sequence[Answer]:
+        """The answers that follow from the passes."""
+
+    def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """One answer for each image, made of passes of its own."""
+        return self.maps(self.passes(model, images, targets))
+
+
 class Decomposer(Method):
     """Splits an image into reflectance and shading."""
 
@@ -239,6 +265,16 @@ class Layered(Decomposer):
     @abstractmethod
     def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truth: Sequence[np.ndarray]) -> np.ndarray:
         """The gradient (n, d) of the squared error of a branch by the output of a layer."""
+
+    def features_at(self, frames: Sequence[Frame], branch: str, layers: Sequence[str]) -> list[np.ndarray]:
+        """Called by CSM: `features` of several layers; a network that reads them all in one pass does so here."""
+        return [self.features(frames, branch, layer) for layer in layers]
+
+    def loss_grads(
+        self, frames: Sequence[Frame], branch: str, layers: Sequence[str], truth: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        """Called by CSM: `loss_grad` by the output of several layers."""
+        return [self.loss_grad(frames, branch, layer, truth) for layer in layers]
 
 
 class Encoder(Method):

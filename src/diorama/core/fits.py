@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from diorama.adapt import adapt
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core import keys
+from diorama.core.bench import Asked
 from diorama.core.errors import tell
 from diorama.core.frame import Frame
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell
 from diorama.core.scene import digest
 from diorama.io.locks import locked
@@ -18,13 +20,24 @@ from diorama.io.store import checksum, create_whole, make_folder, set_aside
 Fit = dict[str, np.ndarray]
 
 
-def fitted(cell: Cell, index: int, folder: Path) -> Asked:
+def fitted(cell: Cell, index: int, folder: Path, memory: Memory) -> Asked:
     """The method of a cell, fitted on the fold that may be seen when case `index` is judged."""
     training = cell.protocol.object.fold(index, cell.count)
     if not training:
         raise ValueError(f"{cell.labels['method']} is fitted on other cases, and there is no other case: raise -n")
-    key = digest([cell.key, training])
-    fit = _load_or_fit(cell, training, folder / key)
+    key = memory.keep("run", ("fold", cell.key, *training), lambda: _key(cell, training))
+    return memory.keep("run", ("fit", key), lambda: _learned(cell, key, _load_or_fit(cell, training, folder / key)))
+
+
+def _key(cell: Cell, training: list[int]) -> str:
+    """All that a fit follows from: protocols that show a method the same scenes, and no aim of their own, share it."""
+    scenes = [scene.key for i in training for scene in cell.protocol.object.scenes(cell.world.object, cell.cases[i])]
+    aim = None if cell.protocol.object.objective is None else cell.protocol.digest
+    model = cell.model.digest if cell.model else None
+    return digest([cell.world.digest, model, cell.asked.digest, keys.engine_key(), cell.chunk, aim, scenes])
+
+
+def _learned(cell: Cell, key: str, fit: Fit) -> Asked:
     asked = cell.asked
     learned = adapt("method", asked.object.fitted(fit), str(cell.labels["method"]))
     return Asked(learned, digest([asked.digest, key]), asked.points, asked.at_point)
@@ -74,5 +87,4 @@ def _examples(cell: Cell, training: list[int]) -> Iterator[list[Frame]]:
     """The frames (with the views the method declares) of the training cases, one scene at a time."""
     for case in (cell.cases[i] for i in training):
         for scene in cell.protocol.object.scenes(cell.world.object, case):
-            bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, Memo())
-            yield bench.views(scene)
+            yield cell.bench(case, Memory()).views(scene)

@@ -1,13 +1,15 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked
 from diorama.core.cases import Panel
+from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
@@ -23,41 +25,55 @@ from diorama.io.store import checksum, write_json, write_whole
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
-    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
+def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
+    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
+
+    Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
+    """
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
-    for cell in run.cells:
-        if cell.control == "dose":
-            continue
-        found = [(i, p) for i, p in _worst(run, cell, worst) if not whole_picture(_path(run, cell, i, p))]
-        if cell.model:
-            _draw_together(run, cell, found, watch)
-        else:
+    (mine, of), numbers = share, {cell.key: number for number, cell in enumerate(run.cells)}
+    for cell, found in pending(run, worst):
+        if not cell.model:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
-    for (_, index), cells in sorted(alone.items()):  # case by case, so that frames and factorisations are shared
-        memo = Memo()
-        for cell, point in cells:
-            _try_to_draw(run, cell, index, point, memo, watch)
+        elif numbers[cell.key] % of == mine:
+            _draw_together(run, cell, found, watch)
+    # case by case, so that frames and factorisations are shared; by numbers that stay while others draw
+    for at in sorted(at for at in alone if at[1] % of == mine):
+        for cell, point in alone[at]:
+            _try_to_draw(run, cell, at[1], point, watch)
+        run.memory.end("unit")
 
 
-def _try_to_draw(run: Run, cell: Cell, index: int, point: int, memo: Memo, watch: Watch) -> None:
+def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cells that lack pictures of their worst cases, with these cases: (index, grid point)."""
+    shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
+    listed = [(cell, _worst(run, cell, worst)) for cell in shown]
+    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
+    return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def _draws(cell: Cell) -> bool:
+    return type(cell.protocol.object).pictures is not Protocol.pictures
+
+
+def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:
     step = Step("picture", cell.key, index)
     if step not in watch.lost:
         watch.begin(step)
-        attempt(partial(_draw, run, cell, index, point, memo))
+        attempt(partial(_draw, run, cell, index, point))
 
 
 def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Watch) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
-    memo, protocol = Memo(), cell.protocol.object
     cases = [cell.cases[index] for index, _ in found]
     step = Step("prepare", cell.key, -1)  # of the pictures
     if cases and not cell.fitted and step not in watch.lost:
         watch.begin(step)
-        attempt(partial(protocol.prepare, Bench(cell.world, cell.model, cell.asked, protocol, cases[0], memo), cases))
+        attempt(partial(cell.protocol.object.prepare, cell.bench(cases[0], run.memory), cases))
     for index, point in found:
-        _try_to_draw(run, cell, index, point, memo, watch)
+        _try_to_draw(run, cell, index, point, watch)
+    run.memory.end("unit")
 
 
 def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
@@ -80,9 +96,9 @@ def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
     return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
 
 
-def _draw(run: Run, cell: Cell, index: int, point: int, memo: Memo) -> None:
+def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     case = cell.cases[index]
-    bench = Bench(cell.world, cell.model, _asked_at(run, cell, index, point), cell.protocol.object, case, memo)
+    bench = cell.bench(case, run.memory, _asked_at(run, cell, index, point))
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     if not panels:
         return

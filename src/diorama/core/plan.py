@@ -4,14 +4,14 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from diorama.core import keys
-from diorama.core.bench import Asked
+from diorama.core import device, keys
+from diorama.core.bench import Asked, Bench
 from diorama.core.capabilities import Labelled
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
@@ -19,6 +19,7 @@ from diorama.core.contracts import USUAL_CASES, Explainer, Fitting
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
+from diorama.core.memory import Memory
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
 from diorama.io.names import check_distinct
@@ -50,10 +51,24 @@ class Plan:
 
     def imports(self) -> list[str]:
         """The files and modules outside this package whose code the plan names, in its order."""
-        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
-        named = [name for text in texts for name in _outside(text) if name not in entries("model")]
-        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in named]
+        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in self._named()]
         return list(dict.fromkeys(files))
+
+    def files(self) -> list[str]:
+        """The user's files among them, as the plan spells them."""
+        return list(dict.fromkeys(name for name in self._named() if name.endswith(".py")))
+
+    def moved(self, now: dict[str, str]) -> "Plan":
+        """The same plan where some of the files are elsewhere."""
+        worlds, methods, protocols, models = (
+            [_respelt(text, now) for text in texts]
+            for texts in (self.worlds, self.methods, self.protocols, self.models)
+        )
+        return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
+
+    def _named(self) -> list[str]:
+        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
+        return [name for text in texts for name in _outside(text) if name not in entries("model")]
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""
@@ -113,6 +128,18 @@ def _outside(text: str) -> list[str]:
     return [name for name, rest in named if name[:1].strip("0123456789") and rest[:1].isidentifier()]
 
 
+def _respelt(text: str, now: dict[str, str]) -> str:
+    """A spec in which some files are spelt in another way.
+
+    >>> _respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
+    'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'
+    """
+    before = text.split(":")
+    cut = [len(part) - len(_ENDS.split(part)[-1]) for part in before[:-1]]
+    parts = [part[:n] + now.get(part[n:], part[n:]) for part, n in zip(before[:-1], cut, strict=True)]
+    return ":".join([*parts, before[-1]])
+
+
 @dataclass(frozen=True)
 class Cell:
     """One entry of the table: world × model × method × protocol. `control` is "", "oracle", "random" or "dose"."""
@@ -124,6 +151,8 @@ class Cell:
     seed: int
     count: int
     control: str = ""
+    #: The protocols of the plan that ask the same method about the same world, this one among them.
+    fellows: tuple[Any, ...] = ()
 
     @cached_property
     def asked(self) -> Asked:
@@ -145,6 +174,20 @@ class Cell:
         check_distinct((case.key for case in made), self.world.label)
         return made
 
+    def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
+        """The bench of a case, for the method as it is or as it was fitted."""
+        protocol = self.protocol.object
+        return Bench(
+            self.world, self.model, asked or self.asked, protocol, case, memory, point, self.chunk, self.fellows
+        )
+
+    @cached_property
+    def chunk(self) -> int:
+        """Images per pass: what the device takes, where torch has a part in the cell at all."""
+        parts = [part for part in (self.world, self.model, self.method, self.protocol) if part]
+        torch = any("torch" in part.libraries for part in parts)
+        return device.chunk(device.current() if torch else "cpu")
+
     @property
     def fitted(self) -> bool:
         """Whether the method is fitted on other cases before it answers."""
@@ -158,6 +201,7 @@ class Cell:
         described |= {
             "seed": self.seed,
             "control": self.control,
+            "chunk": self.chunk,
             "version": self.protocol.object.version,
             "engine": keys.engine_key(),
         }
@@ -263,7 +307,19 @@ def expand(plan: Plan) -> Expansion:
     if not cells:
         reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
         raise InputError(f"nothing can be run: {reasons}")
-    return Expansion(list(cells.values()), skipped)
+    return Expansion(_acquainted(list(cells.values())), skipped)
+
+
+def _acquainted(cells: list[Cell]) -> list[Cell]:
+    """The cells, each with its fellows."""
+    groups: dict[tuple[str, str, str], list[Any]] = {}
+    for cell in cells:
+        groups.setdefault(_group(cell), []).append(cell.protocol.object)
+    return [replace(cell, fellows=tuple(groups[_group(cell)])) for cell in cells]
+
+
+def _group(cell: Cell) -> tuple[str, str, str]:
+    return cell.world.digest, cell.model.digest if cell.model else "", cell.asked.digest
 
 
 def needs_model(protocol: Component) -> bool:
@@ -355,7 +411,7 @@ def refusal(cell: Cell) -> str:
         return (
             f"{cell.method.name} is a method of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
         )
-    if cell.model and method.gradients and cell.model.object.module is None:
+    if cell.model and method.gradients and not cell.model.object.differentiable:
         return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in method.views for name in view}
     unknown = sorted(factors - set(world.factors))
@@ -390,6 +446,7 @@ def _unfit(world: Component, model: Component) -> str:
         )
     known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
     if known not in (0, classes):
-        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
+        fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
         return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
     return _learnt_from(model, world)

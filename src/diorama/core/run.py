@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 import diorama
-from diorama.core.bench import Asked, Bench, Memo
+from diorama.core.bench import Asked
 from diorama.core.cases import Case, Score
 from diorama.core.device import one_thread
 from diorama.core.errors import AnswerError, Excluded, InputError, Undefined, tell
 from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt, one_line
+from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Expansion, Plan, expand
 from diorama.core.rows import Row, Status
 from diorama.io.locks import locked
@@ -54,6 +55,11 @@ class Run:
     def units(self) -> "list[Unit]":
         """What is computed together, in a fixed order."""
         return units(self)
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What this process has computed for the run."""
+        return Memory()
 
     def cell_folder(self, cell: Cell) -> Path:
         """Where a cell lives."""
@@ -189,10 +195,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told of every step before it begins and of every finished case; `lost` are steps to be given up, and why."""
+    """Who is told of every step before it begins and of every finished case, with why it failed if it did.
+
+    `lost` are steps to be given up, and why.
+    """
 
     begin: Callable[[Step], None] = lambda step: None
-    finished: Callable[[], None] = lambda: None
+    finished: Callable[[str], None] = lambda failure: None
     lost: Mapping[Step, str] = field(default_factory=dict)
 
 
@@ -206,7 +215,7 @@ def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, to
         mine = range(shard, len(run.units), shards)
         total, done = sum(len(missing_of(run, k)) for k in mine), 0
 
-        def finished() -> None:
+        def finished(failure: str) -> None:
             nonlocal done
             done += 1
             progress(done, total)
@@ -227,19 +236,22 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
 
 def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts."""
-    memo, out = Memo(), _Writer(run)
+    out, prepared = Writer(run), dict[str, float]()
     try:
         for cell, index in missing_of(run, k):
-            _prepare(cell, run.units[k], memo, watch)
-            rows = score_case(run, cell, index, memo, watch)
-            _keep_arrays(run, cell, index, memo)  # before the rows, which say that all of the case is there
+            if cell.key not in prepared:
+                prepared[cell.key] = _prepare(run, cell, run.units[k], watch)
+            rows = score_case(run, cell, index, watch, prepared[cell.key])
+            _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
+            run.memory.end("case")
             out.add(cell, index, rows)
-            watch.finished()
+            watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
     finally:  # also when this process is told to stop
+        run.memory.end("unit")
         out.flush()
 
 
-class _Writer:
+class Writer:
     """Finished cases on their way to the disk: written when a unit ends, and in between when it takes long."""
 
     def __init__(self, run: Run) -> None:
@@ -263,42 +275,60 @@ class _Writer:
         self.since = time.monotonic()
 
 
-def _prepare(cell: Cell, unit: Unit, memo: Memo, watch: Watch) -> None:
+def give_up(run: Run, k: int, why: str) -> int:
+    """Write the cases of unit `k` that are missing as error rows that say why; how many there are."""
+    missing, out = missing_of(run, k), Writer(run)
+    for cell, index in missing:
+        out.add(cell, index, _failed(run, cell, cell.cases[index], "error", why, why, 0.0))
+    out.flush()
+    return len(missing)
+
+
+def _prepare(run: Run, cell: Cell, unit: Unit, watch: Watch) -> float:
     """Let the protocol ask for what all cases of the unit need, so that it passes through the model together.
 
     All cases take part, also those that are known, so that a resumed run makes the same passes. What fails here is
-    asked for again, and reported, case by case.
+    asked for again, and reported, case by case. Returns the seconds it took, for each case.
     """
     prepare, step = cell.protocol.object.prepare, Step("prepare", cell.key, unit.indices.start)
-    if cell.key in memo.prepared or cell.fitted or step in watch.lost:
-        return
+    if cell.fitted or step in watch.lost:
+        return 0.0
     watch.begin(step)
     start, cases = time.perf_counter(), [cell.cases[i] for i in unit.indices if i < cell.count]
-    attempt(lambda: prepare(Bench(cell.world, cell.model, cell.asked, cell.protocol.object, cases[0], memo), cases))
-    memo.prepared[cell.key] = (time.perf_counter() - start) / len(cases)
+    attempt(lambda: prepare(cell.bench(cases[0], run.memory), cases))
+    return (time.perf_counter() - start) / len(cases)
 
 
-def _keep_arrays(run: Run, cell: Cell, index: int, memo: Memo) -> None:
+def _keep_arrays(run: Run, cell: Cell, index: int) -> None:
     """What a protocol wants kept of a case beside its rows, as `keep/<case>.npz`."""
     arrays, case = cell.protocol.object.arrays, cell.cases[index]
-    bench = Bench(cell.world, cell.model, cell.asked, cell.protocol.object, case, memo)
-    found = attempt(lambda: arrays(bench, case)).value  # what fails here has failed, and been reported, as a score
+    found = attempt(
+        lambda: arrays(cell.bench(case, run.memory), case)
+    ).value  # what fails here has failed, and been reported, as a score
     if found:
         data = BytesIO()
         np.savez_compressed(data, **found)
-        write_whole(case_path(run.cell_folder(cell) / "keep", case.key, ".npz"), data.getvalue())
+        write_whole(arrays_path(run, cell, case), data.getvalue())
 
 
-def score_case(run: Run, cell: Cell, index: int, memo: Memo, watch: Watch = NOBODY) -> list[Row]:
-    """The rows of one case: its scores at every point of the method's grid, or why there are none."""
+def arrays_path(run: Run, cell: Cell, case: Case) -> Path:
+    """Where the arrays that a protocol keeps of a case are."""
+    return case_path(run.cell_folder(cell) / "keep", case.key, ".npz")
+
+
+def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared: float = 0.0) -> list[Row]:
+    """The rows of one case: its scores at every point of the method's grid, or why there are none.
+
+    The seconds that preparing it took are counted in.
+    """
     start, case = time.perf_counter(), cell.cases[index]
     lost = [why for what in ("fit", "case") if (why := watch.lost.get(Step(what, cell.key, index)))]
     if lost:
         return _failed(run, cell, case, "error", lost[0], lost[0], 0.0)
-    outcome = attempt(lambda: _good(cell, case, _scores(cell, case, _asked(run, cell, index, watch), memo)))
-    seconds = round(time.perf_counter() - start + memo.prepared.get(cell.key, 0.0), 4)
+    outcome = attempt(lambda: _good(cell, case, _scores(cell, case, _asked(run, cell, index, watch), run.memory)))
+    seconds = round(time.perf_counter() - start + prepared, 4)
     if outcome.error is None:
-        _trace(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
+        trace_path(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
         note = "; ".join([*_standing_notes(cell), *outcome.notes])
         rows: list[Row] = outcome.value
         return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
@@ -316,7 +346,7 @@ def _plain(value: Any) -> Any:
 
 def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
     if status == "error":
-        write_whole(_trace(run, cell, case), trace.encode(errors="backslashreplace"))
+        write_whole(trace_path(run, cell, case), trace.encode(errors="backslashreplace"))
     return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in cell.protocol.object.metrics]
 
 
@@ -328,7 +358,8 @@ def _failure(outcome: Outcome) -> tuple[Status, str, str]:
     return "error", outcome.reason, outcome.trace
 
 
-def _trace(run: Run, cell: Cell, case: Case) -> Path:
+def trace_path(run: Run, cell: Cell, case: Case) -> Path:
+    """Where the traceback of a failed case is kept."""
     return case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
 
 
@@ -350,17 +381,17 @@ def _standing_notes(cell: Cell) -> list[str]:
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:
     """The method as it is asked about one case: fitted on its fold where it is fitted at all."""
-    return fitted(cell, index, run.folder / "fits") if cell.fitted else cell.asked
+    return fitted(cell, index, run.folder / "fits", run.memory) if cell.fitted else cell.asked
 
 
-def _scores(cell: Cell, case: Case, asked: Asked, memo: Memo) -> dict[str, Score]:
+def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, Score]:
     """Every metric of a case; a list over the grid where the method has one."""
     if case.failure:
         raise AnswerError(f"the case could not be made: {case.failure}")
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
     for point in range(len(asked.points)):
-        for score in protocol.score(Bench(cell.world, cell.model, asked, protocol, case, memo, point), case):
+        for score in protocol.score(cell.bench(case, memory, asked, point), case):
             found.setdefault(score.metric, []).append(score)
     return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
 

@@ -1,8 +1,10 @@
-"""Digests of files, so that keys follow their content and not their place."""
+"""Digests of files and arrays, so that keys follow their content and not their place."""
 
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+
+import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.io.files import check_regular
@@ -34,3 +36,8 @@ def _named(path: Path, base: Path) -> str:
     except UnicodeEncodeError as error:
         raise InputError(f"the file name {name!r} in {base} is not UTF-8: rename it") from error
     return name
+
+
+def array_digest(array: np.ndarray) -> str:
+    """The digest of an array's values."""
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()

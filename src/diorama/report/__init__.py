@@ -1,10 +1,17 @@
 """Reports: views of rows and manifests; nothing here knows a world, a model or a method."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from diorama.report.summary import Results
 
 
-def write_report(folders: list[Path], out: Path | None = None, format: str = "html") -> Path | str:
+def write_report(given: Sequence[Path | Results], out: Path | None = None, format: str = "html") -> Path | str:
     """See `diorama.report.write.write_report`; imported only when a report is written."""
     from diorama.report.write import write_report as write
 
-    return write(folders, out, format)
+    return write(given, out, format)

@@ -16,7 +16,7 @@ from diorama.report.sections import Section, sections
 from diorama.report.spread import spreads
 from diorama.report.summary import Results
 from diorama.report.tables import Table, spread_table, table
-from diorama.report.verdicts import Verdict, verdicts
+from diorama.report.verdicts import Verdict
 
 LIMIT = 3_000_000
 #: Beyond this size the tables of every case are left out, then the figures, to leave room for pictures.
@@ -83,7 +83,7 @@ def _part(index: int, section: Section, detail: int) -> Part:
         section=section,
         summary=summary(section),
         table=table([section]) if section.lines else None,
-        verdicts=verdicts(section),
+        verdicts=section.verdicts,
         notes=world_notes(section),
         failures=failures(section),
         remarks=remarks(section),

@@ -9,7 +9,6 @@ from diorama.report.paired import paired
 from diorama.report.sections import Section
 from diorama.report.shown import bounds, chance, count, label, listing, number, seconds
 from diorama.report.summary import Results
-from diorama.report.verdicts import verdicts
 
 
 def summary(section: Section) -> str:
@@ -55,7 +54,7 @@ def _lead(section: Section) -> str:
 
 
 def _audit(section: Section) -> str:
-    found = verdicts(section)
+    found = section.verdicts
     if not found:
         return ""
     failed = [v for v in found if v.holds == "fails"]

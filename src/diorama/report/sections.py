@@ -1,11 +1,13 @@
 """Sections: what a report compares with each other, the cells of one run, world, model and protocol, best first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from diorama.report.shown import bounds, decimals, label, number
-from diorama.report.summary import CellResult, Results, document
+from diorama.report.summary import CellResult, Results
+from diorama.report.verdicts import Verdict, verdicts
 
 #: Metrics with this prefix judge the world's own truth, not a method: they are said once, not shown in a column.
 OF_THE_WORLD = "truth_"
@@ -50,7 +52,7 @@ class Line:
         return {row.case: row.value for row in rows if isinstance(row.value, float | int)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """The lines of one table, best first, the oracle pinned to the top and chance to the bottom; the dose cell apart."""
 
@@ -60,6 +62,11 @@ class Section:
     protocol: str
     lines: list[Line]
     dose: Line | None
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """What its controls say."""
+        return verdicts(self)
 
     @property
     def some(self) -> CellResult:
@@ -126,7 +133,8 @@ def name_runs(results: list[Results]) -> dict[str, Results]:
     depth = 1
     while len({_tail(f, depth) for f in folders}) < len(set(folders)):
         depth += 1
-    return {_tail(f, depth): r for f, r in zip(folders, results, strict=True)}
+    names = [_tail(folder, depth) for folder in folders]
+    return {name: replace(r, name=name) for name, r in zip(names, results, strict=True)}
 
 
 def _tail(folder: Path, depth: int) -> str:
@@ -135,15 +143,16 @@ def _tail(folder: Path, depth: int) -> str:
 
 def sections(runs: dict[str, Results]) -> list[Section]:
     """The sections of all runs, in the order of their plans."""
-    return [section for run, results in runs.items() for section in _sections(run, results)]
+    return [section for results in runs.values() for section in results.sections]
 
 
-def _sections(run: str, results: Results) -> list[Section]:
+def grouped(results: Results) -> list[Section]:
+    """The sections of a run."""
     groups: dict[tuple[str, str, str], list[Line]] = {}
-    for cell, entry in zip(results.cells, document(results)["cells"], strict=True):
+    for cell, entry in zip(results.cells, results.entries, strict=True):
         key = entry["world"], entry["model"] or "", _protocol(entry)
         groups.setdefault(key, []).append(Line(cell, entry))
-    return [_section(run, key, lines) for key, lines in groups.items()]
+    return [_section(results.name, key, lines) for key, lines in groups.items()]
 
 
 def _protocol(entry: dict[str, Any]) -> str:

@@ -3,8 +3,9 @@
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diorama.core.errors import InputError
 from diorama.core.record import Record, read
@@ -12,6 +13,9 @@ from diorama.core.rows import Row
 from diorama.core.summary import Settled, mean_ranks
 from diorama.io.row_files import read_rows
 from diorama.io.run_folder import check_readable, read_manifest
+
+if TYPE_CHECKING:
+    from diorama.report.sections import Section
 
 SCHEMA = 1
 
@@ -57,9 +61,11 @@ class CellResult:
         return [row for row in self.settled.rows if row.metric == metric]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Results:
-    """Everything a report shows. `planned` counts the cases of all cells of the plan, `missing` those without rows."""
+    """Everything a report shows, read once. `planned` counts the cases of all cells of the plan, `missing` those without
+    rows; `name` tells the run from others in one report.
+    """
 
     folder: Path
     run: dict[str, Any]
@@ -68,6 +74,22 @@ class Results:
     skipped: list[dict[str, Any]]
     planned: int = 0
     missing: int = 0
+    name: str = ""
+
+    @cached_property
+    def entries(self) -> list[dict[str, Any]]:
+        """The cells as the JSON document has them."""
+        ranks = _ranks(self.cells)
+        cells = [_cell(cell, ranks.get(cell.manifest["key"])) for cell in self.cells]
+        _adjust([cell["summary"] for cell in cells if not cell["control"]])
+        return cells
+
+    @cached_property
+    def sections(self) -> "list[Section]":
+        """What is compared with each other, made and judged once for page, text and JSON."""
+        from diorama.report.sections import grouped
+
+        return grouped(self)
 
 
 def read_results(folder: Path) -> Results:
@@ -89,6 +111,23 @@ def read_results(folder: Path) -> Results:
     return Results(folder, run, plan, cells, contents["skipped"], planned, planned - done)
 
 
+def lacking(folder: Path) -> list[str]:
+    """What an unfinished run lacks, cell by cell, in lines; none if it is finished."""
+    found = read_results(folder)
+    if not found.missing:
+        return []
+    known = {cell.manifest["key"]: cell for cell in found.cells}
+    contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
+    lines = [f"{folder} is unfinished: {found.missing:,} of {found.planned:,} cases have no row"]
+    bare = [listed for listed in contents["cells"] if listed["key"] not in known]
+    for cell in (cell for cell in known.values() if cell.missing):
+        shown = " × ".join(cell.manifest[k] for k in ("world", "model", "method", "protocol") if cell.manifest[k])
+        lines.append(f"  {cell.missing:5d} × {shown}")
+    if bare:
+        lines.append(f"  {sum(len(listed['cases']) for listed in bare):5d} in {len(bare)} cells that have no row yet")
+    return [*lines, f"`diorama run {folder}/plan.toml -o {folder}` computes them"]
+
+
 def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
     folder = run / "cells" / listed["key"][:2] / listed["key"]
     if (manifest := read_manifest(folder)) is None:
@@ -100,10 +139,14 @@ def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
 
 def document(results: Results) -> dict[str, Any]:
     """The results as the JSON document that `diorama run --json` prints."""
-    ranks = _ranks(results.cells)
-    cells = [_cell(cell, ranks.get(cell.manifest["key"])) for cell in results.cells]
-    _adjust([cell["summary"] for cell in cells if not cell["control"]])
-    return {"schema": SCHEMA, "cells": cells, "skipped": results.skipped}
+    said = [verdict for section in results.sections for verdict in _said(section)]
+    return {"schema": SCHEMA, "cells": results.entries, "skipped": results.skipped, "verdicts": said}
+
+
+def _said(section: "Section") -> list[dict[str, Any]]:
+    """What the controls of a section say."""
+    about = {name: section.some.manifest[name] for name in ("world", "model", "protocol")}
+    return [{**about, "control": v.control, "holds": v.holds, "text": v.text} for v in section.verdicts]
 
 
 def _adjust(summaries: list[dict[str, Any]], p: str = "permutation_p", q: str = "permutation_q") -> None:

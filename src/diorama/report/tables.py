@@ -14,7 +14,7 @@ from diorama.report.sections import Line, Section, sections
 from diorama.report.shown import NONE, bounds, decimals, label, number, seconds
 from diorama.report.spread import Spread, spreads
 from diorama.report.summary import Results, document
-from diorama.report.verdicts import like_doses, verdicts
+from diorama.report.verdicts import like_doses
 
 Runs = dict[str, Results]
 
@@ -128,7 +128,7 @@ def _notes(group: list[Section]) -> list[str]:
     for section in group:
         prefix = f"{_place(section, group)}: " if len(group) > 1 else ""
         said = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
-        said += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in verdicts(section))]
+        said += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in section.verdicts)]
         notes += [prefix + text for text in said]
     return notes
 
@@ -309,7 +309,7 @@ def as_json(runs: Runs) -> str:
     if len(documents) == 1:
         return json.dumps(next(iter(documents.values())), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     merged: dict[str, Any] = {"schema": next(iter(documents.values()))["schema"]}
-    for part in ("cells", "skipped"):
+    for part in ("cells", "skipped", "verdicts"):
         merged[part] = [{"run": run, **item} for run, found in documents.items() for item in found[part]]
     return json.dumps(merged, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -1,12 +1,16 @@
 """Verdicts: whether a protocol's controls hold, so that a reader knows how far to trust its numbers."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from diorama.core.intervals import LEAST, interval
 from diorama.report.paired import paired
-from diorama.report.sections import Line, Section
 from diorama.report.shown import brief, count, listing
+
+if TYPE_CHECKING:
+    from diorama.report.sections import Line, Section
 
 Holds = Literal["holds", "fails", "unknown"]
 

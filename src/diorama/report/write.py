@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,17 +14,18 @@ from diorama.report.tables import TEXTS, Runs, text, write_parquet
 FORMATS = ("html", "md", "tex", "csv", "json", "parquet", "text")
 
 
-def write_report(folders: list[Path], out: Path | None = None, format: str = "html") -> Path | str:
-    """The report of some runs. HTML and Parquet become a file, by default in the first run's folder.
+def write_report(given: Sequence[Path | Results], out: Path | None = None, format: str = "html") -> Path | str:
+    """The report of some runs, named by their folders or read already.
 
-    The other formats are returned as text, or written where `out` is given; then the path is returned.
+    HTML and Parquet become a file, by default in the first run's folder. The other formats are returned as text, or
+    written where `out` is given; then the path is returned.
     """
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {did_you_mean(format, list(FORMATS))}")
-    runs = name_runs(_read(folders))
+    runs = name_runs(_read(given))
     if format in TEXTS and out is None:
         return text(runs, shutil.get_terminal_size((120, 40)).columns) if format == "text" else TEXTS[format](runs)
-    path = out or folders[0] / f"report.{format}"
+    path = out or next(iter(runs.values())).folder / f"report.{format}"
     try:
         _write(runs, path, format)
     except OSError as error:
@@ -31,10 +33,12 @@ def write_report(folders: list[Path], out: Path | None = None, format: str = "ht
     return path
 
 
-def _read(folders: list[Path]) -> list[Results]:
-    if not folders:
+def _read(given: Sequence[Path | Results]) -> list[Results]:
+    """Every run once."""
+    if not given:
         raise InputError("no run was named: give the directory of at least one run")
-    return [read_results(folder) for folder in {folder.resolve(): folder for folder in folders}.values()]
+    folders = {(one if isinstance(one, Path) else one.folder).resolve(): one for one in given}
+    return [read_results(one) if isinstance(one, Path) else one for one in folders.values()]
 
 
 def _write(runs: Runs, path: Path, format: str) -> None:

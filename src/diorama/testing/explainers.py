@@ -1,8 +1,8 @@
 """Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
 
 from collections.abc import Callable
-from dataclasses import fields
-from functools import lru_cache
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,17 @@ import numpy as np
 from diorama.adapt.methods import explain
 from diorama.core.answers import Answer, check_answer
 from diorama.core.catalogue import Component, build
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Control, Explainer, scene_at
 from diorama.core.guard import attempt
 
-_MODEL, _WORLD = "birds_cnn", "birds"
+_WORLD = "birds"
+#: Networks to try a method on: the first that it does not refuse.
+_MODELS = (
+    "birds_cnn",
+    *(f"birds_{family}" for family in ("vit", "bagnet", "xdnn", "bcos", "protopnet")),
+    "timm:vit_tiny_patch16_224(size=128, classes=50)",
+)
+_ORDERS = ([0, 1, 2, 3], [3, 2, 1, 0])
 
 
 @lru_cache(maxsize=1)
@@ -22,40 +29,87 @@ def _images() -> np.ndarray:
     return np.stack([frame.image for frame in world.render([scene_at(world, 0, i)[1] for i in range(4)])])
 
 
-@lru_cache(maxsize=1)
-def _model() -> Any:
-    return build("model", _MODEL).object
+@lru_cache(maxsize=len(_MODELS))
+def _built(name: str) -> Any:
+    """A network, or None where its weights or its library are not here."""
+    return attempt(lambda: build("model", name).object).value
 
 
-def _answers(component: Component, order: list[int]) -> list[Answer]:
-    return explain(component.object, _model(), _images()[order].copy(), np.array(order))
+def cannot_try(component: Component) -> str:
+    """Why a method cannot be tried here, or nothing: it is asked by a protocol alone, or refuses every network there is."""
+    if isinstance(component.object, Control):
+        return "it is shown the truth by a protocol, whose checks try it"
+    if not isinstance(component.object, Explainer):
+        return ""
+    told = [component.object.refuses(model) for name in _MODELS if (model := _built(name)) is not None]
+    return "" if "" in told else told[0]
 
 
-def answers_properly(component: Component) -> str:
+def _model(component: Component) -> Any:
+    """The first network that a method does not refuse."""
+    models = [model for name in _MODELS if (model := _built(name)) is not None]
+    if not isinstance(component.object, Explainer):
+        return models[0]
+    return next(model for model in models if not component.object.refuses(model))
+
+
+class Trial:
+    """A method asked twice about four images, in both orders; what it did is looked at by all checks."""
+
+    def __init__(self, component: Component) -> None:
+        self.component = component
+
+    @cached_property
+    def model(self) -> Any:
+        """The network it is tried on."""
+        return _model(self.component)
+
+    @cached_property
+    def done(self) -> "Done":
+        """What came of it."""
+        module, images = self.model.module, [_images()[order].copy() for order in _ORDERS]
+        before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        answers = [
+            explain(self.component.object, self.model, some, np.array(order))
+            for some, order in zip(images, _ORDERS, strict=True)
+        ]
+        same = all(bool((tensor == before[name]).all()) for name, tensor in module.state_dict().items())
+        clean = [np.array_equal(some, _images()[order]) for some, order in zip(images, _ORDERS, strict=True)]
+        return Done(answers[0], answers[1], same, all(clean))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answers in both orders, and whether weights and images are as before."""
+
+    answers: list[Answer]
+    turned: list[Answer]
+    same_weights: bool
+    same_images: bool
+
+
+def answers_properly(trial: Trial) -> str:
     """One finite answer per image, of the image's size."""
-    answers = _answers(component, [0, 1, 2, 3])
+    answers = trial.done.answers
     if len(answers) != 4:
         return f"{len(answers)} answers for 4 images"
     problems = [attempt(lambda a=a: check_answer(a, _images().shape[1:3])).error for a in answers]  # type: ignore[misc]
     return next((str(problem) for problem in problems if problem), "")
 
 
-def answers_the_same_twice(component: Component) -> str:
+def answers_the_same_twice(trial: Trial) -> str:
     """The answer is a function of model, image and target, whatever stands beside it in the batch."""
-    first, second = _answers(component, [0, 1, 2, 3]), _answers(component, [3, 2, 1, 0])[::-1]
-    for a, b in zip(first, second, strict=True):
+    for a, b in zip(trial.done.answers, trial.done.turned[::-1], strict=True):
         arrays = [f.name for f in fields(a) if isinstance(getattr(a, f.name), np.ndarray)]  # type: ignore[arg-type]
         if not all(np.allclose(getattr(a, f), getattr(b, f), atol=1e-5, rtol=1e-4) for f in arrays):
             return "the same image and target gave two different answers: make randomness a function of (seed, image)"
     return ""
 
 
-def leaves_the_model_alone(component: Component) -> str:
+def leaves_the_model_alone(trial: Trial) -> str:
     """Weights, mode and hooks of the model are as before."""
-    module = _model().module
-    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    _answers(component, [0, 1, 2, 3])
-    if any(not bool((tensor == before[name]).all()) for name, tensor in module.state_dict().items()):
+    module = trial.model.module
+    if not trial.done.same_weights:
         return "the method changed the model's weights or statistics"
     if module.training:
         return "the method left the model in training mode"
@@ -63,14 +117,12 @@ def leaves_the_model_alone(component: Component) -> str:
     return "the method left hooks on the model" if hooked else ""
 
 
-def leaves_images_alone(component: Component) -> str:
+def leaves_images_alone(trial: Trial) -> str:
     """The images given are not written to."""
-    images = _images().copy()
-    explain(component.object, _model(), images, np.arange(4))
-    return "" if np.array_equal(images, _images()) else "the method wrote to its images"
+    return "" if trial.done.same_images else "the method wrote to its images"
 
 
-CHECKS: tuple[Callable[[Component], str], ...] = (
+CHECKS: tuple[Callable[[Trial], str], ...] = (
     answers_properly,
     answers_the_same_twice,
     leaves_the_model_alone,

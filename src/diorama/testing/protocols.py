@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.bench import Memo
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
@@ -62,7 +61,7 @@ def _computed(component: Component, control: str) -> list[Row]:
     cell = Cell(world, model, method, component, 0, count, control)
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), Plan([world.label], [], [component.label], controls=True))
-        return [row for i in range(count) for row in score_case(run, cell, i, Memo())]
+        return [row for i in range(count) for row in score_case(run, cell, i)]
 
 
 def _leading(protocol: Any) -> str:
@@ -147,7 +146,8 @@ def doses_are_followed(component: Component) -> str:
 def scoring_is_repeatable(component: Component) -> str:
     """The same case gives the same values twice."""
     control = "random" if component.object.track else ""
-    once, twice = ([(row.metric, row.value) for row in _computed(component, control)] for _ in range(2))
+    runs = _rows(component, control), _computed(component, control)
+    once, twice = ([(row.metric, row.value) for row in rows] for rows in runs)
     return "" if once == twice else "the same case scored twice gives two values"
 
 

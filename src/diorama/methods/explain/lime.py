@@ -11,7 +11,7 @@ from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Output, all_outputs, by_image, pixels
+from diorama.methods.explain.passes import Fill, Output, all_outputs, by_image, filling, pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Lime(ImageByImage):
     kernel_size  of quickshift, in pixels; 4 as published
     max_dist     of quickshift: larger makes fewer superpixels; 200 as published
     ratio        of quickshift: of colour against place, 0 to 1; .2 as published
+    fill         what hidden superpixels show: the gray `hide`, the image's mean colour, or the image blurred
     seed         other samples
 
     A sample shows each superpixel with probability ½, the first shows all. Segments and samples are functions of the
@@ -44,6 +45,7 @@ class Lime(ImageByImage):
     answer: Literal["mask", "signed"] = "mask"
     output: Output = "probability"
     hide: float = 0.0
+    fill: Fill = "black"
     width: float = 0.25
     ridge: float = 1.0
     kernel_size: float = 4.0
@@ -83,11 +85,12 @@ class Lime(ImageByImage):
         return shown
 
     def _outputs(self, model: Any, image: np.ndarray, segments: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        deviation = image - np.float32(self.hide)
+        hidden = np.float32(self.hide) if self.fill == "black" else filling(image, self.fill)
+        deviation = image - hidden
 
         def altered(piece: range) -> np.ndarray:
             visible = np.take(shown[piece.start : piece.stop].astype(np.float32), segments, axis=1)
-            return visible[:, :, :, None] * deviation + np.float32(self.hide)
+            return visible[:, :, :, None] * deviation + hidden
 
         return all_outputs(model, image, self.samples, altered, self.output)
 

@@ -89,12 +89,13 @@ class BurgessVae(Decoding):
         """Images (n, 64, 64, 3) in [0, 1]."""
         return np.concatenate(list(self._decoded(codes)))
 
-    def _decoded(self, codes: np.ndarray, chunk: int = 250) -> Iterator[np.ndarray]:
+    def _decoded(self, codes: np.ndarray) -> Iterator[np.ndarray]:
         import torch
 
         place = next(self.module.parameters()).device
-        for start in range(0, len(codes), chunk):
-            z = torch.from_numpy(np.asarray(codes[start : start + chunk], np.float32)).to(place)
+        size = device.chunk(place.type)
+        for start in range(0, len(codes), size):
+            z = torch.from_numpy(np.asarray(codes[start : start + size], np.float32)).to(place)
             with torch.inference_mode():
                 images = torch.sigmoid(self.module.decoder(z)).cpu().numpy().transpose(0, 2, 3, 1)
             yield images if images.shape[3] == 3 else images.repeat(3, axis=3)

@@ -37,9 +37,10 @@ class BirdClassifier(Model):
 
     checkpoint: str | None = None
 
-    cite = ("hesse2023",)
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
     located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
+    differentiable = True
     classes = 50
     size = 128
 
@@ -55,9 +56,9 @@ class BirdClassifier(Model):
     def module(self) -> nn.Module:
         """The network in eval mode, its parameters without gradients; made at first use."""
         weights.require_torch(self.name)
-        from diorama.models.birds.networks import NETWORKS
+        from diorama.models.birds.networks import network
 
-        return weights.load(NETWORKS[self.name](self.classes), self.path)
+        return weights.load(network(self.name, self.classes), self.path)
 
     @cached_property
     def folded(self) -> Folded | None:

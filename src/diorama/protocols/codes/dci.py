@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import dci as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.dci import Estimator, dci
 from diorama.protocols.codes import common as shared
 
 
@@ -26,8 +26,8 @@ class Dci(shared.OfDraws):
     metrics: ClassVar[tuple[str, ...]] = ("dci_d", "dci_c", "dci_i", "dci_d_null")
 
     rule: Rule = "varies"
-    estimator: metric.Estimator = "extra_trees"
+    estimator: Estimator = "extra_trees"
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """D, C and I of a draw."""
-        return metric.dci(codes, factors, rng, self.rule, self.estimator)
+        return dci(codes, factors, rng, self.rule, self.estimator)

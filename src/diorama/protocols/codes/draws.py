@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Answer, Code, as_array, check_array
+from diorama.core.asking import padded
 from diorama.core.bench import Bench
 from diorama.core.contracts import Control, Saved
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, digest
-
-#: Frames that are rendered and encoded at once.
-CHUNK = 250
 
 #: The frames of a draw: names and scenes.
 Draw = Sequence[tuple[str, Scene]]
@@ -25,33 +23,30 @@ Draw = Sequence[tuple[str, Scene]]
 
 def factors_of(bench: Bench, draw: Draw) -> np.ndarray:
     """The true factors (N, F) of a draw: the place of each value among the world's levels."""
-    key, known = _key(bench, draw, "factors"), bench.memo.answers
-    if key not in known:
-        world, rows = bench.world.object, []
-        for start in range(0, len(draw), CHUNK):
-            frames = world.render([scene for _, scene in draw[start : start + CHUNK]])
-            rows += [_row(world, frame) for frame in frames]
-        known[key] = [Code(np.array(rows))]
-    answer = known[key][0]
-    assert isinstance(answer, Code)
-    return answer.z
+    return bench.keep("unit", _key("factors", draw), lambda: _factors(bench, draw))
+
+
+def _factors(bench: Bench, draw: Draw) -> np.ndarray:
+    frames = (frame for part in bench.passes([scene for _, scene in draw], "a draw") for frame in bench.frames(part))
+    return np.array([_row(bench.world.object, frame) for frame in frames])
 
 
 def codes_of(bench: Bench, draw: Draw) -> np.ndarray:
     """The codes (N, M) of a draw at this point of the method's grid; checked."""
-    key, known = _key(bench, draw, bench.asked.digest), bench.memo.answers
-    if key not in known:
-        found = _controlled(bench) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
-        for z in found:
-            check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
-        known[key] = [Code(z) for z in found]
-    answer = known[key][bench.point]
-    assert isinstance(answer, Code)
-    return answer.z
+    key = (*_key("codes", draw), bench.asked.digest)
+    return bench.keep("unit", key, lambda: _checked_codes(bench, draw))[bench.point]
 
 
-def _key(bench: Bench, draw: Draw, what: str) -> tuple[str, ...]:
-    return ("draw", bench.world.digest, what, digest([name for name, _ in draw]))
+def _checked_codes(bench: Bench, draw: Draw) -> list[np.ndarray]:
+    """The codes at every point of the grid."""
+    found = _controlled(bench) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
+    for z in found:
+        check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
+    return found
+
+
+def _key(what: str, draw: Draw) -> tuple[str, ...]:
+    return what, digest([name for name, _ in draw])
 
 
 def _controlled(bench: Bench) -> list[Any]:
@@ -59,22 +54,21 @@ def _controlled(bench: Bench) -> list[Any]:
     return [answer.z for answer in bench.asked.object.answers(bench, None, None)]
 
 
-def _encoded(bench: Bench, draw: Draw) -> list[Any]:
-    asked = bench.asked
+def _encoded(bench: Bench, draw: Draw) -> list[np.ndarray]:
+    """The codes of a draw, chunk by chunk; its factors are kept on the way."""
+    asked, names = bench.asked, [name for name, _ in draw]
     methods = [asked.object] if asked.points == ({},) else [asked.at_point(point) for point in asked.points]
     codes: list[list[np.ndarray]] = [[] for _ in methods]
     rows: list[list[float]] = []
-    for start in range(0, len(draw), CHUNK):
-        part = draw[start : start + CHUNK]
-        frames = bench.world.object.render([scene for _, scene in part])
+    for part in bench.passes([scene for _, scene in draw], "a draw"):
+        frames = bench.frames(part)
+        called = padded(names[len(rows) : len(rows) + len(part)], bench.chunk)
         rows += [_row(bench.world.object, frame) for frame in frames]
-        names = [name for name, _ in part] + [part[-1][0]] * (CHUNK - len(part))
-        shown = bench.shown(frames)
-        padded = [*shown, *[shown[-1]] * (CHUNK - len(shown))]
+        shown = padded(bench.shown(frames), bench.chunk)
         for method, found in zip(methods, codes, strict=True):
-            with bench.undisturbed(part[0][1]):
-                found.append(encode(method, names, padded)[: len(part)])
-    bench.memo.answers.setdefault(_key(bench, draw, "factors"), [Code(np.array(rows))])
+            with bench.undisturbed(part[0]):
+                found.append(encode(method, called, shown)[: len(part)])
+    bench.keep("unit", _key("factors", draw), lambda: np.array(rows))
     return [np.concatenate(found) for found in codes]
 
 

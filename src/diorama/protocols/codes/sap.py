@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import sap as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.sap import sap
 from diorama.protocols.codes import common as shared
 
 
@@ -26,4 +26,4 @@ class Sap(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """SAP of a draw."""
-        return metric.sap(codes, factors, rng, self.rule)
+        return sap(codes, factors, rng, self.rule)

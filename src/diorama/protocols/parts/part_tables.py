@@ -44,7 +44,7 @@ class PartTable:
 
 def part_table(bench: Bench, scene: Scene) -> PartTable:
     """The table of a scene, made once for all methods, variants and protocols."""
-    return bench.once("part table", scene, lambda: _part_table(bench, scene))
+    return bench.keep("unit", ("part table", scene.key), lambda: _part_table(bench, scene))
 
 
 def _part_table(bench: Bench, scene: Scene) -> PartTable:
@@ -56,7 +56,9 @@ def _part_table(bench: Bench, scene: Scene) -> PartTable:
 
 def table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     """Every scene of the table: all part subsets in the order of their numbers, then without each background object."""
-    return bench.once("table scenes", scene, lambda: _table_scenes(bench, scene))  # their keys take long to make
+    return bench.keep(
+        "unit", ("table scenes", scene.key), lambda: _table_scenes(bench, scene)
+    )  # their keys take long to make
 
 
 def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:

@@ -26,7 +26,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from diorama.core.capabilities import Labelled, Listed
-from diorama.core.catalogue import build
+from diorama.core.catalogue import Component
+from diorama.core.contracts import World
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -63,7 +64,7 @@ class Mosaic(Listed, Labelled):
     }
     truth: ClassVar[tuple[str, ...]] = ("label", "cells")
 
-    source: str
+    source: Component[World] | str
     grid: int = 2
     target: int = 2
     cell: int | None = None
@@ -85,8 +86,8 @@ class Mosaic(Listed, Labelled):
             raise InputError(
                 f"mosaic: per_class={self.per_class}, cell={self.cell}: give at least 1 mosaic of 4 pixels"
             )
-        if self.train and not Path(self.source).expanduser().is_dir():
-            raise InputError(f"mosaic: train={self.train} is for a folder of photos, not for {self.source!r}")
+        if self.train and not (isinstance(self.source, str) and Path(self.source).expanduser().is_dir()):
+            raise InputError(f"mosaic: train={self.train} is for a folder of photos, not for {self._called!r}")
         if isinstance(self.images, Finished):
             self.images.check(self.grid)
         else:
@@ -98,26 +99,22 @@ class Mosaic(Listed, Labelled):
         return self.grid**2
 
     @cached_property
-    def _made(self) -> tuple[Any, str]:
-        """The world whose frames are the cells, and the digest of all it depends on."""
-        path = Path(self.source).expanduser()
-        if path.suffix == ".csv" and path.is_file() and is_finished(path):
-            finished = Finished(path)
-            return finished, finished.fingerprint()
-        if path.exists():
-            photos = Photos(self.source, size=self.cell or 224, train=self.train, split_seed=self.split_seed)
-            return photos, photos.fingerprint()
-        if "(" not in self.source and ("/" in self.source or path.suffix):
-            raise InputError(f"mosaic: there is no {self.source!r}; give a folder of class folders, a table or a world")
-        component = build("world", self.source)
-        if "label" not in component.object.truth:
-            raise InputError(f"mosaic: {component.name} has no labels, so no cell could be told from another")
-        return component.object, component.digest
-
-    @property
     def images(self) -> Any:
         """The world whose frames are the cells."""
-        return self._made[0]
+        if not isinstance(self.source, str):
+            if "label" not in self.source.object.truth:
+                raise InputError(f"mosaic: {self.source.name} has no labels, so no cell could be told from another")
+            return self.source.object
+        path = Path(self.source).expanduser()
+        if not path.exists():
+            raise InputError(f"mosaic: there is no {self.source!r}; give a folder of class folders, a table or a world")
+        if path.suffix == ".csv" and path.is_file() and is_finished(path):
+            return Finished(path)
+        return Photos(self.source, size=self.cell or 224, train=self.train, split_seed=self.split_seed)
+
+    @property
+    def _called(self) -> str:
+        return self.source if isinstance(self.source, str) else self.source.label
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -129,16 +126,16 @@ class Mosaic(Listed, Labelled):
         """The digests of the photos in the cells; none where they are no photos, or finished mosaics."""
         return self.images.contents
 
-    def fingerprint(self) -> str:
-        """What the cells depend on: the photos by content, or the other world."""
-        return self._made[1]
+    def fingerprint(self) -> str | None:
+        """The photos in the cells by content; another world is a parameter, and so in the key already."""
+        return self.images.fingerprint() if isinstance(self.source, str) else None
 
     @cached_property
     def size(self) -> int:
         """The side of a mosaic in pixels."""
         side = self.cell or self.images.size
         if side is None:
-            raise InputError(f"mosaic: frames of {self.source} may have any size; give the cells' with cell=…")
+            raise InputError(f"mosaic: frames of {self._called} may have any size; give the cells' with cell=…")
         return self.grid * side
 
     def sized(self, side: int) -> str:
@@ -170,7 +167,7 @@ class Mosaic(Listed, Labelled):
     def _check_classes(self) -> None:
         """Every class has the images it is asked for; said before anything runs."""
         if len(self.pool) < 2:
-            raise InputError(f"mosaic: {self.source} has {len(self.pool)} class; a mosaic needs at least two")
+            raise InputError(f"mosaic: {self._called} has {len(self.pool)} class; a mosaic needs at least two")
         others = self.cells - self.target
         total = sum(len(scenes) for scenes in self.pool.values())
         share = self._share()

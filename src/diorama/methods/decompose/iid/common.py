@@ -8,7 +8,8 @@ through one by one: an answer does not depend on the company it was asked in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,23 +42,120 @@ def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
     return np.clip(images / np.maximum(top, 1e-6), 0, 1).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class IidNetwork(Layered):
-    """A network that gives reflectance and shading.
-
-    checkpoint  safetensors file with its weights; None for the bundled one, which `diorama train NAME` makes again
+class WatchedNetwork(Layered):
+    """A decomposition network asked frame by frame; who derives from it says which module, and what it is given.
 
     `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth
     with more channels than the layer is averaged over them, one with fewer is repeated.
     """
 
-    checkpoint: str | None = None
-
     name: ClassVar[str]
-    layers = UNET_LAYERS
     branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
     encoding: ClassVar[str] = "linear"
     scale: ClassVar[str] = "relative"
+
+    @property
+    @abstractmethod
+    def module(self) -> nn.Module:
+        """The network: images → a map for every branch; `component` and `place` as in `networks.py`."""
+
+    @abstractmethod
+    def _input(self, frame: Frame) -> Tensor:
+        """A frame as the network takes it, (1, 3, h, w)."""
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The layers of frames[0]."""
+        import torch
+
+        with torch.no_grad():
+            found = {branch: _numbers(self._layer(frames[0], branch)) for branch in self.branches}
+        return Layers(found["reflectance"], found["shading"])
+
+    def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
+        """Activations (n, d) float32; those of `output` are the layer on the frame's grid."""
+        return self.features_at(frames, branch, [layer])[0]
+
+    def features_at(self, frames: Sequence[Frame], branch: str, layers: Sequence[str]) -> list[np.ndarray]:
+        """Activations of several layers, from one pass for each frame."""
+        import torch
+
+        self._check(branch, layers)
+        with torch.no_grad():
+            seen = [self._watched(frame, branch, layers)[0] for frame in frames]
+        return [np.stack([_numbers(of_frame[layer]).ravel() for of_frame in seen]) for layer in layers]
+
+    def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truths: Sequence[np.ndarray]) -> np.ndarray:
+        """Gradients (n, d) float32 of each image's mean squared error with respect to the activations of a layer."""
+        return self.loss_grads(frames, branch, [layer], truths)[0]
+
+    def loss_grads(
+        self, frames: Sequence[Frame], branch: str, layers: Sequence[str], truths: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        """Gradients with respect to several layers, from one pass for each frame."""
+        self._check(branch, layers)
+        found = [self._grads(f, branch, layers, t) for f, t in zip(frames, truths, strict=True)]
+        return [np.stack(of_layer) for of_layer in zip(*found, strict=True)]
+
+    def _grads(self, frame: Frame, branch: str, layers: Sequence[str], truth: np.ndarray) -> list[np.ndarray]:
+        import torch
+
+        with torch.enable_grad():
+            activations, answer = self._watched(frame, branch, layers)
+            loss = (answer - _matched(truth, answer)).square().mean()
+            found = torch.autograd.grad(loss, [activations[layer] for layer in layers])
+        return [_numbers(one).ravel() for one in found]
+
+    def _watched(self, frame: Frame, branch: str, layers: Sequence[str]) -> tuple[dict[str, Tensor], Tensor]:
+        """The activations of layers, and the answer that was computed through them."""
+        seen: dict[str, Tensor] = {}
+
+        def note(layer: str) -> Callable[..., None]:
+            def hook(module: nn.Module, given: Any, out: Tensor) -> None:
+                seen.setdefault(layer, out)
+
+            return hook
+
+        hooks = [
+            self.module.place(branch, layer).register_forward_hook(note(layer))  # type: ignore[operator]
+            for layer in layers
+            if layer != "output"
+        ]
+        try:
+            answer = self._layer(frame, branch)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return {**seen, "output": answer}, answer
+
+    def _layer(self, frame: Frame, branch: str) -> Tensor:
+        """A layer (1, c, h, w) in linear light on the frame's grid."""
+        import torch
+
+        where = next(self.module.parameters()).device
+        image = tensor(exposed(frame.linear())).to(where)
+        output = self.module(self._input(frame).to(where).requires_grad_(torch.is_grad_enabled()))[branch]
+        if image.shape[2:] != output.shape[2:]:
+            output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
+        return self.module.component(branch, output, image)  # type: ignore[operator]
+
+    def _check(self, branch: str, layers: Sequence[str]) -> None:
+        if branch not in self.branches:
+            raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
+        for layer in layers:
+            if layer not in self.layers:
+                raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
+
+
+@dataclass(frozen=True)
+class IidNetwork(WatchedNetwork):
+    """A bundled network, or one like it.
+
+    checkpoint  safetensors file with its weights; None for the bundled one, which `diorama train NAME` makes again
+    """
+
+    checkpoint: str | None = None
+
+    layers = UNET_LAYERS
     located = ("checkpoint",)
 
     def __post_init__(self) -> None:
@@ -94,67 +192,11 @@ class IidNetwork(Layered):
             raise InputError(f"{self.name}: {self.path} holds weights of another network: {reason}") from error
         return place(net)
 
-    def decompose(self, frames: Sequence[Frame]) -> Layers:
-        """The layers of frames[0]."""
-        import torch
-
-        with torch.no_grad():
-            found = {branch: _numbers(self._layer(frames[0], branch)) for branch in self.branches}
-        return Layers(found["reflectance"], found["shading"])
-
-    def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
-        """Activations (n, d) float32; those of `output` are the layer on the frame's grid."""
-        import torch
-
-        self._check(branch, layer)
-        with torch.no_grad():
-            return np.stack([_numbers(self._watched(frame, branch, layer)[0]).ravel() for frame in frames])
-
-    def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truths: Sequence[np.ndarray]) -> np.ndarray:
-        """Gradients (n, d) float32 of each image's mean squared error with respect to the activations of a layer."""
-        self._check(branch, layer)
-        return np.stack([self._grad(f, branch, layer, t) for f, t in zip(frames, truths, strict=True)])
-
-    def _grad(self, frame: Frame, branch: str, layer: str, truth: np.ndarray) -> np.ndarray:
-        import torch
-
-        with torch.enable_grad():
-            activation, answer = self._watched(frame, branch, layer)
-            loss = (answer - _matched(truth, answer)).square().mean()
-            return _numbers(torch.autograd.grad(loss, activation)[0]).ravel()
-
-    def _watched(self, frame: Frame, branch: str, layer: str) -> tuple[Tensor, Tensor]:
-        """The activation of a layer, and the answer that was computed through it."""
-        if layer == "output":
-            answer = self._layer(frame, branch)
-            return answer, answer
-        seen: list[Tensor] = []
-        hook = self.module.place(branch, layer).register_forward_hook(lambda *call: seen.append(call[2]))  # type: ignore[operator]
-        try:
-            answer = self._layer(frame, branch)
-        finally:
-            hook.remove()
-        return seen[0], answer
-
-    def _layer(self, frame: Frame, branch: str) -> Tensor:
-        """A layer (1, c, h, w) in linear light on the frame's grid."""
-        import torch
-
+    def _input(self, frame: Frame) -> Tensor:
+        """A frame as the network takes it, (1, 3, h, w)."""
         from diorama.methods.decompose.iid.networks import GAMMA
 
-        where = next(self.module.parameters()).device
-        image = torch.from_numpy(exposed(frame.linear()).transpose(2, 0, 1)[None].copy()).to(where)
-        small = torch.from_numpy(shrunk(frame).transpose(2, 0, 1)[None].copy()).to(where)
-        output = self.module((small**GAMMA).requires_grad_(torch.is_grad_enabled()))[branch]
-        if image.shape[2:] != output.shape[2:]:
-            output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
-        return self.module.component(branch, output, image)  # type: ignore[operator]
-
-    def _check(self, branch: str, layer: str) -> None:
-        if branch not in self.branches:
-            raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
-        if layer not in self.layers:
-            raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
+        return tensor(shrunk(frame)) ** GAMMA
 
 
 def shrunk(frame: Frame) -> np.ndarray:
@@ -165,6 +207,13 @@ def shrunk(frame: Frame) -> np.ndarray:
     if image.shape[:2] != (SIDE, SIDE):
         image = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
     return exposed(image)
+
+
+def tensor(image: np.ndarray) -> Tensor:
+    """(h, w, 3) → (1, 3, h, w)."""
+    import torch
+
+    return torch.from_numpy(image.transpose(2, 0, 1)[None].copy())
 
 
 def _matched(truth: np.ndarray, answer: Tensor) -> Any:

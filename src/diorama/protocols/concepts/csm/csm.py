@@ -17,20 +17,21 @@ import numpy as np
 
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
+from diorama.core.catalogue import Component
 from diorama.core.contracts import Bounds, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.rows import Row
-from diorama.core.scene import Scene, digest, rng
+from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
-from diorama.metrics.cav import TRAINERS, Options
+from diorama.metrics.cav import TRAINERS, Options, gram
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
 from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
-from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, chance_scores
+from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
-from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Source, activations, tables, without_layer
+from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Reader, without_layer
 from diorama.protocols.layers import common
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
@@ -77,8 +78,8 @@ class Csm(OnSets):
     """
 
     variant: Literal["published", "corrected"] = "corrected"
-    test: str = "test_scenes"
-    negatives: str = "random_scenes"
+    test: Component[World] = "test_scenes"  # type: ignore[assignment]
+    negatives: Component[World] = "random_scenes"  # type: ignore[assignment]
     layer: str = OUTPUT
     trainer: str | None = None
     runs: int = 100
@@ -133,11 +134,6 @@ class Csm(OnSets):
     def _trainer(self) -> str:
         return self.trainer or ("hinge_sgd" if self._published else "linear_svm")
 
-    def fingerprint(self) -> str:
-        """The worlds of test images and negatives by content: their specs alone would not change with their source."""
-        used = (self.test, self.negatives) if self._published else (self.test,)
-        return digest([Source(text, None, 0, None).world.digest for text in used])
-
     def paper(self, model: str, method: str) -> dict[str, float] | None:
         """What the paper reports for the full-size network of the same family."""
         return PAPER.get(method) if self._published else None
@@ -153,7 +149,7 @@ class Csm(OnSets):
         each = f"t-test of every CAV at p = {self.p}, the mean of those that pass; sets without any {filtered}"
         once = f"one t-test of a set's CAVs at p = {self.p}; other sets {filtered}"
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
-        parted = f"{self.negatives}, as many as the set has" if self._published else "the scene's other set"
+        parted = f"{self.negatives.label}, as many as the set has" if self._published else "the scene's other set"
         return {
             "encoding": f"{self.encoding} at {OUTPUT}"
             if self.layer == OUTPUT
@@ -162,7 +158,7 @@ class Csm(OnSets):
             "window": "the whole image",
             "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
             "CAV": f"{self._trainer} ({said}), {self.runs} runs, a third held out, against {parted}",
-            "test images": f"{self.test}; those without residual are left out",
+            "test images": f"{self.test.label}; those without residual are left out",
             "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
             "interval": "bootstrap-t over sets, test images and CAVs; none below 3 sets",
@@ -178,7 +174,7 @@ class Csm(OnSets):
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Both branches' sensitivity to one set."""
         found = self._spaces(bench, case)
-        sensed = {branch: self._sensed(case, branch, space) for branch, space in found.items()}
+        sensed = {branch: self._sensed(bench, branch, space) for branch, space in found.items()}
         for change, mark in MARKS.items():
             for branch, of in sensed.items():
                 name = f"{branch[0]}_{mark}"
@@ -188,38 +184,55 @@ class Csm(OnSets):
         yield from self._diagnosed(case, found, {b: of.fitted for b, of in sensed.items()})
         yield Score("tests", float(min(len(space.against) for space in found.values())))
 
+    @property
+    def probe(self) -> Probe:
+        """Where the method is read, and its error."""
+        return Probe(self.layer, self.encoding, aligned=not self._published)
+
     def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
         """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
-        size, seed = bench.world.object.size, case.payload["seed"]
-        test = Source(self.test, self.tests, seed, size)
-        negatives = Source(self.negatives, self.randoms, seed, size) if self._published else None
-        probe = Probe(self.layer, self.encoding, not self._published)
-        found = tables(bench, probe, test, negatives)
-        for branch, table in found.items():
-            if not len(table.gradients):
+        reader = Reader(bench, self.probe, [one.probe for one in bench.fellows if isinstance(one, Csm)])
+        along = reader.gradients(self.test, self.tests)
+        for branch, rows in along.items():
+            if not len(rows):
                 raise Undefined(f"the {branch} of all test images is the truth: there is no residual to take a sign of")
-        sets = self._sets(bench, case)
-        made = {}
-        for branch, table in found.items():
-            rows = {name: activations(bench, probe, members, branch) for name, members in sets.items()}
-            made[branch] = Space.of(table, rows)
-        return made
+        none = {branch: rows[:0] for branch, rows in along.items()}
+        others = reader.features(self.negatives, self.randoms) if self._published else none
+        sets = {name: reader.members(scene) for name, scene in self._sets(bench, case).items()}
+        return {
+            b: Space.of(self._table(bench, b, along[b], others[b]), {n: x[b] for n, x in sets.items()}) for b in along
+        }
 
-    def _sets(self, bench: Bench, case: Case) -> dict[str, list[Scene]]:
+    def _table(self, bench: Bench, branch: str, along: np.ndarray, others: np.ndarray) -> Table:
+        """What all cases share, for one branch."""
+        if along.shape[1] != others.shape[1]:
+            both = f"{self.test.label} and {self.negatives.label}"
+            raise InputError(f"csm: {both} give images of two sizes; write size=…")
+        key = ("csm products", *self._shared(bench, branch))
+        return Table(along, others, *bench.keep("run", key, lambda: (gram(others), gram(along, others))))
+
+    def _shared(self, bench: Bench, branch: str) -> tuple[Any, ...]:
+        """What follows from test images and negatives follows from these."""
+        images = (self.test.digest, self.tests, self.negatives.digest, self.randoms, bench.case.payload["seed"])
+        return bench.asked.digest, bench.point, branch, self.probe, *images
+
+    def _sets(self, bench: Bench, case: Case) -> dict[str, Scene]:
         world, other = bench.world.object, stranger(bench.world.object, case)
         sets = {"set": case.scene, "partner": partner(world, case), "stranger": other.scene if other else None}
         if not self._published:
             if sets["partner"] is None:
                 raise Undefined("the world has no set of the other change of this scene: take change=both")
             sets["their partner"] = partner(world, other) if other else None
-        return {name: list(world.members(scene)) for name, scene in sets.items() if scene is not None}
+        return {name: scene for name, scene in sets.items() if scene is not None}
 
-    def _sensed(self, case: Case, branch: str, space: Space) -> "Sensed":
+    def _sensed(self, bench: Bench, branch: str, space: Space) -> "Sensed":
         """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
+        case, trained = bench.case, (self._trainer, len(space.places["set"]), self.runs)
         draw = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
             fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
-            chance = chance_scores(space.table, self._trainer, len(space.places["set"]), self.runs)
+            key = ("csm chance", *self._shared(bench, branch), *trained)
+            chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
             return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))

@@ -8,10 +8,21 @@ import numpy as np
 from diorama.core.errors import Undefined
 from diorama.core.scene import rng
 from diorama.metrics.cav import Draw, Options, draw_sets, fit_gram, gram
-from diorama.protocols.concepts.csm.tables import Table
 
 #: CAVs of another set that a cosine is taken with; they only serve the diagnostics.
 FEW = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """What every case of a cell shares, for one branch: gradients (t, d) of the test images, activations (m, d) of the
+    negatives, and the products of negatives with each other (m, m) and with the gradients (t, m).
+    """
+
+    gradients: np.ndarray
+    negatives: np.ndarray
+    products: np.ndarray
+    against: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,10 +109,6 @@ def dealt(pool: np.ndarray, size: int, runs: int, draw: np.random.Generator) -> 
 
 def chance_scores(table: Table, trainer: str, size: int, runs: int) -> np.ndarray:
     """The scores (runs,) of CAVs of negatives against negatives, the same for all sets of one size."""
-    key = (trainer, size, runs)
-    if key not in table.chance:
-        draw = rng("csm", "chance", size, runs)
-        draws = dealt(np.arange(len(table.negatives)), size, runs, draw)
-        cavs = fit_gram(trainer, table.products, draws, draw, Options())
-        table.chance[key] = (table.against @ cavs.coefficients.T < 0).mean(axis=0)
-    return table.chance[key]
+    draw = rng("csm", "chance", size, runs)
+    cavs = fit_gram(trainer, table.products, dealt(np.arange(len(table.negatives)), size, runs, draw), draw, Options())
+    return (table.against @ cavs.coefficients.T < 0).mean(axis=0)

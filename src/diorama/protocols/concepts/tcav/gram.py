@@ -7,21 +7,21 @@ memory allows go to a temporary file. What stays is small: products of activatio
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diorama.core import spec
-from diorama.core.catalogue import Component, build
-from diorama.core.errors import InputError
+from diorama.core.asking import padded
+from diorama.core.bench import Bench
+from diorama.core.catalogue import Component
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.metrics.cav import Draw, draw_sets, gram
 from diorama.protocols.concepts.tcav.activations import activations
 
-#: Images per pass, and bytes of activations that are held in memory.
-CHUNK, HELD = 8, 1 << 29
+#: Bytes of activations that are held in memory.
+HELD = 1 << 29
 #: Where the scenes of concept and others begin in a staged world: those of the test images come first.
 FIRST = {"concept": 100_000, "others": 200_000, "test": 0}
 ROLES = tuple(FIRST)
@@ -34,11 +34,11 @@ class Images:
     world: Component
     scenes: list[Scene]
 
-    def chunks(self) -> Iterator[tuple[int, list[Frame]]]:
+    def chunks(self, bench: Bench) -> Iterator[tuple[int, list[Frame]]]:
         """Frames in chunks, each with how many count; the last one is padded."""
-        for start in range(0, len(self.scenes), CHUNK):
-            frames = self.world.object.render(self.scenes[start : start + CHUNK])
-            yield len(frames), [*frames, *[frames[-1]] * (CHUNK - len(frames))]
+        here = bench.on(self.world)
+        for part in here.passes(self.scenes, self.world.label):
+            yield len(part), padded(here.frames(part), bench.chunk)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,15 +86,6 @@ class Material:
         return [(a[:half], b[:half]), (a[half : 2 * half], b[half : 2 * half])]
 
 
-def world_of(text: str, size: int | None) -> Component:
-    """A folder of pictures, resized to the test images, or the world that a spec names."""
-    if Path(text).expanduser().is_dir():
-        return build("world", spec.Spec("photo_folder", {"root": text, "size": size or 224}))
-    if "/" in text and "(" not in text:
-        raise InputError(f"there is no folder {text!r}: give a folder of pictures or a world")
-    return build("world", text)
-
-
 def changes_of(text: str) -> dict[str, Any]:
     """`beak=none, label=3` as changes of a scene."""
     return {name: None if value == "none" else value for name, value in spec.parse(f"do({text})").params.items()}
@@ -109,11 +100,12 @@ def images(world: Component, role: str, seed: int, count: int, change: str) -> I
     return Images(world, [world.object.do(scene, **changes) for scene in scenes] if changes else scenes)
 
 
-def activations_of(sets: Sequence[Images], model: Any, layer: str) -> np.ndarray:
+def activations_of(bench: Bench, sets: Sequence[Images], layer: str) -> np.ndarray:
     """The activations (n, d) float32 of all sets, one after the other."""
+    assert bench.model is not None
     total, at, rows = sum(len(one.scenes) for one in sets), 0, None
-    for count, frames in (chunk for one in sets for chunk in one.chunks()):
-        found = activations(model, stack(frames), layer)[:count]
+    for count, frames in (chunk for one in sets for chunk in one.chunks(bench)):
+        found = activations(bench.model.object, stack(frames), layer)[:count]
         rows = _room(total, found.shape[1]) if rows is None else rows
         rows[at : at + count] = found
         at += count
@@ -134,14 +126,13 @@ def stack(frames: Sequence[Frame]) -> np.ndarray:
 
 
 def material(
-    concept: int, rows: np.ndarray, test: Images, gradient: Callable[..., np.ndarray], targets: Any, keep: bool
+    bench: Bench, concept: int, rows: np.ndarray, test: Images, gradient: Callable[..., np.ndarray], keep: bool
 ) -> Material:
     """What follows from the activations and the test images' gradients; the origin is the mean of the others."""
     origin = np.mean(rows[concept:], axis=0)
     cross, along = [], []
-    for count, frames in test.chunks():
-        pixels = stack(frames)
-        found = gradient(pixels, targets(frames, pixels))[:count]
+    for count, frames in test.chunks(bench):
+        found = gradient(frames)[:count]
         along.append(found.astype(np.float64) @ origin)
         cross.append(gram(found, rows, None) - along[-1][:, None])
     at_origin = gram(rows, origin[None], None)[:, 0] - float(origin.astype(np.float64) @ origin)

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,21 +16,18 @@ from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
-from diorama.core.scene import Scene, digest, rng
+from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed, Summary, summarise
 from diorama.metrics.cav import Cavs, Draw, fit_gram, split
 from diorama.metrics.tcav import Sign, gram_cosines, permutation_p, scores_of, share, strength, t_test
 from diorama.protocols.concepts.tcav.activations import Objective, layer_gradients, layer_name
-from diorama.protocols.concepts.tcav.gram import ROLES, Material, activations_of, images, material, stack, world_of
+from diorama.protocols.concepts.tcav.gram import ROLES, Material, activations_of, images, material, stack
 
 #: The least images of a concept that its authors recommend.
 ENOUGH = 20
 #: Runs where the plan does not say how many.
 RUNS = 30
-#: How much is remembered of worlds, models, concepts and layers: activations are computed once per image and process.
-KEPT = 8
 COSINE = (-1.0, 1.0)
-_MADE: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +68,9 @@ class Tcav(Protocol):
     )  # fmt: skip
     ranges: ClassVar[dict[str, Bounds]] = {"stability": COSINE, "cross_cosine": COSINE, "strength": (None, None)}
 
-    concept: str
+    concept: Component[World]
     do: str = ""
-    negatives: str | None = None
+    negatives: Component[World] | None = None
     negatives_do: str = ""
     test_do: str = ""
     layer: str | None = None
@@ -108,24 +104,24 @@ class Tcav(Protocol):
     @property
     def tried_on(self) -> tuple[str, ...]:
         """Where a check can try the protocol."""
-        return (self.concept,) if self.do else ()
+        return (self.concept.label,) if self.do else ()
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
         sign = "gradient of the logit, counted where > 0"
         loss = f"gradient of {'the squared error of ' + self.factor if self.factor else 'the cross-entropy'}, where < 0"
-        others = f"{self.negatives or 'the test world'} {self.negatives_do}".strip()
+        others = f"{self.negatives.label if self.negatives else 'the test world'} {self.negatives_do}".strip()
         return {
-            "concept": f"{self.concept} {self.do}".strip(),
+            "concept": self._concept,
             "others": others,
             "layer": self.layer or "the model's last",
             "sensitivity": sign if self.gradient == "logit" else loss,
             "images": f"{self.images} of the concept, {self.pool} others, {self.tests} to test on",
         }
 
-    def fingerprint(self) -> str:
-        """The digests of the worlds that concept and others come from."""
-        return digest([world_of(text, None).digest for text in (self.concept, self.negatives) if text])
+    @property
+    def _concept(self) -> str:
+        return f"{self.concept.label} {self.do}".strip()
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
         """Why these images and this model cannot be used, or an empty string."""
@@ -138,14 +134,13 @@ class Tcav(Protocol):
             raise InputError(
                 f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}"
             )
-        for name, text in (("concept", self.concept), ("negatives", self.negatives)):
-            found = world_of(text, None).object if text else world
+        for name, given in (("concept", self.concept), ("negatives", self.negatives)):
+            found = given.object if given else world
             count = self.images if found.length is None else min(self.images, found.length)
             if count < self.min_images:
-                raise InputError(
-                    f"{name} {text or 'of the test world'} has {count} images, fewer than the {self.min_images} that a CAV"
-                    f" needs: add some, or write min_images={count}"
-                )
+                has = f"{name} {given.label if given else 'of the test world'} has {count} images"
+                fewer = f"fewer than the {self.min_images} that a CAV needs"
+                raise InputError(f"{has}, {fewer}: add some, or write min_images={count}")
 
     def count(self, world: World, asked: int | None) -> int:
         """As many runs as are asked for: a case is a run, not an image."""
@@ -225,30 +220,31 @@ class Tcav(Protocol):
         return found.about(bench.asked.object.centred)
 
     def _remembered(self, bench: Bench, what: str, compute: Callable[[], Any]) -> Any:
-        """Computed once per world, model, concept and layer in a process: blocks of runs come and go."""
-        assert bench.model is not None
-        key = (what, id(self), bench.world.digest, bench.model.digest, bench.case.payload["seed"])
-        if key not in _MADE:
-            while len(_MADE) >= KEPT:
-                _MADE.pop(next(iter(_MADE)))
-            _MADE[key] = self, compute()  # with this object, so that its id stays its own
-        return _MADE[key][1]
+        """Computed once for all runs and methods."""
+        values = (getattr(self, field.name) for field in fields(self))
+        own = [value.digest if isinstance(value, Component) else value for value in values]
+        return bench.keep("run", ("tcav", what, bench.case.payload["seed"], *own), compute)
 
     def _make(self, bench: Bench, seed: int) -> Material:
         """Pass every image through the model, once."""
         assert bench.model is not None
-        model, worlds = bench.model.object, self._worlds(bench.world)
+        model, worlds = bench.model.object, self._worlds(bench)
         layer, counts = layer_name(model, self.layer), (self.images, self.pool, self.tests)
         changes = (self.do, self.negatives_do, self.test_do)
         concept, others, test = map(images, worlds, ROLES, [seed] * 3, counts, changes)
-        rows = activations_of([concept, others], model, layer)
-        goal = partial(layer_gradients, model, layer=layer, objective=self._objective())
-        return material(len(concept.scenes), rows, test, goal, self._targets(model), self.vectors)
+        rows = activations_of(bench, [concept, others], layer)
 
-    def _worlds(self, world: Component) -> list[Component]:
-        """Where concept, others and test images come from."""
-        size = world.object.size
-        return [world_of(self.concept, size), world_of(self.negatives, size) if self.negatives else world, world]
+        def gradient(frames: Sequence[Frame]) -> np.ndarray:
+            pixels = stack(frames)
+            return layer_gradients(model, pixels, self._targets(model, frames, pixels), layer, self._objective())
+
+        return material(bench, len(concept.scenes), rows, test, gradient, self.vectors)
+
+    def _worlds(self, bench: Bench) -> list[Component[World]]:
+        """Where concept, others and test images come from; of the test images' size where no other is given."""
+        side = bench.world.object.size
+        others = self.negatives.with_default(size=side) if self.negatives else bench.world
+        return [self.concept.with_default(size=side), others, bench.world]
 
     def _objective(self) -> Objective:
         """What the gradient is of, one number per image."""
@@ -261,19 +257,15 @@ class Tcav(Protocol):
 
         return lambda out, goal: cross_entropy(out, goal.long(), reduction="none")
 
-    def _targets(self, model: Any) -> Callable[[Sequence[Frame], np.ndarray], np.ndarray]:
+    def _targets(self, model: Any, frames: Sequence[Frame], pixels: np.ndarray) -> np.ndarray:
         """The class, or true value, of each image: `target`, the image's label, or what is predicted."""
-
-        def of(frames: Sequence[Frame], pixels: np.ndarray) -> np.ndarray:
-            if self.factor:
-                return np.array([_number(frame, self.factor) for frame in frames], np.float32)
-            if self.target is not None:
-                return np.full(len(frames), self.target)
-            if all("label" in frame.truth for frame in frames):
-                return np.array([int(frame.truth["label"]) for frame in frames])
-            return np.asarray(model.logits(pixels)).argmax(axis=1)
-
-        return of
+        if self.factor:
+            return np.array([_number(frame, self.factor) for frame in frames], np.float32)
+        if self.target is not None:
+            return np.full(len(frames), self.target)
+        if all("label" in frame.truth for frame in frames):
+            return np.array([int(frame.truth["label"]) for frame in frames])
+        return np.asarray(model.logits(pixels)).argmax(axis=1)
 
     def _agreement(self, bench: Bench, derivatives: np.ndarray) -> Score:
         """The share of test images that the concept moves as its direction says; those it does not move do not count."""
@@ -293,7 +285,7 @@ class Tcav(Protocol):
 
     def _effects(self, bench: Bench) -> np.ndarray:
         assert bench.model is not None
-        if not self.do or world_of(self.concept, None).name != bench.world.name:
+        if not self.do or self.concept.name != bench.world.name:
             raise Undefined("what a concept really does is known where `do` puts it into the test world's own scenes")
         return self._remembered(bench, "effects", lambda: self._measured_effects(bench))
 
@@ -305,8 +297,8 @@ class Tcav(Protocol):
         model, seed, found = bench.model.object, bench.case.payload["seed"], []
         done = [f"{self.test_do}, {change}".strip(", ") for change in (self.do, self.negatives_do)]
         sets = [images(bench.world, "test", seed, self.tests, change) for change in (self.test_do, *done)]
-        for (count, plain), *sides in zip(*(one.chunks() for one in sets), strict=True):
-            goal = torch.from_numpy(self._targets(model)(plain, stack(plain)))
+        for (count, plain), *sides in zip(*(one.chunks(bench) for one in sets), strict=True):
+            goal = torch.from_numpy(self._targets(model, plain, stack(plain)))
             out = [torch.from_numpy(np.asarray(model.logits(stack(frames)), np.float64)) for _, frames in sides]
             with_it, without = (self._objective()(one, goal).numpy()[:count] for one in out)
             found.append(self._sign * (with_it - without))
@@ -315,11 +307,9 @@ class Tcav(Protocol):
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """An image of the concept, one of the others, and one that is tested on."""
         changes, seed = (self.do, self.negatives_do, self.test_do), case.payload["seed"]
-        shown = zip(
-            ("the concept", "the others", "a test image"), self._worlds(bench.world), ROLES, changes, strict=True
-        )
+        shown = zip(("the concept", "the others", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
         found = [(name, images(world, role, seed, 1, change)) for name, world, role, change in shown]
-        return [Panel(name, one.world.object.render(one.scenes)[0].srgb()) for name, one in found]
+        return [Panel(name, bench.on(one.world).frame(one.scenes[0]).srgb()) for name, one in found]
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
         """The run's CAV, where `vectors` asks for it: what is kept beside the rows, as `load_cavs` reads it."""
@@ -329,7 +319,7 @@ class Tcav(Protocol):
         run = self._run(bench, case, found)
         assert found.rows is not None
         direction = run.coefficients[:1].astype(np.float32) @ found.rows
-        meta = {"concept": f"{self.concept} {self.do}".strip(), "layer": self.layer, **case.payload}
+        meta = {"concept": self._concept, "layer": self.layer, **case.payload}
         return {
             "directions": direction,
             "intercepts": run.intercepts[:1] - direction @ found.origin,

@@ -1,0 +1,143 @@
+"""How a method is asked: explanations chunk by chunk through the model, decompositions scene by scene; checked, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, check_answer
+from diorama.core.contracts import Control, ImageByImage, Saved, SharedPasses, Sweeping
+from diorama.core.errors import AnswerError
+from diorama.core.frame import Frame
+from diorama.core.memory import Key
+from diorama.core.scene import Scene
+from diorama.core.watch import blame
+from diorama.io.digests import array_digest
+
+if TYPE_CHECKING:
+    from diorama.core.bench import Bench
+
+#: A scene, and the class that is asked about where there is one.
+Question = tuple[Scene, int | None]
+Questions = Mapping[Key, Question]
+#: The answers to questions, one for each point of the method's grid.
+Answers = dict[Key, list[Answer]]
+
+
+def answered(bench: Bench, questions: Questions) -> Answers:
+    """What the method says, at every point of its grid; what it has said already is remembered."""
+    known = {key: question for key, question in questions.items() if key in bench.memory}
+    found = bench.memory.keep_all(bench.scope, known, lambda nothing: ())
+    missing = {key: question for key, question in questions.items() if key not in found}
+    if missing and bench.protocol.track == "explain" and not isinstance(bench.asked.object, Control | Saved):
+        return found | _explained(bench, missing)
+    for key, question in missing.items():
+        found |= bench.memory.keep_all(
+            bench.scope, {key: question}, lambda asked: [_one(bench, *q) for q in asked.values()]
+        )
+    return found
+
+
+def _explained(bench: Bench, missing: Questions) -> Answers:
+    """Explanations of what is not known; if the method changed a weight, nothing it said stands."""
+    assert bench.model is not None
+    by_image = isinstance(bench.asked.object, ImageByImage)
+    made: Answers = {}
+    for group in _images(missing) if by_image else _chunks(missing, bench.chunk):
+        made |= bench.memory.keep_all(bench.scope, group, lambda asked: _group(bench, asked, by_image))
+    changed = bench.model.watch.put_back(thorough=True) if bench.model.watch else []
+    if changed:
+        bench.memory.drop(missing)
+    blame("the method", changed)
+    return made
+
+
+def _chunks(questions: Questions, size: int) -> list[Questions]:
+    items = list(questions.items())
+    return [dict(items[start : start + size]) for start in range(0, len(items), size)]
+
+
+def _images(questions: Questions) -> Iterable[Questions]:
+    """Image by image, all targets together: for methods whose passes serve every class."""
+    groups: dict[str, dict[Key, Question]] = {}
+    for key, question in questions.items():
+        groups.setdefault(question[0].key, {})[key] = question
+    return groups.values()
+
+
+def _group(bench: Bench, asked: Questions, by_image: bool) -> list[list[Answer]]:
+    """The answers to the questions of one pass, checked."""
+    scenes, targets = zip(*asked.values(), strict=True)
+    frames = bench.frames(scenes)
+    points = bench.asked.points
+    methods = [bench.asked.object] if points == ({},) else [*map(bench.asked.at_point, points)]
+    with bench.undisturbed(scenes[0]):
+        explain = _explain_image if by_image else _explain_chunk
+        found = [explain(bench, method, frames, targets) for method in methods]
+    answers = [[of_point[i] for of_point in found] for i in range(len(scenes))]
+    return [_checked(bench, frame, several) for frame, several in zip(frames, answers, strict=True)]
+
+
+def _explain_image(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
+    assert bench.model is not None
+    return list(method.explain_targets(bench.model.object, frames[0].srgb(), list(targets)))
+
+
+def _explain_chunk(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
+    assert bench.model is not None
+    model = bench.model.object
+    images, wanted = screens(frames, bench.chunk), np.array(padded(targets, bench.chunk))
+    if not isinstance(method, SharedPasses):
+        return list(method.explain(model, images, wanted))
+    key = ("passes", *method.shared, array_digest(images), tuple(wanted.tolist()))
+    passed = bench.keep("unit", key, lambda: method.passes(model, images, wanted))
+    return list(method.maps(passed))
+
+
+def _one(bench: Bench, scene: Scene, target: int | None) -> list[Answer]:
+    """The answers about one scene: a control's, saved ones, or a decomposer's."""
+    method = bench.asked.object
+    if isinstance(method, Control):
+        found = method.answers(bench, scene, target)
+    elif isinstance(method, Saved):
+        frame = bench.shown([bench.frame(scene)])[0]
+        with bench.undisturbed(scene):
+            found = [method.load(bench.case.key, frame, target)]
+    else:
+        found = _decomposed(bench, scene)
+    return _checked(bench, bench.frame(scene), found)
+
+
+def _decomposed(bench: Bench, scene: Scene) -> list[Answer]:
+    frames, asked = bench.shown(bench.views(scene)), bench.asked
+    with bench.undisturbed(scene):
+        if asked.points == ({},):
+            return [asked.object.decompose(frames)]
+        if isinstance(asked.object, Sweeping):
+            return list(asked.object.sweep(frames))
+        return [asked.at_point(point).decompose(frames) for point in asked.points]
+
+
+def _checked(bench: Bench, frame: Frame, answers: list[Answer]) -> list[Answer]:
+    points = bench.asked.points
+    if len(answers) != len(points):
+        raise AnswerError(f"sweep gave {len(answers)} answers for a grid of {len(points)} points")
+    for answer in answers:
+        check_answer(answer, frame.image.shape[:2])
+    return answers
+
+
+def padded(items: Sequence[Any], size: int) -> list[Any]:
+    """Items, the last of them repeated until there are `size`.
+
+    >>> padded([1, 2], 4)
+    [1, 2, 2, 2]
+    """
+    return [*items, *[items[-1]] * (size - len(items))]
+
+
+def screens(frames: Sequence[Frame], size: int) -> np.ndarray:
+    """Images (size, h, w, 3) as a screen shows them, the last one repeated."""
+    return np.stack(padded([frame.srgb() for frame in frames], size))

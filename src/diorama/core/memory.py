@@ -1,0 +1,120 @@
+"""What one process has computed and may be asked for again: one memory with one byte budget for all cells of a run.
+
+Everything is kept in a scope, after which it is let go: a case, a unit of work, or the run. Beyond the budget the least
+recently used goes first, so that whoever asks again computes again: what is kept must follow from its key.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy import memmap
+
+from diorama.core.guard import Note, noting
+from diorama.core.scene import Scene
+
+Scope = Literal["case", "unit", "run"]
+#: Scopes from the shortest to the longest.
+SCOPES: tuple[Scope, ...] = ("case", "unit", "run")
+#: Bytes that a process keeps.
+BUDGET = 1 << 30
+#: What an object that is no array is counted as.
+_SMALL = 100
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: Any
+    scope: Scope
+    size: int
+    notes: tuple[str, ...]
+    number: int
+
+
+class Memory:
+    """Values by key. What does not fit into the budget by itself is kept alone, until something else is kept."""
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self.budget, self.size = budget, 0
+        self._kept: dict[Key, _Kept] = {}  # the least recently used first
+        self._number = 0
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(self, scope: Scope, key: Key, compute: Callable[[], Any]) -> Any:
+        """What is kept under a key; computed now if it is not there. Its notes are raised for everyone who asks."""
+        return self.keep_all(scope, {key: None}, lambda missing: [compute()])[key]
+
+    def keep_all(
+        self, scope: Scope, asked: Mapping[Key, Any], compute: Callable[[dict[Key, Any]], Iterable[Any]]
+    ) -> dict[Key, Any]:
+        """What is kept under several keys; `compute` is given the questions that are missing, and answers them in order."""
+        found = {key: self._used(key) for key in asked if key in self._kept}
+        missing = {key: question for key, question in asked.items() if key not in found}
+        if missing:
+            with noting() as notes:
+                values = list(compute(missing))
+            found |= {k: self._put(scope, k, v, tuple(notes)) for k, v in zip(missing, values, strict=True)}
+        for note in dict.fromkeys(note for key in asked for note in found[key].notes):
+            warnings.warn(note, Note, stacklevel=3)
+        return {key: found[key].value for key in asked}
+
+    def drop(self, keys: Iterable[Key]) -> None:
+        """Forget what is kept under some keys."""
+        for key in [key for key in keys if key in self._kept]:
+            self.size -= self._kept.pop(key).size
+
+    def end(self, scope: Scope) -> None:
+        """Forget what was kept for a scope that has ended, and for shorter ones."""
+        ended = SCOPES[: SCOPES.index(scope) + 1]
+        self.drop([key for key, kept in self._kept.items() if kept.scope in ended])
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """What is kept inside for less than the run is forgotten at the end."""
+        first = self._number
+        try:
+            yield
+        finally:
+            self.drop([key for key, kept in self._kept.items() if kept.number >= first and kept.scope != "run"])
+
+    def _used(self, key: Key) -> _Kept:
+        kept = self._kept[key] = self._kept.pop(key)  # now the last
+        return kept
+
+    def _put(self, scope: Scope, key: Key, value: Any, notes: tuple[str, ...]) -> _Kept:
+        self.drop([key])  # kept meanwhile, by what computed this
+        kept = _Kept(value, scope, size_of(value), notes, self._number)
+        self._number += 1
+        while self._kept and self.size + kept.size > self.budget:
+            self.drop([next(iter(self._kept))])
+        self._kept[key], self.size = kept, self.size + kept.size
+        return kept
+
+
+def size_of(value: Any) -> int:
+    """The bytes of the arrays in a value, and a little for everything else; arrays that lie in a file count nothing.
+
+    >>> size_of({"a": np.zeros(1000), "b": [np.zeros(10, np.float32)]})
+    8240
+    """
+    if isinstance(value, np.ndarray):
+        return _SMALL if isinstance(value, memmap) else value.nbytes
+    if isinstance(value, Scene):
+        return 10 * _SMALL
+    if isinstance(value, Mapping):
+        return _SMALL + sum(map(size_of, value.values()))
+    if isinstance(value, list | tuple):
+        return _SMALL + sum(map(size_of, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return _SMALL + sum(size_of(getattr(value, field.name)) for field in fields(value))
+    return _SMALL
