@@ -39,6 +39,7 @@ def same(a, b, *names):
     return all(np.array_equal(a.truth[name], b.truth[name]) for name in names)
 
 
+@pytest.mark.slow
 def test_layers_make_the_image_exactly(scene):
     frame = WORLD.render([scene])[0]
     t = frame.truth
@@ -230,6 +231,7 @@ def test_real_panoramas_light_the_object(scene):
 # On disk
 
 
+@pytest.mark.slow
 def test_a_data_set_is_written_read_and_continued(diorama, tmp_path):
     world = "candle(width=32, samples=2)"
     command = ["render", world, "-n", "6", "--layout", "candle", "-o", "out", "--seed", "3"]
