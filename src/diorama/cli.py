@@ -105,12 +105,13 @@ def list_components(what: str | None) -> None:
 
 @cli.command()
 @click.argument("component")
-def show(component: str) -> None:
-    """Show what a component is: purpose, parameters, reference, BibTeX; for a world, its truth's residual."""
+@click.option("--bib", is_flag=True, help="Also print the references as BibTeX.")
+def show(component: str, bib: bool) -> None:
+    """Show what a component is: purpose, parameters, an example, metrics, truth, layouts and references."""
     from diorama.describe import describe
 
     with apart() as out:
-        for line in describe(component):
+        for line in describe(component, bib):
             print(line, file=out)
 
 
@@ -127,10 +128,10 @@ def render(
 ) -> None:
     """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS, write_flat
+    from diorama.layouts import LAYOUTS, check_layout, write_flat
 
-    if layout not in LAYOUTS:
-        raise InputError(f"unknown layout {layout!r}; {did_you_mean(layout, list(LAYOUTS))}")
+    staged = build("world", world)
+    check_layout(staged, layout)
     if model and layout != "flat":
         raise InputError(f"-M {model}: only --layout flat names what a model predicts")
     write = partial(write_flat, model=build("model", model)) if model else LAYOUTS[layout]
@@ -139,7 +140,7 @@ def render(
     parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
     try:
         with apart() as results, shown("rendering", "scenes") as progress:
-            print(write(build("world", world), count, seed, parsed, out, progress), file=results)
+            print(write(staged, count, seed, parsed, out, progress), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 

@@ -1,41 +1,44 @@
-"""What `diorama show` prints: a component's purpose, parameters and references, and what a full spec comes to."""
+"""What `diorama show` prints: purpose, parameters, an example, what a full spec comes to; nothing is rendered."""
 
 import inspect
-from collections.abc import Iterator
+import re
+import shlex
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
-from diorama.core.catalogue import (
-    KINDS,
-    Component,
-    Kind,
-    Nested,
-    build,
-    entries,
-    find,
-    nested,
-    of_family,
-    parameters,
-)
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, nested, of_family, parameters
+from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import references
 from diorama.core.spec import Spec, parse
+from diorama.layouts import layouts_of
 from diorama.testing.kinds import kind_of
 
+WIDTH = 110
+#: A line of a docstring that documents a parameter: its name, two blanks or more, its meaning.
+_LINE = re.compile(r"^([a-z]\w*) {2,}(\S.*)$")
 
-def describe(text: str) -> Iterator[str]:
-    """The lines that describe a component, given by name or by spec."""
+
+def describe(text: str, bib: bool = False) -> Iterator[str]:
+    """The lines that describe a component, given by name or by spec; with `bib` its references as BibTeX too."""
     parsed = parse(text)
     found = [(kind, name) for kind in KINDS for name in _matches(kind, parsed)]
     if not found:
         names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
         raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))} (diorama ls)")
-    for kind, name in found:
+    for i, (kind, name) in enumerate(found):
         component = find(kind, Spec(name, parsed.params))
+        yield from ([""] if i else [])
         yield from _about(component)
-        if kind == "world" and all(
-            p.default is not p.empty or p.name in parsed.params for p in parameters(component.target)
-        ):
-            yield from _world(build(kind, Spec(name, parsed.params)))
+        if kind in _SAYS and not _missing(component):
+            yield from ("", *_SAYS[kind](build(kind, Spec(name, parsed.params)).object))
+        elif kind in _SAYS and _is_ours(component.target):
+            yield from ("", *_SAYS[kind](component.target))
+        yield from _cited(component, bib)
 
 
 def _matches(kind: Kind, parsed: Spec) -> list[str]:
@@ -46,58 +49,159 @@ def _matches(kind: Kind, parsed: Spec) -> list[str]:
     return [name for name in entries(kind) if parsed.name in (name, name.rpartition("/")[2])]
 
 
+def _missing(component: Component) -> list[str]:
+    """Parameters that must be given and are not."""
+    needed = (p.name for p in parameters(component.target) if p.default is p.empty)
+    return [name for name in needed if name not in component.spec.params]
+
+
 def _about(component: Component) -> Iterator[str]:
-    module = inspect.getmodule(component.target)
+    target: Any = component.target
+    listed, said, inner = parameters(target), meanings(target), nested(target, component.kind)
     yield f"{component.kind} {component.name}"
-    yield (inspect.getdoc(module) or "").partition("\n")[0]
-    if documented := inspect.getdoc(component.target):
-        yield ""
-        yield documented
-    listed, inner = parameters(component.target), nested(component.target, component.kind)
+    yield from (inspect.getdoc(inspect.getmodule(target)) or "").splitlines()
+    if prose := _prose(inspect.getdoc(target) or ""):
+        yield from ("", *prose)
     if listed:
-        yield ""
-        yield "parameters"
-        yield from (f"  {_parameter(p, inner.get(p.name))}" for p in listed)
-    for name in ("metrics", "direction", "range", "needs", "track", "truth", "factors", "views"):
-        if not isinstance(value := getattr(component.target, name, None), property | None):
-            yield f"{name}: {_brief(value)}"
+        yield from ("", "parameters")
+        for p in listed:
+            stated = f"a {inner[p.name].kind}" if p.name in inner else _type(target, p)
+            yield f"  {_parameter(p, stated)}"
+            yield from textwrap.wrap(said.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    if _is_ours(target) and target.example:
+        yield from ("", "example", f"  {target.example.replace('{}', _spelt(component))}")
+
+
+def _is_ours(target: Any) -> bool:
+    return inspect.isclass(target) and issubclass(target, Contract)
+
+
+def meanings(target: Any) -> dict[str, str]:
+    """What the docstrings of a class and of those it extends say of each parameter; the nearest one counts.
+
+    >>> from diorama.protocols.codes.mig import Mig
+    >>> list(meanings(Mig))
+    ['frames', 'nulls', 'rule', 'defect', 'bins']
+    """
+    found: dict[str, str] = {}
+    for owner in reversed(target.__mro__ if inspect.isclass(target) else (target,)):
+        found |= documented(inspect.cleandoc(owner.__doc__ or ""))
+    return found
+
+
+def documented(text: str) -> dict[str, str]:
+    """The parameters that a docstring documents, each with its meaning on one line."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if match := _LINE.match(line):
+            name = match[1]
+            found[name] = match[2]
+        elif name and line.startswith("   "):
+            found[name] += f" {line.strip()}"
+        else:
+            name = ""
+    return found
+
+
+def _prose(text: str) -> list[str]:
+    """A docstring without the lines that document parameters."""
+    blocks = [block for block in text.split("\n\n") if not _LINE.match(block.partition("\n")[0])]
+    return "\n\n".join(blocks).splitlines()
+
+
+def _parameter(p: inspect.Parameter, stated: str) -> str:
+    return f"{p.name}{stated and f': {stated}'}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
+
+
+def _type(target: Any, p: inspect.Parameter) -> str:
+    if p.annotation is p.empty:
+        return ""
+    try:
+        hint = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)[p.name]
+    except (KeyError, NameError, TypeError):  # a name that exists for type checkers only
+        hint = p.annotation
+    return _spelt_type(hint)
+
+
+def _spelt_type(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(repr, typing.get_args(hint)))
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return " | ".join(map(_spelt_type, typing.get_args(hint)))
+    if hint is type(None):
+        return "None"
+    return hint if isinstance(hint, str) else inspect.formatannotation(hint)
+
+
+def _spelt(component: Component) -> str:
+    """The spec as it is written in a shell, what must be given shown by …"""
+    given = component.spec.params
+    needed = [f"{name}=…" for name in _missing(component)]
+    text = str(Spec(component.name.rpartition("/")[2] if not given else component.spec.name, given))
+    if needed:
+        text = f"{text[:-1]}, {', '.join(needed)})" if given else f"{text}({', '.join(needed)})"
+    return text if text.isidentifier() or text == component.name else shlex.quote(text).replace("'", '"')
+
+
+def _value(source: Any, name: str) -> Any:
+    """A member of a component, or of its class where parameters are missing; None where only the component knows."""
+    found = getattr(source, name)
+    return None if isinstance(found, property | cached_property) else found
+
+
+def _world(world: Any) -> Iterator[str]:
+    """Truth, factors, layouts, how many scenes there are, and what is to be noted."""
+    truth, factors, length, note = (_value(world, name) for name in ("truth", "factors", "length", "note"))
+    yield from ([f"truth: {', '.join(truth) or 'none'}"] if truth is not None else [])
+    yield from _lines("do can change", factors or {})
+    yield f"layouts: {', '.join(layouts_of(world))}"
+    if not inspect.isclass(world):
+        yield f"scenes: {length or 'as many as you like'}"
+        yield from ([f"note: {note}"] if note else [])
+    if {"reflectance", "shading"} <= set(truth or ()):
+        yield _promise(world.staged)
+
+
+def _promise(staged: bool) -> str:
+    """What holds of image and layers, and where the reader finds it measured."""
+    if staged:
+        return "image = reflectance · shading + specular, exactly; diorama check verifies it"
+    return "image ≈ reflectance · shading + specular; a run with -p lmse gives the truth_residual of each case"
+
+
+def _protocol(protocol: Any) -> Iterator[str]:
+    """What it judges and needs, its metrics, and which of them leads."""
+    metrics, derived, ends = (_value(protocol, name) for name in ("metrics", "derived", "range"))
+    yield f"judges: {f'methods of the track {protocol.track}' if protocol.track else 'the model itself'}"
+    if needs := [need if isinstance(need, str) else need.in_words for need in protocol.needs]:
+        yield f"needs of the world: {', '.join(needs)}"
+    if metrics:
+        yield from textwrap.wrap(f"metrics of a case: {', '.join(metrics)}", WIDTH, subsequent_indent="  ")
+    if derived:
+        yield f"metrics of all cases: {', '.join(derived)}"
+    if metrics and derived is not None and ends:
+        yield f"leads: {(*derived, *metrics)[0]}, {ends[0]:g} to {ends[1]:g}, {protocol.direction} is better"
+    if protocol.doses:
+        yield f"doses: {', '.join(f'{d:g}' for d in protocol.doses)}: {protocol.dose_name}"
+
+
+_SAYS: dict[str, Callable[[Any], Iterator[str]]] = {"world": _world, "protocol": _protocol}
+
+
+def _lines(title: str, said: dict[str, str]) -> Iterator[str]:
+    if said:
+        width = max(map(len, said))
+        yield f"{title}:"
+        yield from (f"  {name.ljust(width)}  {meaning}" for name, meaning in said.items())
+
+
+def _cited(component: Component, bib: bool) -> Iterator[str]:
     cited = references(list(getattr(component.target, "cite", ())))
     if cited:
         yield ""
         yield from (reference.text for reference in cited)
-        yield from ("\n" + reference.bibtex for reference in cited if reference.bibtex)
-
-
-def _parameter(p: inspect.Parameter, component: Nested | None) -> str:
-    stated = p.annotation if isinstance(p.annotation, str) else inspect.formatannotation(p.annotation)
-    stated = f"a {component.kind}" if component else stated
-    kind = "" if p.annotation is p.empty else f": {stated}"
-    return f"{p.name}{kind}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, dict):
-        return "; ".join(f"{k} ({v})" for k, v in value.items())
-    if isinstance(value, tuple) and len(value) > 6:
-        return f"{', '.join(map(str, value[:3]))}, … ({len(value)})"
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _world(component: Component) -> Iterator[str]:
-    """How many scenes there are, what is to be noted, and what is promised of the truth; nothing is rendered."""
-    world = component.object
-    yield ""
-    yield f"scenes: {world.length or 'as many as you like'}"
-    if note := world.note:
-        yield f"note: {note}"
-    if {"reflectance", "shading"} <= set(world.truth):
-        yield _promise(component)
-
-
-def _promise(component: Component) -> str:
-    """What holds of image and layers, and where the reader finds it measured."""
-    if not component.object.staged:
-        return (
-            "truth: image ≈ reflectance · shading + specular; a run with -p lmse gives the truth_residual of each case"
-        )
-    return f'truth: image = reflectance · shading + specular, exactly; diorama check "{component.spec}" verifies it'
+        if bib:
+            yield from ("\n" + reference.bibtex for reference in cited if reference.bibtex)
+        else:
+            yield f"(diorama show {component.name} --bib prints BibTeX)"

@@ -14,8 +14,8 @@ from diorama.core import device
 from diorama.core.asking import screens
 from diorama.core.capabilities import Parted, Sets
 from diorama.core.catalogue import Component
-from diorama.core.contracts import scene_at
-from diorama.core.errors import Excluded, InputError
+from diorama.core.contracts import Progress, scene_at
+from diorama.core.errors import Excluded, InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import encoded, rng
 from diorama.io.images import quantise, resize, write_png
@@ -23,7 +23,6 @@ from diorama.io.names import case_path
 from diorama.io.pictures import coloured_parts
 from diorama.metrics.funnybirds import target_pair
 
-Progress = Callable[[int, int], None]
 #: Pictures on a contact sheet, at most.
 SHOWN = 256
 _LAYERS = ("reflectance", "shading", "specular")
@@ -125,7 +124,7 @@ def write_funnybirds(
     """Write the official on-disk data set of FunnyBirds: `count` birds in each split, with every intervention."""
     from diorama.worlds.birds.layout import write_funnybirds as write
 
-    _birds_only(world, "funnybirds", changes)
+    _check_unchanged("funnybirds", changes)
     splits = []
     for split in ("train", "test"):
         staged = replace(world.object, split=split)
@@ -141,7 +140,7 @@ def write_figures(
     """Figures 6 (part gallery) and 8 (samples) of the FunnyBirds paper."""
     from diorama.worlds.birds.figures import part_gallery, sample_sheet
 
-    _birds_only(world, "figures", changes)
+    _check_unchanged("figures", changes)
     if count > SHOWN:
         raise InputError(f"-n {count}: figure 8 is one picture of at most {SHOWN} birds")
     write_png(out / "figure6_parts.png", part_gallery(world.object))
@@ -158,8 +157,8 @@ def write_mit(world: Component, count: int, seed: int, changes: dict[str, Any], 
     exposure for all files of a scene keeps every layer within range; manifest.json says which. The
     world `mit_intrinsic(root=…, objects=…)` reads the folder.
     """
-    if world.name != "tabletop" or {"light", "light_angle"} & changes.keys():
-        raise InputError("layout 'mit' writes every light: write diorama render tabletop --layout mit, no --do light=…")
+    if {"light", "light_angle"} & changes.keys():
+        raise InputError("layout 'mit' writes every light: leave --do light=… out")
     sheet = Sheet()
     with _manifest(out, world, seed, changes) as note:
         for i in range(count):
@@ -204,8 +203,11 @@ def write_mosaic(
     """Write mosaics with the official table of the Attribution Confusion Matrix: `data/…` and `mosaics.csv`."""
     from diorama.worlds.mosaic.files import write_mosaics
 
-    if world.name != "mosaic" or changes or seed:
-        raise InputError("layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --do")
+    _check_unchanged("mosaic", changes)
+    if seed:
+        raise InputError(
+            "layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --seed"
+        )
     return write_mosaics(world.object, count, out, progress)
 
 
@@ -218,8 +220,6 @@ def write_candle(
     """
     from diorama.worlds.candle.layout import write_numbered
 
-    if world.name != "candle":
-        raise InputError("layout 'candle' is for that world: write diorama render candle --layout candle")
     pictures = write_numbered(world.object, world.digest, count, seed, changes, out, progress)
     write_png(out / "contact.png", contact_sheet(pictures, limit=240))
     return out / "contact.png"
@@ -254,8 +254,7 @@ def write_concepts(
     from diorama.worlds.concepts.figure import figure3
     from diorama.worlds.concepts.layout import write_randoms, write_sets
 
-    if changes:
-        raise InputError("layout 'concepts' writes sets as they are: choose them by concepts(change=…, …), no --do")
+    _check_unchanged("concepts", changes)
     if not isinstance(world.object, Sets):
         write_png(out / "contact.png", contact_sheet(write_randoms(world.object, count, seed, out, progress)))
         return out / "contact.png"
@@ -264,11 +263,9 @@ def write_concepts(
     return out / "figure3.svg"
 
 
-def _birds_only(world: Component, layout: str, changes: dict[str, Any]) -> None:
-    if world.name != "birds" or changes:
-        raise InputError(
-            f"layout {layout!r} is for whole birds: write diorama render birds --layout {layout}, without --do"
-        )
+def _check_unchanged(layout: str, changes: dict[str, Any]) -> None:
+    if changes:
+        raise InputError(f"layout {layout!r} writes scenes as they are: leave --do {next(iter(changes))}=… out")
 
 
 class Sheet:
@@ -323,3 +320,18 @@ LAYOUTS: dict[str, Callable[..., Path]] = {
     "concepts": write_concepts,
     "concepts-linear": partial(write_concepts, linear=True),
 }
+#: What every world can be written as.
+ANY = ("flat", "concepts", "concepts-linear")
+
+
+def layouts_of(world: Any) -> tuple[str, ...]:
+    """The layouts in which a world can be written."""
+    return (*ANY[:1], *world.layouts, *ANY[1:])
+
+
+def check_layout(world: Component, layout: str) -> None:
+    """Refuse a layout that nobody knows, or that this world does not have."""
+    if layout not in LAYOUTS:
+        raise InputError(f"unknown layout {layout!r}; {did_you_mean(layout, list(LAYOUTS))}")
+    if layout not in (has := layouts_of(world.object)):
+        raise InputError(f"{world.name} cannot be written in layout {layout!r}; it has {', '.join(has)}")

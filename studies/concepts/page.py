@@ -8,14 +8,12 @@ Runs are kept in build/reproduce/concepts and taken up again: a second call goes
 
 import argparse
 import os
-import platform
 import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,6 +32,7 @@ from diorama.report.summary import read_results
 from studies.concepts import doses
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
+from studies.page_kit import made
 
 HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
@@ -463,10 +462,9 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
             k: [f for f in several if f.name.removeprefix("CSM ") not in CHOICES] for k, several in followed.items()
         }
         doses.figure(shown, FIGURES / "doses.svg")
-    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "torch"))
     lacking = [name for name in FAMILY if name not in networks()]
     parts = {
-        "MADE": f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {used}",
+        "MADE": made(("numpy", "scipy", "scikit-learn", "torch"), "seed 0"),
         "LACKING": f"Without weights when this was written: {', '.join(lacking)}." if lacking else "",
         "SCALE": _scale(scale, found),
         "DOSES": "\n".join(doses.report(followed)),

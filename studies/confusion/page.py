@@ -11,14 +11,12 @@ import argparse
 import csv
 import io
 import os
-import platform
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +35,7 @@ from diorama.launch.local import launch
 from diorama.report.summary import document, read_results
 from studies.confusion.published import TABLE
 from studies.figures import sheet
+from studies.page_kit import made
 
 HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
@@ -360,7 +359,6 @@ def _parts(setup: Setup) -> tuple[tuple[Kind, str], ...]:
 def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> str:
     """The page of results."""
     every = list(found.values())
-    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "zennit", "scikit-image"))
     said = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
               "|---|---|---:|---|---|---|"]  # fmt: skip
@@ -369,7 +367,7 @@ def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Se
         our_points([*few, *(s for s in every if (s.data, s.network) == (DOGS, LITE))]), "heads of few photos"
     )
     parts = {
-        "MADE": f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {used}; {PROCESSES} processes",
+        "MADE": made(("numpy", "torch", "zennit", "scikit-image"), f"seed 0, {PROCESSES} processes"),
         "OURS": "\n".join(our_table(every)),
         "FEW": "\n".join(our_table(few)),
         "CHANGED": "\n".join(our_table(changed)),

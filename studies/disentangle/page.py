@@ -4,11 +4,9 @@ The published networks on re-rendered sprites, planted defects, traversals and c
 build/reproduce/disentangle and taken up again. Arguments: the folder of the networks, [frames in a draw], [draws].
 """
 
+import argparse
 import json
 import os
-import platform
-import sys
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -34,6 +32,7 @@ from diorama.metrics.sap import sap
 from diorama.metrics.uc import top, uc, uc_published
 from diorama.report.summary import read_results
 from studies.figures import sheet
+from studies.page_kit import made, table
 
 HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "disentangle", HOME / "docs" / "results" / "disentangle.md"
@@ -93,11 +92,6 @@ def distribution(rows: list[Any]) -> str:
     values = [round(row.value, 2) for row in rows if row.status == "ok"]
     counts = {v: values.count(v) for v in sorted(set(values))}
     return " · ".join(f"{v:.2f}×{n}" for v, n in counts.items()) or "undefined"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
-    return "\n".join(lines) + "\n"
 
 
 # Planted defects
@@ -260,9 +254,12 @@ def candle_sheets() -> None:
 
 def main() -> None:
     """Write docs/results/disentangle.md and its pictures."""
-    folder = Path(sys.argv[1])
-    frames, draws = (int(v) for v in (*sys.argv[2:], *("10000", "20")[len(sys.argv) - 2 :]))
-    n = f"frames={frames}"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the published networks")
+    parser.add_argument("frames", type=int, nargs="?", default=10_000, help="frames of a draw")
+    parser.add_argument("draws", type=int, nargs="?", default=20)
+    given = parser.parse_args()
+    folder, draws, n = given.folder, given.draws, f"frames={given.frames}"
     figure(curves(), FIGURES / "doses.svg")
     pictures(folder)
     candle_sheets()
@@ -291,9 +288,8 @@ def main() -> None:
         for name in names
     ]  # fmt: skip
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    made = f"Python {platform.python_version()}, numpy {np.__version__}, {datetime.now(UTC):%F}"
     filled = {
-        "MADE": made, "FRAMES": f"{frames:,}", "DRAWS": str(draws),
+        "MADE": made(("numpy", "torch", "scikit-learn"), "seed 0"), "FRAMES": f"{given.frames:,}", "DRAWS": str(draws),
         "TABLE1": table(["network", "IRS", "null", "IRS, dead pruned", "MIG", "modularity", "null"], first),
         "TABLE2": table(["network", "published ρ=1", "published ρ=2", "corrected ρ=1", "corrected ρ=2"], second),
         "TABLE3": table(["network", "DCI-D", "DCI-C", "DCI-I", "InfoM", "InfoE", "InfoC", "FactorVAE", "SAP"], third),

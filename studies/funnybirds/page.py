@@ -5,17 +5,14 @@ Runs are kept in build/reproduce/funnybirds and taken up again; what is there is
 
 import base64
 import os
-import platform
 import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
-import torch
 from scipy.stats import spearmanr
 
 from diorama.adapt.methods import explain
@@ -32,6 +29,7 @@ from diorama.metrics.funnybirds import minimal_sets
 from diorama.protocols.parts.importance import dilation_at, elements, important_parts
 from diorama.report.summary import document, read_results
 from studies.figures import sheet
+from studies.page_kit import made, table
 
 HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "funnybirds", HOME / "docs" / "results" / "funnybirds.md"
@@ -58,12 +56,6 @@ def run(network: str) -> Cells:
         launch(create(out, plan), PROCESSES, lambda done, total: None)  # without a gallery, which explains once more
         found += document(read_results(out))["cells"]
     return found
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, the first column left, the others right."""
-    lines = [heads, [":---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def short(cell: dict[str, Any]) -> str:
@@ -238,10 +230,8 @@ def main() -> None:
         for network, found in cells.items()
         for protocol in PROTOCOLS
     )
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, numpy {np.__version__}"
     page = text.format(
-        versions=versions,
-        date=datetime.now(UTC).date().isoformat(),
+        made=made(("torch", "numpy"), f"seed {SEED}"),
         seed=SEED,
         tables=tables,
         orders=orders(cells),

@@ -8,16 +8,13 @@ import argparse
 import json
 import math
 import os
-import platform
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 
 from diorama import api, layouts
 from diorama.core.bench import Bench
@@ -33,6 +30,7 @@ from diorama.protocols.layers.common import comparison
 from diorama.report import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
+from studies.page_kit import made, table
 
 HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
@@ -79,12 +77,6 @@ def mean(cell: dict[str, Any], metric: str = "lmse") -> float:
 def named(cells: Cells, short: str) -> dict[str, Any]:
     """The cell of a method, whatever its parameters."""
     return next(cell for label, cell in cells.items() if label.partition("(")[0] == short)
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, the first column left, the others right."""
-    lines = [heads, [":---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def kept(name: str, module: Any, compute: Callable[[], Any]) -> Any:
@@ -305,8 +297,7 @@ def page(root: str, parity: bool) -> str:
     pairs(FIGURES / "figure6_objects.svg", "LMSE of colour Retinex", ("L2", "L1"), both)
     text = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     return text.format(
-        versions=f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}",
-        date=datetime.now(UTC).date().isoformat(),
+        made=made(("numpy", "scipy"), f"seed 0 of runs and {SEED} of staged scenes"),
         table=report("mit"),
         figure4=figure4(mit),
         l1=l1_table(mit, l1, irls),

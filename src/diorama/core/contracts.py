@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from diorama.core.summary import Condensed
 
 Direction = Literal["lower", "higher"]
+#: Called while work goes on: how much is done, and how much there is.
+Progress = Callable[[int, int], None]
 #: The ends of a metric's range; None where it has none.
 Bounds = tuple[float | None, float | None]
 #: Cases of a world without an end, and draws of many frames, where the plan does not say how many.
@@ -42,6 +44,8 @@ class Contract(ABC):  # noqa: B024 - its kinds say what must be written
     cite: ClassVar[tuple[str, ...]] = ()
     #: Parameters that are places of files: keys take what is there (`fingerprint`), not where it is.
     located: ClassVar[tuple[str, ...]] = ()
+    #: A command that shows it at work, {} in the place of its spec. Called by `show`.
+    example: ClassVar[str] = ""
 
     @property
     def note(self) -> str:
@@ -63,6 +67,9 @@ class World(Contract):
     staged: bool = True
     #: What a capability is called where it is lacking: "mig needs …, which birds is not". Called by plan.
     in_words: ClassVar[str] = "a world"
+    #: Layouts of other people's folders, beside those that every world has, in which it can be written. Called by `render`.
+    layouts: ClassVar[tuple[str, ...]] = ()
+    example = "diorama render {} -n 16 -o pictures"
 
     @property
     @abstractmethod
@@ -142,6 +149,7 @@ class Model(Contract):
     #: Digests of the photos it was fitted on, and what to write to a world that leaves them out.
     learnt: frozenset[str] = frozenset()
     leave_out: str = ""
+    example = "diorama run -w birds -M {} -m grad_cam -p single_deletion"
 
     @property
     def differentiable(self) -> bool:
@@ -188,6 +196,7 @@ class Explainer(Method):
     """Says where a model's prediction of a class comes from."""
 
     track = "explain"
+    example = "diorama run -w birds -M birds_cnn -m {} -p single_deletion"
 
     @abstractmethod
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
@@ -231,6 +240,7 @@ class Decomposer(Method):
     """Splits an image into reflectance and shading."""
 
     track = "decompose"
+    example = "diorama run -w mondrian -m {} -p lmse"
 
     @abstractmethod
     def decompose(self, frames: Sequence[Frame]) -> Layers:
@@ -273,6 +283,7 @@ class Encoder(Method):
     """Gives images a code."""
 
     track = "represent"
+    example = "diorama run -w sprites -m {} -p mig"
 
     @abstractmethod
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
@@ -294,6 +305,7 @@ class Trainer(Method):
     gradients = True
     #: Whether products are about the mean of the others; False for trainers whose steps depend on the origin.
     centred: bool = True
+    example = "diorama run -w birds -M birds_cnn -m {} -p \"tcav(concept=birds, do='beak=2')\""
 
     @abstractmethod
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: Any) -> Any:

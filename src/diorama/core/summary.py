@@ -67,7 +67,7 @@ class Settled:
 def settle(rows: Sequence[Row], metric: str, direction: Direction, choose: Choose = leave_one_out) -> Settled:
     """Choose a grid point for each case on `metric` over the other cases, and keep the values at that point.
 
-    Cells without a grid pass unchanged. A case that failed is chosen on by nobody.
+    Cells without a grid pass unchanged. A case that failed does not take part in the choice for other cases.
     """
     tuned = [row for row in rows if row.metric == metric and isinstance(row.value, list)]
     if not any(isinstance(row.value, list) for row in rows):

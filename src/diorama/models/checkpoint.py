@@ -36,11 +36,17 @@ _FIRST_WEIGHTS = ("checkpoint", "pretrained")
 
 
 class Checkpoint(Classifier):
-    """The network in `path`: safetensors, or a torch file with a state dict, alone or under the key `state_dict`.
+    """A network whose weights are in a file.
 
-    `arch` is bagnet33, x_resnet50, bcos_resnet50, protopnet_resnet50, vit_base, a name of torchvision, or timm:NAME; None
-    reads it off the file. Images are 256 pixels (`size`) and not normalised, as FunnyBirds has them; a transformer gets
-    them resized to 224 by nearest neighbours, as its evaluation does.
+    path       safetensors, or a torch file with a state dict, alone or under the key `state_dict`
+    arch       bagnet33, x_resnet50, bcos_resnet50, protopnet_resnet50, vit_base, a name of torchvision, or timm:NAME; None
+               reads it off the file
+    classes    how many; None reads it off the file
+    cam_layer  layer that Grad-CAM looks at; None for the last one with maps
+    size       side of the images in pixels; FunnyBirds has 256
+    normalise  none ([0, 1], as FunnyBirds), own (the statistics of ImageNet), half ((x − 0.5)/0.5)
+
+    A transformer gets its images resized to 224 by nearest neighbours, as FunnyBirds' evaluation does.
 
     A folder that `tune` made, or the weights in it, says by its card which network it is and the size of its images; of a
     network that was given as a live object `arch` names the file that makes it, ./mine.py:build.

@@ -40,9 +40,18 @@ if TYPE_CHECKING:
 
 
 class Head(Classifier):
-    """Multinomial logistic regression on the backbone's pooled features of `train` images of every class of `on`.
+    """Multinomial logistic regression on the backbone's pooled features of photos.
 
-    `on` is a folder of photos or the spec of a staged world with classes, e.g. birds or "birds(classes=10)".
+    backbone    spec of the network whose last layer is replaced
+    on          folder of photos in class folders, or the spec of a staged world with classes: birds, "birds(classes=10)"
+    train       images of every class that it is fitted on
+    split_seed  which photos those are
+    l2          weight of the penalty on squared coefficients
+    size        side in pixels to which photos are cut, as `photos` cuts them
+    bias        fits a bias; False for a map by `lrp` that follows the logit (see the text)
+
+    `photos` and `mosaic` with the same train= and split_seed= show the other photos only, and a world that shows any of
+    the fitted ones (by content, whatever its name) is refused.
 
     Of a folder, classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and
     `mosaic` with the same train= and split_seed= show the others only, and a world that shows any of them (by content,
@@ -58,6 +67,7 @@ class Head(Classifier):
     """
 
     located = ("on",)
+    example = 'diorama run -w "photos(source=…)" -M {} -p accuracy'
 
     def __init__(
         self,

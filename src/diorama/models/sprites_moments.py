@@ -28,12 +28,13 @@ _ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
 class SpritesMoments(Model):
     """Logits of the values of shape, scale, orientation, x and y side by side; `heads` says how many each has.
 
-    `counts` are those of the world: `sprites_moments(counts=(3, 2, 4, 3, 3))` for `sprites(counts=(3, 2, 4, 3, 3))`.
+    counts  those of the world: `sprites_moments(counts=(3, 2, 4, 3, 3))` for `sprites(counts=(3, 2, 4, 3, 3))`
     """
 
     counts: tuple[int, int, int, int, int] = COUNTS
 
     size = SIZE
+    example = "diorama run -w sprites -M {} -m beta_vae -p cg"
 
     def __post_init__(self) -> None:
         if not are_counts(self.counts):

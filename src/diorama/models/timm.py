@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 class Timm(Classifier):
     """`timm.create_model(name)`. Without `checkpoint` or `pretrained` the weights are random, and every row says so.
 
-    `pretrained` lets timm fetch its own weights. `size`: side of the images (None: the network's own). `normalise`: own
-    (the network's), none ([0, 1] as FunnyBirds), half ((x − 0.5)/0.5). `cam_layer`: for Grad-CAM (None: the last maps).
+    name        as `timm.create_model` knows it
+    classes     how many; None for the network's own number
+    checkpoint  file with a state dict: safetensors or torch
+    pretrained  lets timm fetch its own weights
+    cam_layer   layer that Grad-CAM looks at; None for the last one with maps
+    size        side of the images in pixels; None for the network's own
+    normalise   own (the network's statistics), none ([0, 1], as FunnyBirds), half ((x − 0.5)/0.5)
     """
 
     located = ("checkpoint",)

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 class Torchvision(Classifier):
     """`torchvision.models.<name>`. Without `checkpoint` or `pretrained` the weights are random, and every row says so.
 
-    `pretrained` lets torchvision fetch its default weights. `size`: side of the images. `normalise`: own (the statistics
-    of ImageNet), none ([0, 1] as FunnyBirds), half ((x − 0.5)/0.5). `cam_layer`: for Grad-CAM (None: the last maps).
+    name        of the function in `torchvision.models`
+    classes     how many; None for the network's own number
+    checkpoint  file with a state dict: safetensors or torch
+    pretrained  lets torchvision fetch its default weights
+    cam_layer   layer that Grad-CAM looks at; None for the last one with maps
+    size        side of the images in pixels
+    normalise   own (the statistics of ImageNet), none ([0, 1], as FunnyBirds), half ((x − 0.5)/0.5)
     """
 
     located = ("checkpoint",)

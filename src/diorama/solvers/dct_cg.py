@@ -7,7 +7,7 @@ memory stays proportional to the image, where that of a factorisation grows as n
 """
 
 import numpy as np
-import scipy.fft
+import scipy  # its parts load at first use
 
 from diorama.solvers.poisson import Edges, centred, components, poisson
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.ndimage
-import scipy.sparse
-import scipy.sparse.linalg
+import scipy  # its parts load at first use
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +107,10 @@ def _difference_matrix(edges: Edges, pixels: int) -> Any:
 def _factorise(laplacian: Any) -> Any:
     if laplacian.shape[0] == 0:  # every component is a single pixel
         return None
+    from scipy.sparse.linalg import splu
+
     options = {"SymmetricMode": True, "DiagPivotThresh": 0.0}
-    return scipy.sparse.linalg.splu(laplacian, permc_spec="MMD_AT_PLUS_A", options=options)
+    return splu(laplacian, permc_spec="MMD_AT_PLUS_A", options=options)
 
 
 _recent: OrderedDict[bytes, Poisson] = OrderedDict()

@@ -20,11 +20,14 @@ _RANGES = {"scale": (0.05, 1.0), "orientation": (-1e6, 1e6), "x": (0.0, 1.0), "y
 class Sprites(Listed, Levelled):
     """White on black, 64 × 64, nothing antialiased; drawn by rules recovered from published frames of dSprites.
 
-    Not dSprites bit for bit: of its published frames 97 % of squares and ellipses come out exact, hearts within 3 pixels.
-    Orientation 0 and 39 (2π) are one image, as in the original. `counts` thins the grid: so many evenly spread values of
-    shape, scale, orientation, x and y. With `sigma` the two factors of `couple` are confounded by sub-selection: a
-    combination stays with probability exp(−(a − b)² / 2σ²), a and b scaled to 0 … 1 (Träuble et al. 2021). The i-th scene
-    is the i-th of a fixed shuffle and is named by its number in the published order; `do` takes any value between.
+    counts  so many evenly spread values of shape, scale, orientation, x and y; the original's are (3, 6, 40, 32, 32)
+    sigma   width of the coupling of two factors, both scaled to 0 … 1: a combination (a, b) stays with probability
+            exp(−(a − b)² / 2σ²) (Träuble et al. 2021); None for none
+    couple  the two factors that `sigma` couples
+
+    Not dSprites bit for bit: of its published frames 97 % of squares and ellipses come out exact, hearts within 3
+    pixels. Orientation 0 and 39 (2π) are one image, as in the original. The i-th scene is the i-th of a fixed shuffle
+    and is named by its number in the published order; `do` takes any value between.
     """
 
     counts: tuple[int, int, int, int, int] = COUNTS

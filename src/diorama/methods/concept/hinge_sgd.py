@@ -11,7 +11,12 @@ from diorama.metrics.cav_trainers import Found, Options, hinge_sgd
 
 @dataclass(frozen=True, slots=True)
 class HingeSgd(Trainer):
-    """SGDClassifier(alpha, max_iter, tol). The order of the images and where it stops change the direction."""
+    """As scikit-learn's SGDClassifier. The order of the images and where it stops change the direction.
+
+    alpha     weight of the L2 penalty, which also sets the steps; .01 as published
+    max_iter  most epochs
+    tol       it stops when the loss improves by less than this for five epochs
+    """
 
     cite = ("kim2018tcav",)
     #: Its steps depend on where the origin is.

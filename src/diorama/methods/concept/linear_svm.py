@@ -11,7 +11,10 @@ from diorama.metrics.cav_trainers import Found, Options, linear_svm
 
 @dataclass(frozen=True, slots=True)
 class LinearSvm(Trainer):
-    """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), as SVC(kernel="linear")."""
+    """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), as SVC(kernel="linear").
+
+    c  weight of the errors against the penalty
+    """
 
     cite = ("kim2018tcav",)
 

@@ -11,7 +11,10 @@ from diorama.metrics.cav_trainers import Found, Options, logistic
 
 @dataclass(frozen=True, slots=True)
 class Logistic(Trainer):
-    """min ½‖w‖² + c Σ log(1 + exp(−y(w·x + b))), as LogisticRegression."""
+    """min ½‖w‖² + c Σ log(1 + exp(−y(w·x + b))), as LogisticRegression.
+
+    c  weight of the errors against the penalty
+    """
 
     cite = ("kim2018tcav",)
 

@@ -11,7 +11,10 @@ from diorama.metrics.cav_trainers import Found
 
 @dataclass(frozen=True, slots=True)
 class Random(Trainer):
-    """Normal coefficients that sum to zero, a function of the seed and of the draw's."""
+    """Normal coefficients that sum to zero, a function of the seed and of the CAV run.
+
+    seed  other directions
+    """
 
     seed: int = 0
 

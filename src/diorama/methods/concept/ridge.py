@@ -11,7 +11,10 @@ from diorama.metrics.cav_trainers import Found, Options, ridge
 
 @dataclass(frozen=True, slots=True)
 class Ridge(Trainer):
-    """min Σ (w·x + b − y)² + alpha·‖w‖², as RidgeClassifier."""
+    """min Σ (w·x + b − y)² + alpha·‖w‖², as RidgeClassifier.
+
+    alpha  weight of the penalty
+    """
 
     cite = ("kim2018tcav",)
 

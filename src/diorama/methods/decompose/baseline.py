@@ -15,7 +15,10 @@ from diorama.methods.decompose.gradients import gray
 
 @dataclass(frozen=True, slots=True)
 class Baseline(Decomposer):
-    """R = 1 ("shading") or S = 1 ("reflectance"), gray; `everything=None` leaves the choice to the protocol's tuning.
+    """R = 1 or S = 1, gray.
+
+    everything  the layer that takes the whole image: shading (R = 1) or reflectance (S = 1); None leaves the choice to
+                the protocol's tuning
 
     Dark pixels stay as they are, as in the released code: only the algorithms that take a logarithm clip them.
     """

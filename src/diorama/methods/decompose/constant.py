@@ -13,7 +13,9 @@ from diorama.core.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Constant(Decomposer):
-    """`layer="reflectance"`: R = 1 and S = I; `layer="shading"`: S = 1 and R = I; in colour, on the mask.
+    """One layer is 1, the other is the image; in colour, on the mask.
+
+    layer  the constant one: reflectance (R = 1 and S = I) or shading (S = 1 and R = I)
 
     Constant reflectance scores the share of inequalities in WHDR, a perfect invariance and a perfect reconstruction.
     `baseline` is the gray version that the MIT protocol tunes.

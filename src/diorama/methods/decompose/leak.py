@@ -14,10 +14,12 @@ from diorama.core.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Leak(Decomposer):
-    """`into="reflectance"`: R̂ = R·S^α, Ŝ = S^(1−α); `into="shading"`: Ŝ = S·R^α, R̂ = R^(1−α). R̂·Ŝ is R·S at any α.
+    """R̂·Ŝ is R·S at any α: α = 0 is the truth, α = 1 the image itself in one layer.
 
-    α = 0 is the truth, α = 1 the image itself in one layer. `scale` multiplies R̂ and divides Ŝ: as good a
-    decomposition, by which a score that does not depend on scale must not change.
+    alpha  the share α that leaks, 0 to 1
+    into   the layer it leaks into: reflectance (R̂ = R·S^α, Ŝ = S^(1−α)) or shading (Ŝ = S·R^α, R̂ = R^(1−α))
+    scale  multiplies R̂ and divides Ŝ: as good a decomposition, by which a score that does not depend on scale must not
+           change
     """
 
     cite = ("gupta2022",)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from diorama.core.answers import Layers
-from diorama.core.contracts import Saved
+from diorama.core.contracts import Decomposer, Saved
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb, residual, srgb_to_linear
 from diorama.core.guard import Note
@@ -21,15 +21,18 @@ from diorama.io.saved import ENDINGS, read_archive, read_array
 class Predictions(Saved):
     """`<case>.npz` with arrays `reflectance` and `shading`, or `<case>/reflectance.npy|png|exr` and `<case>/shading.…`.
 
-    `diorama render WORLD --layout flat` writes the images to predict from, with the names of the cases. `encoding` says
-    how the files are encoded; scores need linear light. With `divide=True` a missing layer is the image over the other.
+    folder    where the files are; `diorama render WORLD --layout flat` writes the images to predict from, with the
+              names of the cases
+    encoding  how the files are encoded; scores need linear light
+    divide    takes a missing layer as the image over the other one
+
     A protocol that asks for further lights of a case finds light 3 as `<case>/light03.npz` or `<case>/light03/…`.
 
-    Where R·S explains the image clearly better in the other encoding (or 8-bit files are read as linear), every row says
-    so: a mix-up of sRGB and linear light is the commonest reason why published numbers cannot be reproduced.
+    Where R·S explains the image clearly better in the other encoding (or 8-bit files are read as linear), every row
+    says so: a mix-up of sRGB and linear light is the commonest reason why published numbers cannot be reproduced.
     """
 
-    track = "decompose"
+    track, example = "decompose", Decomposer.example
     located = ("folder",)
 
     folder: str

@@ -13,7 +13,10 @@ from diorama.core.scene import rng
 
 @dataclass(frozen=True, slots=True)
 class Random(Decomposer):
-    """Uniform noise in (0, 1), a function of the seed and the scene."""
+    """Uniform noise in (0, 1), a function of the seed and the scene.
+
+    seed  another noise
+    """
 
     seed: int = 0
 

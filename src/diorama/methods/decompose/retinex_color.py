@@ -17,6 +17,12 @@ from diorama.solvers.poisson import Edges
 class RetinexColor(Sweeping):
     """Keep ∇ log gray where ‖chroma gradient‖ > chroma or |brightness gradient| > brightness.
 
+    brightness  threshold of the brightness gradient, in log intensity per pixel; None: tuned with `chroma` by the
+                protocol over 5 × 5 values, 10^-1.5 … 1 each, as released (the MIT objects give 1.0)
+    chroma      threshold of the chroma gradient; None: tuned (the MIT objects give .075)
+    norm        l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting, as released: slow); thresholds are tuned
+                with l2
+
     With g the log gradient of the three channels, brightness is its mean and chroma its deviation from the mean, as in
     the released code; the paper's text thresholds ‖brightness‖ = √3·|mean| and copies that gradient instead.
     """

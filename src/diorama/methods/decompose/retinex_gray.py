@@ -15,7 +15,13 @@ from diorama.solvers.poisson import Edges
 
 @dataclass(frozen=True, slots=True)
 class RetinexGray(Sweeping):
-    """Keep ∇ log gray where |∇ log gray| > threshold; `threshold=None`: the protocol chooses among 15, 1e-3 … 10."""
+    """Keep ∇ log gray where |∇ log gray| > threshold.
+
+    threshold  in log intensity per pixel; None: the protocol chooses among 15, 1e-3 … 10, as released (the MIT objects
+               give .373)
+    norm       l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting, as released: slow); the threshold is tuned
+               with l2
+    """
 
     cite = ("land1971", "grosse2009")
 

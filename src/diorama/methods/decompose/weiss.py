@@ -12,7 +12,10 @@ from diorama.methods.decompose.median import LIGHTS, median_gradient
 
 @dataclass(frozen=True, slots=True)
 class Weiss(Decomposer):
-    """Median of the log gradients over the ten lights, then reconstruction; S = I/R for the frame itself."""
+    """Median of the log gradients over the ten lights, then reconstruction; S = I/R for the frame itself.
+
+    norm  l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting, as released: slow)
+    """
 
     cite = ("weiss2001", "grosse2009")
     views = LIGHTS

@@ -15,7 +15,11 @@ from diorama.methods.decompose.median import LIGHTS, median_gradient
 
 @dataclass(frozen=True, slots=True)
 class WeissRetinex(Sweeping):
-    """Keep the median gradient where it exceeds the threshold; `threshold=None`: chosen among 15, 1e-3 … 10.
+    """Keep the median gradient where it exceeds the threshold.
+
+    threshold  in log intensity per pixel; None: the protocol chooses among 15, 1e-3 … 10
+    norm       l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting, as released: slow); the threshold is tuned
+               with l2
 
     As in the released code the threshold comes before the single reconstruction; the paper's text reads as Retinex on a
     reconstructed image.

@@ -18,7 +18,9 @@ from diorama.methods.explain.gradients import missing_layer
 class Captum(Explainer):
     """`captum.attr.<name>(module)`, or with `layer` `captum.attr.<name>(module, layer)` upsampled to the image.
 
-    `options` goes to `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)}).
+    name     of the class in captum.attr
+    layer    of the network, for methods of layers such as LayerGradCam; None for methods of the input
+    options  go to `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)})
     """
 
     gradients = True

@@ -16,6 +16,10 @@ from diorama.methods.explain.gradients import Channels, as_answers
 class DeepLift(Explainer):
     """captum's DeepLift (rescale rule) from a constant gray `baseline` (0: black, as FunnyBirds), signed, per channel.
 
+    baseline  constant gray that the image is compared with, 0 (black) to 1
+    channels  of the map: keep the three, their sum or their max
+    absolute  takes the absolute value first
+
     Maps sum to f(x) − f(baseline) where every non-linear step is a ReLU, maximum, sigmoid or tanh module that is used
     once; a network that uses one of them twice (torchvision's ResNets) is refused, as captum cannot tell the uses apart.
     """

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GradCam(Explainer):
-    """ReLU(Σ_k mean(∂f/∂A_k) · A_k) at `layer` (None: the model's own choice), upsampled (FunnyBirds: nearest).
+    """ReLU(Σ_k mean(∂f/∂A_k) · A_k), with A the feature maps of a layer.
 
-    `shift` subtracts the map's minimum and divides by its maximum, as the Attribution Confusion Matrix does after
-    upsampling (`grad_cam_acm`); a map that is zero everywhere stays zero, where their code gives NaN. Only what follows
-    the layer is passed backward.
+    layer     whose maps; None for the model's own choice, the last convolutional ones
+    upsample  from the layer's grid to the image: nearest (as FunnyBirds) or bilinear
+    relu      keeps positive values only, as in the paper
+    shift     subtracts the map's minimum and divides by its maximum, as the Attribution Confusion Matrix does after
+              upsampling (`grad_cam_acm`); a map that is zero everywhere stays zero, where their code gives NaN
+
+    Only what follows the layer is passed backward.
 
     A transformer without `layer` is asked as FunnyBirds does: the class token's attention to every patch in the last
     block, in every head times the mean over patches of its gradient, the mean over heads, ReLU, then shifted to a minimum

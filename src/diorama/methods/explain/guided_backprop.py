@@ -14,7 +14,11 @@ from diorama.methods.explain.gradients import Channels, as_answers
 
 @dataclass(frozen=True, slots=True)
 class GuidedBackprop(Explainer):
-    """captum's GuidedBackprop, signed, per channel. ReLUs must be modules; without any the plain gradient is left."""
+    """captum's GuidedBackprop, signed, per channel. ReLUs must be modules; without any the plain gradient is left.
+
+    channels  of the map: keep the three, their sum or their max
+    absolute  takes the absolute value first
+    """
 
     gradients = True
     cite = ("springenberg2015",)

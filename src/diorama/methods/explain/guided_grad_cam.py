@@ -16,6 +16,8 @@ from diorama.methods.explain.grad_cam import GradCam
 class GuidedGradCam(Explainer):
     """Guided backpropagation times Grad-CAM with ReLU at `layer` (None: the model's own choice), nearest neighbours.
 
+    layer  whose maps Grad-CAM takes; None for the model's own choice, the last convolutional ones
+
     A transformer is asked as FunnyBirds does: its gradient (it has no ReLU) times their Grad-CAM of attention.
     """
 

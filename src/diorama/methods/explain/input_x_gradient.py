@@ -14,7 +14,11 @@ from diorama.methods.explain.gradients import Channels, as_answers, gradient
 
 @dataclass(frozen=True, slots=True)
 class InputXGradient(Explainer):
-    """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1]."""
+    """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1].
+
+    channels  of the map: keep the three (as FunnyBirds), their sum or their max
+    absolute  takes the absolute value first
+    """
 
     gradients = True
     cite = ("shrikumar2017",)

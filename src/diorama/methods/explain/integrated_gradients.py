@@ -15,7 +15,12 @@ from diorama.methods.explain.gradients import Channels, as_answers, gradient
 
 @dataclass(frozen=True, slots=True)
 class IntegratedGradients(SharedPasses):
-    """(x − b) · ∫ ∂f/∂x along the line from the baseline b, a constant gray (0: black, as FunnyBirds), by Gauss–Legendre.
+    """(x − b) · ∫ ∂f/∂x along the line from the baseline b, by Gauss–Legendre.
+
+    steps     points on the line; 50 as FunnyBirds
+    baseline  b, a constant gray between 0 (black, as FunnyBirds) and 1
+    channels  of the map: keep the three (as FunnyBirds), their sum or their max
+    absolute  takes the absolute value first
 
     The settings of other papers have names of their own: `integrated_gradients_abs`, `integrated_gradients_acm`.
     """

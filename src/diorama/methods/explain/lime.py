@@ -18,11 +18,23 @@ from diorama.methods.explain.passes import Fill, Output, all_outputs, by_image, 
 class Lime(ImageByImage):
     """Weighted ridge regression of the output on which superpixels are shown, and the superpixels of largest weight.
 
-    `answer=mask`, as FunnyBirds: a binary map of the `features` superpixels of largest positive weight (fewer if fewer
-    are positive). `answer=signed`, as the Attribution Confusion Matrix (`lime_acm`): the weights of those largest by
-    magnitude, 0 elsewhere. Superpixels are quickshift's (`kernel_size`, `max_dist`, `ratio`); hidden ones take the gray
-    `hide`, or with `fill` the image's mean colour or the image blurred. A sample shows each with probability ½, the first
-    shows all; it weighs exp(−d²/2·width²), d its cosine distance to the first. Segments and samples are functions of the
+    samples      altered copies of the image; 1,000 as published
+    features     how many superpixels are kept; 5 as FunnyBirds
+    answer       mask, as FunnyBirds: a binary map of the superpixels of largest positive weight (fewer if fewer are
+                 positive); signed, as the Attribution Confusion Matrix (`lime_acm`): the weights of those largest by
+                 magnitude, 0 elsewhere
+    output       what the linear model predicts: the target's probability (as published) or its logit
+    hide         gray that hidden superpixels take, 0 (black) to 1
+    width        of the kernel: a sample weighs exp(−d²/2·width²), d its cosine distance to the whole image; .25 as
+                 published
+    ridge        weight of the penalty; 1 as published
+    kernel_size  of quickshift, in pixels; 4 as published
+    max_dist     of quickshift: larger makes fewer superpixels; 200 as published
+    ratio        of quickshift: of colour against place, 0 to 1; .2 as published
+    fill         what hidden superpixels show: the gray `hide`, the image's mean colour, or the image blurred
+    seed         other samples
+
+    A sample shows each superpixel with probability ½, the first shows all. Segments and samples are functions of the
     seed and the pixels.
     """
 

@@ -24,12 +24,14 @@ class Lrp(Explainer):
                 w_square, or the same as elsewhere
     conv        rule of the other convolutions: α1β0 (as released), α2β1, γ (0.25) or ε
     batch_norm  released: of w·x + b the input takes the share |w·x| / (|w·x| + |b|), the shift b the rest. merged: into
-                the convolution before it, as zennit and most other LRP code does; networks without batch norm are alike.
-                zennit's merging leaves the layer's eps behind, so logits shrink a little (2 % on EfficientNet-Lite0)
+                the convolution before it, as zennit and most other LRP code does; networks without batch norm are
+                alike. zennit's merging leaves the layer's eps behind, so logits shrink a little (2 % on
+                EfficientNet-Lite0)
     epsilon     of the ε rule, in units of the root mean square of the layer's outputs z; .25 as released
-    stabiliser  of linear layers, the denominator of the ε rule: z + ε·rms(z) (published) or z + ε·sign(z)·rms(z) (signed,
-                which convolutions always have)
+    stabiliser  of linear layers, the denominator of the ε rule: z + ε·rms(z) (published) or z + ε·sign(z)·rms(z)
+                (signed, which convolutions always have)
     start       propagation starts at the target's logit, with its sign (as released), or at one
+    channels    of the map: keep the three, their sum or their max
 
     Transformers: attention is taken as a constant that mixes values, normalisation of tokens and GELU pass relevance on as
     it is, skips share by size; `lrp_attention` has settings that suit them.

@@ -14,9 +14,12 @@ from diorama.methods.explain.passes import Output, all_outputs, by_image, output
 
 @dataclass(frozen=True, slots=True)
 class Occlusion(ImageByImage):
-    """f(x) − f(x with the window at `baseline`), averaged over the windows that cover a pixel; signed, (h, w).
+    """f(x) − f(x with a window hidden), averaged over the windows that cover a pixel; signed, (h, w).
 
-    A square of `window` pixels moves by `stride` (16 and 8 as Rao et al. 2022); the last ones are cut off at the edge.
+    window    side of the hidden square in pixels; 16 as Rao et al. 2022
+    stride    by which it moves, in pixels; 8 as Rao et al. 2022; the last windows are cut off at the edge
+    baseline  gray that hides, 0 (black) to 1
+    output    f: the target's logit or its probability
     """
 
     cite = ("zeiler2014", "rao2022")

@@ -9,7 +9,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, PartScores
 from diorama.core.capabilities import Parted
-from diorama.core.contracts import Control
+from diorama.core.contracts import Control, Explainer
 from diorama.core.errors import Undefined
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class PartShapley(Control):
     parts, not of pixels: background objects have none.
     """
 
+    example = Explainer.example
     track = "explain"
     given_truth = True
     cite = ("shapley1953", "hesse2023")

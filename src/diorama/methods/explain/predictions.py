@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask
-from diorama.core.contracts import Saved
+from diorama.core.contracts import Explainer, Saved
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.io.digests import files_digest
@@ -20,13 +20,16 @@ from diorama.io.saved import ENDINGS, read_array
 class Predictions(Saved):
     """`<case>/<target>.npy|png|exr`: a map (h, w) or (h, w, c) for one case and one class, e.g. `0-00003/17.npy`.
 
+    folder  where the files are
+    kind    what they hold: heatmap, or mask for binary maps: a pixel that is not 0 (in a PNG: brighter than half) is marked;
+            or boxes: an array (n, 5) of x0, y0, x1, y1 with the far edge excluded, and a weight
+
     `diorama render birds --layout flat` writes the images to explain; its manifest.json has the names of the cases and
     the `targets` of each: the true class, the two classes of target sensitivity, and with `-M MODEL` the class that the
-    model predicts. `kind="mask"` reads binary maps: a pixel that is not 0 (in a PNG: brighter than half) is marked.
-    `kind="boxes"` reads an array (n, 5) of boxes: x0, y0, x1, y1 with the far edge excluded, and a weight.
+    model predicts.
     """
 
-    track = "explain"
+    track, example = "explain", Explainer.example
     located = ("folder",)
 
     folder: str

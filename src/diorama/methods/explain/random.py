@@ -14,7 +14,10 @@ from diorama.methods.explain.passes import pixels
 
 @dataclass(frozen=True, slots=True)
 class Random(Explainer):
-    """Standard normal noise, a function of the seed, the pixels and the target."""
+    """Standard normal noise, a function of the seed, the pixels and the target.
+
+    seed  another noise
+    """
 
     seed: int = 0
 

@@ -21,18 +21,23 @@ BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Rise(ImageByImage):
-    """S = Σ_k f(x · m_k) · m_k / (N · p) with N = `masks`, p = `keep`: signed, (h, w), as FunnyBirds (there N = 6,000).
+    """S = Σ_k f(x · m_k) · m_k / (N · p) over N random masks m_k: signed, (h, w), as FunnyBirds.
 
-    A mask is a field of `cells` × `cells` squares that are 1 with probability `keep`, enlarged bilinearly and shifted by a
-    random part of a cell. Hidden pixels are black; f is the raw logit. Masks are a function of the seed and the image's
-    size, the same for all images (as FunnyBirds' mask file), and made batch by batch.
-
+    masks     N; the papers have 4,000 to 8,000, FunnyBirds 6,000
+    cells     a mask is a field of so many squares in a row and a column, enlarged bilinearly and shifted by a random part
+              of a cell
+    keep      p, the probability that a square is shown; .1 as FunnyBirds
+    output    f: the raw logit (as FunnyBirds), the probability, or the logit minus the mean over classes (centred)
     fill      what hidden pixels show: black (as FunnyBirds), the image's mean colour, or the image blurred
     contrast  subtract from every f its mean over the masks before masks are weighed: far from 0, f adds a constant times
               the mean mask, and its noise, which says nothing about the image
+    stop      ends the sampling of a target once the standard error has this share of the map's standard deviation,
+              looked at every 200 masks; None takes all masks
+    seed      other masks
 
-    The note beside a value bounds the standard error: its root mean square over the map's standard deviation, both over
-    pixels. `stop` ends the sampling of a target once that share is reached, looked at every 200 masks.
+    Masks are a function of the seed and the image's size, the same for all images (as
+    FunnyBirds' mask file), and made batch by batch. The note beside a value bounds the standard error: its root mean
+    square over the map's standard deviation, both over pixels.
     """
 
     cite = ("petsiuk2018",)

@@ -14,7 +14,11 @@ from diorama.methods.explain.gradients import Channels, as_answers, gradient
 
 @dataclass(frozen=True, slots=True)
 class Saliency(Explainer):
-    """|∂f_target/∂x| per channel, as FunnyBirds' later additions; `channels=max` is the map of Simonyan et al."""
+    """|∂f_target/∂x| per channel, as FunnyBirds' later additions.
+
+    channels  of the map: keep the three, their sum or their max (max is the map of Simonyan et al.)
+    absolute  takes the absolute value first; False keeps the sign
+    """
 
     gradients = True
     cite = ("simonyan2014",)

@@ -17,9 +17,13 @@ from diorama.methods.explain.passes import pixels
 
 @dataclass(frozen=True, slots=True)
 class Smoothgrad(Explainer):
-    """|mean over samples of ∂f_target/∂x at x + ε|, ε ~ N(0, σ²), σ = noise · (max x − min x); the noise is not clipped.
+    """|mean over samples of ∂f_target/∂x at x + ε|, ε ~ N(0, σ²), not clipped; a function of the seed and the pixels.
 
-    Smilkov et al. advise 50 samples and a noise of 0.1 to 0.2. The noise is a function of the seed and the pixels.
+    samples   noisy copies; Smilkov et al. advise 50
+    noise     σ as a share of max x − min x; Smilkov et al. advise .1 to .2
+    channels  of the map: keep the three, their sum or their max
+    absolute  takes the absolute value of the mean; False keeps the sign
+    seed      another noise
     """
 
     gradients = True

@@ -8,7 +8,9 @@ from diorama.methods.represent.burgess_vae import BurgessVae
 
 @dataclass(frozen=True)
 class BetaVae(BurgessVae):
-    """`burgess_vae` with the bundled weights, or those of `checkpoint`. The card beside them says how they were made."""
+    """`burgess_vae` with the bundled weights, unless `checkpoint` names others. The card beside them says how they were
+    made.
+    """
 
     cite = ("higgins2017", "burgess2018")
 

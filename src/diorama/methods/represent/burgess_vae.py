@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BurgessVae(Decoding):
-    """Codes are the means of q(z|x). `checkpoint` is a plain state dict: .safetensors, or a .pt file without code in it.
+    """Codes are the means of q(z|x).
 
-    The eight networks of github.com/YannDubs/disentangling-vae (VAE, β-VAE, FactorVAE, β-TCVAE on dSprites) load as they
-    are. Without a checkpoint the weights are those of an untrained network of `seed`, a control that scores above chance on
-    several metrics. Latents and channels are read from the weights.
+    checkpoint  plain state dict: .safetensors, or a .pt file without code in it; None for an untrained network, a
+                control that scores above chance on several metrics
+    seed        of the untrained weights
+
+    The eight networks of github.com/YannDubs/disentangling-vae (VAE, β-VAE, FactorVAE, β-TCVAE on dSprites) load as
+    they are. Latents and channels are read from the weights.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("burgess2018",)

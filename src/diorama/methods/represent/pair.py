@@ -14,10 +14,13 @@ from diorama.core.frame import Frame
 
 @dataclass(frozen=True)
 class Pair(Decoding):
-    """`encoder` and `decoder` are `./file.py:function` or `package.module:function`, on numpy arrays or torch tensors.
+    """Two functions, on numpy arrays or torch tensors.
 
-    The encoder takes images (n, h, w, 3) float32 in [0, 1] and gives codes (n, latents); the decoder takes codes and gives
-    images (n, h, w) or (n, h, w, 3). A class of your own with `encode(frames)` and `decode(codes)` needs no Pair.
+    encoder  `./file.py:function` or `package.module:function`: takes images (n, h, w, 3) float32 in [0, 1], gives codes
+             (n, latents)
+    decoder  written alike: takes codes, gives images (n, h, w) or (n, h, w, 3); None where there is none
+
+    A class of your own with `encode(frames)` and `decode(codes)` needs no Pair.
     """
 
     encoder: Component[Method]

@@ -14,7 +14,12 @@ from diorama.methods.represent.pixels import same_length, training_vectors, vect
 
 @dataclass(frozen=True)
 class Pca(Fitting, Decoding):
-    """z = (x − mean)·V with the first `latents` right singular vectors V of `fitted_on` images of other draws."""
+    """z = (x − mean)·V with the first right singular vectors V of some images of other draws.
+
+    latents    how many of them
+    fitted_on  how many images
+    state      mean and V of a fit; the run gives it, not the user
+    """
 
     latents: int = 10
     fitted_on: int = 1000

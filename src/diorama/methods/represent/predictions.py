@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.answers import Code
-from diorama.core.contracts import Saved
+from diorama.core.contracts import Encoder, Saved
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.io.digests import file_digest
@@ -16,15 +16,16 @@ from diorama.io.saved import read_archive, read_array
 
 @dataclass(frozen=True)
 class Predictions(Saved):
-    """`codes` is an .npy file (n, latents) whose row i belongs to the frame named i, or an .npz file with `names`
-    and `codes`.
+    """Codes of frames, looked up by name.
+
+    codes  .npy file (n, latents) whose row i belongs to the frame named i, or an .npz file with `names` and `codes`
 
     `diorama render WORLD -n N --layout flat` writes the frames of the first draws with their names; for dSprites a
     name is the row in the original file, so that codes of the whole data set in its own order can be given as they
     are.
     """
 
-    track = "represent"
+    track, example = "represent", Encoder.example
     located = ("codes",)
 
     codes: str

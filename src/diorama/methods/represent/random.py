@@ -13,7 +13,11 @@ from diorama.core.scene import rng
 
 @dataclass(frozen=True, slots=True)
 class Random(Decoding):
-    """`latents` independent standard normal numbers, a function of the seed and the scene."""
+    """Independent standard normal numbers, a function of the seed and the scene.
+
+    latents  how many
+    seed     another noise
+    """
 
     latents: int = 10
     seed: int = 0

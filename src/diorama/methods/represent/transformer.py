@@ -16,10 +16,15 @@ from diorama.methods.represent.pixels import same_length, training_vectors, vect
 
 @dataclass(frozen=True)
 class Transformer(Fitting, Encoder):
-    """`name` is a class of sklearn.decomposition, or `package.module:Class`; `options` go to it.
+    """An estimator with fit and transform, on images as flat vectors.
 
-    It is fitted on `fitted_on` images of other draws, as flat vectors. What is kept of a fit are those images: estimators
-    could only be stored as pickles, so they are fitted again, with random_state 0 where they take one.
+    name       class of sklearn.decomposition, or `package.module:Class`
+    options    go to the class
+    fitted_on  how many images of other draws it is fitted on
+    images     those of a fit; the run gives them, not the user
+
+    What is kept of a fit are its images: estimators could only be stored as pickles, so they are fitted again, with
+    random_state 0 where they take one.
     """
 
     name: str = "PCA"

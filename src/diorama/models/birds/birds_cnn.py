@@ -9,7 +9,7 @@ from diorama.models.birds.common import BirdClassifier
 
 @dataclass(frozen=True)
 class BirdsCnn(BirdClassifier):
-    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+    """Four residual blocks after a stem, then the mean over places."""
 
     name = "birds_cnn"
     layers = ("stem", "block1", "block2", "block3", "block4", "pool")

@@ -9,7 +9,7 @@ from diorama.models.birds.common import BirdClassifier
 
 @dataclass(frozen=True)
 class BirdsResnet(BirdClassifier):
-    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+    """Four groups of bottleneck blocks after a stem, then the mean over places."""
 
     name = "birds_resnet"
     layers = ("stem", "group1", "group2", "group3", "group4", "pool")

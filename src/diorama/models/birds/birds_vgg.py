@@ -9,7 +9,7 @@ from diorama.models.birds.common import BirdClassifier
 
 @dataclass(frozen=True)
 class BirdsVgg(BirdClassifier):
-    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+    """Four stages of plain convolutions after a stem, then two linear layers."""
 
     name = "birds_vgg"
     layers = ("stem", "stage1", "stage2", "stage3", "stage4", "pool", "hidden")

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BirdClassifier(Model):
-    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one.
+    """A network for staged birds.
+
+    checkpoint  safetensors file with its weights; None for the bundled one
 
     `module` is the torch module, for methods that need gradients: sRGB (n, 3, 128, 128) in [0, 1] in, logits out.
     """

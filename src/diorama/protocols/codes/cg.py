@@ -28,6 +28,10 @@ class Cg(shared.Draws):
     """Latents of a factor (chosen by IRS, ρ of them) are moved to their value farthest from the frame's, then all
     others; own and other are the changes of the model's probability of the true value on the decoded images.
 
+    variant  corrected or published (see the text)
+    rho      ρ, how many latents belong to a factor; the paper has 1 and 2
+    frames   of a draw
+
     `corrected`: cg is the mean of own − other over the factors that the model tells on real frames with an accuracy
     of at least 0.95 (the others have none; if no factor has, the case is undefined), latents with a standard
     deviation below 10 % of the largest stay where they are, `cg_null` is the same with random sets. `published`: cg
@@ -43,6 +47,7 @@ class Cg(shared.Draws):
 
     cite = ("reddy2022", "an2023")
     model = True
+    example = "diorama run -w sprites -M sprites_moments -m beta_vae -p {}"
     metrics: ClassVar[tuple[str, ...]] = (
         *("cg", "cg_own", "cg_other", "cg_eq3", "cg_eq4", "cg_null", "factors_told", "accuracy", "accuracy_decoded"),
     )
@@ -53,7 +58,6 @@ class Cg(shared.Draws):
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1
     frames: int = 500
-    nulls: int = 1
 
     def __post_init__(self) -> None:
         shared.Draws.__post_init__(self)

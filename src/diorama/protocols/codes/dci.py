@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.dci import Estimator, dci
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -17,17 +16,17 @@ class Dci(shared.OfDraws):
     codes. The values depend on `estimator`, which is part of every number: extra trees by default, gradient
     boosting as in disentanglement_lib.
 
+    estimator  what importances are read from; part of every number: extra trees, a random forest, or gradient boosting
+               as in disentanglement_lib
+
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
 
     cite = ("eastwood2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("dci_d", "dci_c", "dci_i", "dci_d_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     estimator: Estimator = "extra_trees"
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """D, C and I of a draw."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.factor_vae import factor_vae_score
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -22,10 +21,7 @@ class FactorVae(shared.OfDraws):
     cite = ("kim2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("factor_vae", "factor_vae_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "scale"
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The score of a draw."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.infomec import infomec
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -23,10 +22,7 @@ class Infomec(shared.OfDraws):
     cite = ("hsu2023",)
     metrics: ClassVar[tuple[str, ...]] = ("info_m", "info_e", "info_c", "info_m_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "range"
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """InfoM, InfoE and InfoC of a draw."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.irs import irs
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
@@ -18,16 +17,17 @@ class Irs(shared.OfDraws):
     R_li, what UC chooses latents by. Codes without any relation to the factors score well above 0: read it beside
     `irs_null`. A latent that hardly moves wins every factor unless rule="spread" prunes it. Factors are cut
     into `bins` of equal width, as released.
+
+    bins      of equal width into which factors are cut; 20 as released
+    quantile  of the distances that counts as their maximum; .99 as released
     """
 
     cite = ("suter2019", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("irs", "irs_chosen", "irs_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
     quantile: float = 0.99
-    defect: Defect = "noise"
     nulls: int = 3
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:

@@ -7,7 +7,6 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.mig import excess, mig
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 #: A draw is small if information is too large by more than this share of a factor's entropy.
@@ -20,6 +19,8 @@ class Mig(shared.OfDraws):
     along factors; DMIG divides by what dependent factors leave to be gained. On sprites, whose factors have up to
     40 values, the truth itself scores 0.90 with 20 bins.
 
+    bins  of equal width into which codes are cut; 20 as in disentanglement_lib
+
     Small draws give other values than large ones: information counted from few frames is too large, that of the
     second latent more than that of the first, so that MIG is mostly too low (0.60 at 300 frames where 10,000 give
     0.70), or too high where codes say nothing. An interval over such draws does not cover the large-sample value; a
@@ -30,10 +31,8 @@ class Mig(shared.OfDraws):
     cite = ("chen2018", "li2020", "watcharasupat2021", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("mig", "mig_sup", "dmig", "mig_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
-    defect: Defect = "noise"
     nulls: int = 3
 
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:

@@ -7,14 +7,14 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.modularity import explicitness, modularity
-from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
 
 @dataclass(frozen=True, slots=True)
 class Modularity(shared.OfDraws):
-    """Modularity is the mean over latents of 1 − Σ_{i ≠ best} I_i² / (I_best² (F − 1)), with I from codes in
-    `bins`.
+    """Modularity is the mean over latents of 1 − Σ_{i ≠ best} I_i² / (I_best² (F − 1)), with I from codes in bins.
+
+    bins  of equal width into which codes are cut; 20 as in disentanglement_lib
 
     An untrained network scores high. Explicitness is the mean one-vs-rest area under the ROC curve of a linear
     probe; chance is 0.5.
@@ -25,11 +25,8 @@ class Modularity(shared.OfDraws):
     cite = ("ridgeway2018", "locatello2019")
     metrics: ClassVar[tuple[str, ...]] = ("modularity", "explicitness", "modularity_null")
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
     bins: int = 20
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """Both scores of a draw."""

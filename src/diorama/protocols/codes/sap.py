@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
-from diorama.metrics.planted import Defect
 from diorama.metrics.sap import sap
 from diorama.protocols.codes import common as shared
 
@@ -23,10 +22,7 @@ class Sap(shared.OfDraws):
     metrics: ClassVar[tuple[str, ...]] = ("sap", "sap_null")
     ceiling = "classes in the middle of a latent cannot be told by one threshold against the rest"
 
-    frames: int = shared.FRAMES
     rule: Rule = "varies"
-    defect: Defect = "noise"
-    nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """SAP of a draw."""

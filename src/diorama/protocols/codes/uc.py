@@ -16,6 +16,10 @@ from diorama.protocols.codes import common as shared
 class Uc(shared.OfDraws):
     """1 − the mean overlap |Q_i ∩ Q_j| / |Q_i ∪ Q_j| of the ρ latents that IRS chooses for each factor.
 
+    variant   corrected or published (see the text)
+    rho       ρ, how many latents belong to a factor; the paper has 1 and 2
+    quantile  of the distances that IRS counts as their maximum; .99 as released
+
     `corrected`: the ρ largest among active latents (standard deviation above 10 % of the largest), one choice for
     all frames (`uc`) or every frame's own, averaged (`uc_image`, the expectation of Eq. 1). `published`: the
     released slice, which takes the largest and then latents at fixed places, the same for all factors: at ρ = 2 and
@@ -28,7 +32,6 @@ class Uc(shared.OfDraws):
 
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1
-    frames: int = shared.FRAMES
     quantile: float = 0.99
     defect: Defect = "confounder"
     nulls: int = 3

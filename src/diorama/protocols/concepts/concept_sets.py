@@ -21,6 +21,7 @@ class OnSets(OnLayers):
     __slots__ = ()
 
     needs = (Sets,)
+    example = 'diorama run -w "concepts(scenes=2, images=20)" -m iid_supervised -p {}'
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """One concept set of the world."""

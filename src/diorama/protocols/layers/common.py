@@ -32,6 +32,7 @@ class OnLayers(Protocol):
     direction: Direction = "lower"
     doses: tuple[float, ...] = DOSES
     dose_name = LEAK
+    example = "diorama run -w mondrian -m retinex_gray -p {}"
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Layers:
         """The world's truth."""

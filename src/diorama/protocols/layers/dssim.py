@@ -19,11 +19,12 @@ from diorama.protocols.layers.marigold import shown_pairs
 class Dssim(common.OnBothLayers):
     """½·DSSIM(reflectance) + ½·DSSIM(shading), pixels off the mask black, which raises SSIM.
 
-    `fan` (2018, MPI), as the released script: layers after the least-squares scale, in colour (gray where truth or answer
-    is gray). The script reads files as they are encoded, here layers are linear. `search=True` adds the search for the
-    scale that maximises SSIM, which is released beside it and which the script does not call. `marigold`: both sides as
-    Marigold-IID shows them (see `psnr`). `window=3` gives the uniform 3×3 window of some recent papers, 11 the Gaussian
-    one.
+    preset  fan (fan2018; MPI), as the released script: layers after the least-squares scale, in colour (gray where
+            truth or answer is gray); marigold: both sides as Marigold-IID shows them (see `psnr`)
+    search  adds the search for the scale that maximises SSIM, which is released beside the script, and not called by it
+    window  11 for the Gaussian one of Wang et al., 3 for the uniform 3×3 of some recent papers
+
+    The script reads files as they are encoded, here layers are linear.
     """
 
     cite = ("wang2004", "fan2018", "ke2025")

@@ -18,14 +18,17 @@ from diorama.protocols.layers import common
 class Lmse(common.OnBothLayers):
     """½·LMSE(shading) + ½·LMSE(reflectance) by one of three rules that share the name.
 
-    `grosse` (2009): gray (channel means), windows of k = 20 pixels every 10, masked, errors over energy. `barron` (2015):
-    the same on zero-padded tilings, the half offset at index 9; papers give geometric means, so `ln_lmse` is scored too.
-    `fan` (2018; also Narihira 2015 and MPI Sintel), as the released script: in colour (gray where truth or answer is gray),
-    one scale per window for all channels, windows of 10 % of the longest side, the mean of their squared errors, neither
-    mask nor energy. The script reads files as they are encoded, here all layers are linear. On one set of answers the three
-    differ eightfold. A parameter is chosen for each case as the grid point with the smallest sum over the other cases. Also
-    scored: `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of the world's
-    own truth.
+    preset  grosse (grosse2009): gray (channel means), masked, errors over energy. barron (barron2015): the same on
+            zero-padded tilings, the half offset at index 9; papers give geometric means, so `ln_lmse` is scored too.
+            fan (fan2018; also Narihira 2015 and MPI Sintel), as the released script: in colour (gray where truth or
+            answer is gray), one scale per window for all channels, the mean of their squared errors, neither mask nor
+            energy
+    k       side of the windows in pixels, every k/2; None for the preset's: 20, with fan 10 % of the longest side
+
+    The script of `fan` reads files as they are encoded, here all layers are linear. On one set of answers the three
+    differ eightfold. A parameter is chosen for each case as the grid point with the smallest sum over the other cases.
+    Also scored: `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of
+    the world's own truth.
     """
 
     cite = ("grosse2009", "barron2015", "narihira2015", "fan2018")

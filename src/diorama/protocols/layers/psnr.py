@@ -15,8 +15,8 @@ from diorama.protocols.layers.marigold import shown_pairs
 class Psnr(common.OnBothLayers):
     """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
 
-    `marigold`: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. `aligned`: the same with
-    reflectance aligned by least squares first, which relative methods need. `rgbx`: linear, nothing aligned.
+    preset  marigold: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. aligned: the same
+            with reflectance aligned by least squares first, which relative methods need. rgbx: linear, nothing aligned
     """
 
     cite = ("ke2025", "zeng2024")

@@ -17,7 +17,9 @@ from diorama.protocols.layers.lmse import explained
 
 @dataclass(frozen=True, slots=True)
 class Reconstruction(OnLayers):
-    """min over k of ‖I − C − k·R·S‖/‖I‖ on the mask in linear light, without pixels at or above `saturated`.
+    """min over k of ‖I − C − k·R·S‖/‖I‖ on the mask in linear light.
+
+    saturated  pixels with a channel at or above this are left out; the sensor's maximum is 1
 
     Zero says that the layers explain the image, not that they are right: an image split at random scores 0.
     """

@@ -22,14 +22,18 @@ from diorama.metrics.saw import average_precision, curve_area, kovacs_confusion,
 class SawAp(Protocol):
     """Area under the precision–recall curve of "smooth", from a confusion summed over *all* photos, which are one case.
 
-    `li` (2018) is what is called SAW AP: log shading, smooth pixels on the unfiltered gradient; `mode=1` is the weighted
-    "challenge". `kovacs` (2017) draws only a curve, on linear shading scaled to a maximum of 1, whose area is given here.
-    The two cannot be compared, so that there is no default. `gamma=True` takes shading to the power of 1/2.2 first, as
-    CGIntrinsics does. Labels are the world's `factors["saw"]`.
+    preset  li (li2018) is what is called SAW AP: log shading, smooth pixels on the unfiltered gradient. kovacs
+            (kovacs2017) draws only a curve, on linear shading scaled to a maximum of 1, whose area is given here. The
+            two cannot be compared, so that there is no default
+    mode    of li: 1 is the weighted "challenge"
+    gamma   takes shading to the power of 1/2.2 first, as CGIntrinsics does
+
+    Labels are the world's `factors["saw"]`.
     """
 
     cite = ("kovacs2017", "li2018")
     track = "decompose"
+    example = 'diorama run -w "saw(root=…)" -m retinex_gray -p {}'
     needs = ("factors", Listed)
     metrics: ClassVar[tuple[str, ...]] = ("saw_ap", "photos")
 

@@ -14,10 +14,12 @@ from diorama.protocols.layers import common
 class SiMse(common.OnBothLayers):
     """½·si-MSE(reflectance) + ½·si-MSE(shading) in the truth's units of 0 to 1.
 
-    `barron` (2015; also Fan's MIT table): over the masked pixels. `fan` (2018, the MPI table): α·e clipped at 1, the sum
-    divided by all pixels of the image, which a black background dilutes. `channels`: `gray` (channel means), `one` scale
-    for the three channels (what the released script of the MPI table has), or `each` its own. Papers give geometric means
-    of it: exp of the mean of `ln_si_mse`.
+    preset    barron (barron2015; also Fan's MIT table): over the masked pixels. fan (fan2018, the MPI table): α·e
+              clipped at 1, the sum divided by all pixels of the image, which a black background dilutes
+    channels  gray (channel means), one scale for the three channels (as the released script of the MPI table), or each
+              its own
+
+    Papers give geometric means of it: exp of the mean of `ln_si_mse`.
     """
 
     cite = ("barron2015", "fan2018")

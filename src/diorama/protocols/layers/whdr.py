@@ -22,12 +22,15 @@ PAIRS = 200
 
 @dataclass(frozen=True, slots=True)
 class Whdr(OnLayers):
-    """The weight of contradicted judgements over the weight of all, δ = 0.1; the mean over images is not weighted.
+    """The weight of contradicted judgements over the weight of all; the mean over images is not weighted.
 
-    `bell` (2014) judges linear reflectance, `li` (2018, CGIntrinsics and its followers) reflectance to the power of
-    1/2.2, where the same δ acts like 0.233. Judgements are the world's `factors["judgements"]` (the file of IIW or SAW);
-    where a world has dense reflectance instead, 200 random pairs are judged by that truth. `truth_constant` is what
-    constant reflectance scores: the weight share of the inequalities.
+    preset  bell (bell2014) judges linear reflectance; li (li2018, CGIntrinsics and its followers) reflectance to the
+            power of 1/2.2, where the same δ acts like .233
+    delta   δ: by which share two reflectances must differ to count as different; .1 as published
+
+    Judgements are the world's `factors["judgements"]` (the file of IIW or SAW); where a world has dense reflectance
+    instead, 200 random pairs are judged by that truth. `truth_constant` is what constant reflectance scores: the weight
+    share of the inequalities.
     """
 
     cite = ("bell2014", "li2018")

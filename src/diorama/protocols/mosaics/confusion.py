@@ -33,12 +33,15 @@ SHARES = ("tp", "fp", "tn", "fn")
 
 @dataclass(frozen=True, slots=True)
 class Confusion(OnMosaics):
-    """TP, FP, TN, FN evidence (shares of all evidence) and the rates of `metrics.confusion`; channels are added up first.
+    """TP, FP, TN, FN evidence (shares of all evidence) and the rates of `metrics.confusion`; channels are added up
+    first.
 
-    Precision is Focus. A rate whose denominator is zero is undefined: `undefined="drop"` leaves the case out of the mean,
-    as the authors' tables do, `"zero"` counts it as 0, as Quantus and GridPG do; the count is shown either way. For answers
-    without negative evidence (a mask, or a heat map that says so) all that needs it is withheld, as in the paper.
-    The released code's sums of FP and FN are right for as many target as other cells only; here for any number.
+    undefined  what becomes of a rate whose denominator is zero: drop leaves the case out of the mean, as the authors'
+               tables do, zero counts it as 0, as Quantus and GridPG do; the count is shown either way
+
+    Precision is Focus. For answers without negative evidence (a mask, or a heat map that says so) all that needs it is
+    withheld, as in the paper. The released code's sums of FP and FN are right for as many target as other cells only;
+    here for any number.
     """
 
     metrics: ClassVar[tuple[str, ...]] = (*RATES, *SHARES)

@@ -26,6 +26,7 @@ class OnMosaics(Protocol):
     needs = ("label", "cells", Labelled)
     spread = True
     doses = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+    example = 'diorama run -w "mosaic(source=birds(size=64))" -M birds_cnn -m grad_cam -p {}'
     dose_name = "share of pixels whose true evidence is replaced by a random sign"
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:

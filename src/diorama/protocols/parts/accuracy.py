@@ -23,6 +23,7 @@ class Accuracy(Protocol):
     cite = ("hesse2023",)
     track = ""
     model = True
+    example = "diorama run -w birds -M birds_cnn -p {}"
     needs = ("label",)
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
 

@@ -27,9 +27,12 @@ from diorama.protocols.parts.pictures import bars
 class Continuity(OnParts):
     """1 − ½ Σ_p |q_p − q'_p| with q = PI / Σ|PI| over the parts seen in both images; 1: unchanged, 0: opposite.
 
-    `change` is what moves, `size` by how much: an angle in radians, in a random direction of pitch and roll. y is the true
-    class. `effect` is the same number for the measured effects of removing each part: how much the model itself changed
-    its mind, which a truthful explanation follows.
+    change    what moves: camera or light
+    size      by how much: an angle in radians, in a random direction of pitch and roll
+    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
+
+    y is the true class. `effect` is the same number for the measured effects of removing each part: how much the model
+    itself changed its mind, which a truthful explanation follows.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("continuity", "effect")

@@ -33,6 +33,7 @@ class OnParts(Protocol):
     needs = ("label", "parts", Parted)
     doses = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
     dose_name = "share of random importance blended into the true one"
+    example = "diorama run -w birds -M birds_cnn -m grad_cam -p {}"
 
 
 def dilation_at(size: int, at_256: int) -> int:

@@ -29,9 +29,10 @@ from diorama.protocols.parts.pictures import panels
 class SingleDeletion(OnParts):
     """½ + ½·ρ, ρ = Spearman over the parts between f_y(x) − f_y(x without p) and PI(p); y is the true class.
 
-    `dilation` is the width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd
-    width in proportion is used (3 at 128). Where all drops or all importances are equal ρ does not exist: `undefined`,
-    and left out of the mean as published.
+    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
+              in proportion is used (3 at 128)
+
+    Where all drops or all importances are equal ρ does not exist: `undefined`, and left out of the mean as published.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("sd",)

@@ -37,12 +37,18 @@ from diorama.worlds.birds.scenes import FACTORS, change, check_params, draw_para
 
 @dataclass(frozen=True, slots=True)
 class Birds(Parted):
-    """Birds of `size`×`size` pixels.
+    """Toon birds on a plain ground, with their part map, depth and boxes.
 
-    `parts` is None for Diorama's own meshes or a folder of the official GLB files. `split="train"` removes n ~ U{0..5}
-    random parts from every second bird, as the published training set does. `classes_seed` draws another class list,
-    `objects` bounds the number of background objects (drawn from U{0..objects}). `classes` is how many of the fifty
-    classes there are, 2 to 50: labels are 0 to classes − 1, and a bird of the list is the same whatever the number.
+    size          side of the square images in pixels; the paper has 256
+    antialias     five samples per pixel of the image; False takes one
+    parts         folder with the official GLB files; None for Diorama's own meshes
+    split         test shows whole birds; train removes n ~ U{0..5} random parts from every second one, as the published
+                  training set
+    classes_seed  which list of fifty classes is drawn
+    objects       most background objects of an image; their number is drawn from U{0..objects}, published 34
+    classes       how many of the fifty classes there are, 2 to 50: labels are 0 to classes − 1, and a bird of the list is
+                  the same whatever the number
+
     Afterwards `world.classes` holds the variants of each class; seed 0 gives the published ones.
     """
 
@@ -56,6 +62,7 @@ class Birds(Parted):
 
     cite = ("hesse2023",)
     located = ("parts",)
+    layouts = ("funnybirds", "figures")
     factors: ClassVar[dict[str, str]] = FACTORS
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "depth", "boxes", "factors")
     part_names: ClassVar[tuple[str, ...]] = PARTS

@@ -36,14 +36,23 @@ Confounding = Literal["none", "pairs", "semantic", "semantic_commented", "gaussi
 
 @dataclass(frozen=True, slots=True)
 class Candle(Confounded):
-    """Images of `width` by 3/4·`width` pixels, `samples` paths per pixel of the object.
+    """Images of `width` by ¾·`width` pixels.
 
-    `scenes` of the sixteen are used (3: the paper's). `confounding` is "none", the paper's object–colour "pairs" (1,620
-    images), the "semantic" rule of the later data set (12,546 of sixteen scenes; "semantic_commented" as its comments
-    say), "gaussian" coupling of the two factors in `couple` with width `sigma`, or "one_to_all" of the first of them;
-    `hidden` is the strength, 0 to 1, of the unobserved cause of light and scene. `sample` follows them, `do` does not.
-    `rotation_bug` takes degrees for radians, as released; `marked` paints stripes that make rotation visible on every
-    shape. `lamp` is its power in watts, 0 for none.
+    width         of the images in pixels; published 320
+    samples       light paths per pixel of the object; more give less noise
+    scenes        how many of the sixteen sets are used; the paper has 3
+    hdri          folder of panoramas that replace Diorama's own sets; None for ours
+    confounding   how `sample` couples factors: none; pairs, the paper's object and colour (1,620 images); semantic, the
+                  rule of the later data set (12,546 of sixteen scenes; semantic_commented as its comments say);
+                  gaussian, of the two factors in `couple`; one_to_all, of the first of them
+    sigma         width of the gaussian coupling, factors scaled to 0 … 1; small is strong
+    couple        the two factors that gaussian and one_to_all confound
+    hidden        strength of the unobserved cause of light and scene, 0 (none) to 1
+    rotation_bug  takes degrees for radians, as the released simulator does
+    marked        paints stripes on the object, which make rotation visible on every shape
+    lamp          power of the lamp in watts, 0 for none; published 5000
+
+    `sample` follows confounding and hidden cause, `do` does not.
     """
 
     width: int = 320
@@ -60,6 +69,7 @@ class Candle(Confounded):
 
     cite = ("reddy2022", "trauble2021")
     located = ("hdri",)
+    layouts = ("candle",)
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors", "boxes"),
     )

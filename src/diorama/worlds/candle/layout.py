@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.contracts import Progress
 from diorama.core.errors import InputError, WorkerError
 from diorama.io.files import read_json
 from diorama.io.images import quantise, read_png, write_png
@@ -22,7 +23,6 @@ from diorama.worlds.candle.candle import Candle
 from diorama.worlds.candle.factors import WIDTH, levels, metadata
 from diorama.worlds.candle.stage import loose_box
 
-Progress = Callable[[int, int], None]
 _SHEET = 36  # images on the contact sheet
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

@@ -24,8 +24,8 @@ from diorama.core.capabilities import Sets
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
-from diorama.worlds.concepts.layers import changed, composed, files_of
 from diorama.worlds.concepts.scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
+from diorama.worlds.concepts.tabletop_lists import OnTabletop
 from diorama.worlds.tabletop.meshes import PLAIN
 from diorama.worlds.tabletop.tabletop import Tabletop
 
@@ -51,35 +51,31 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Concepts(Sets):
-    """`scenes` base scenes per setting, at most `images` images per set (None: 100 of Δa, 44 of Δi).
+class Concepts(OnTabletop, Sets):
+    """Sets of images of one scene; a set changes the paint (Δa) or the place of the lamp (Δi).
+
+    change    which sets: albedo (Δa), light (Δi) or both
+    setting   one of the paper's four kinds of scene (flat paint or textures, one object or three), or all
+    scenes    base scenes of each setting
+    images    most images of a set; None for the paper's 100 of Δa and 44 of Δi
+    bounces   how often light is followed from surface to surface; then every image is traced for itself, and S follows
+              the paint a little; 0 for direct light only
+    specular  highlights, in a layer of their own; False for none
+    fill      radiance of a dim even sky of the lamp's tint, 0 for none
 
     The sets are in turn of every change, setting and base scene asked for; lamps, paints and temperatures turn along.
-    `size`, `samples`, `bounces`, `specular`, `fill`, `meshes`, `textures` and `up` are those of `tabletop`; the lamp has
-    1000 W and a half side of 0.5 m. With `bounces` every image is traced for itself, and S follows the paint a little.
+    The lamp has 1000 W and a half side of 0.5 m.
     """
 
     change: Literal["albedo", "light", "both"] = "both"
     setting: Literal["textured-simple", "textured-complex", "rgb-simple", "rgb-complex", "all"] = "all"
     scenes: int = 10
     images: int | None = None
-    size: int = 64
-    samples: int = 16
     bounces: int = 0
     specular: bool = True
     fill: float = 0.1
-    meshes: str | None = None
-    textures: str | None = None
-    up: Literal["y", "z"] = "y"
-    seed: int = 0
 
-    cite = ("gupta2022",)
-    located = ("meshes", "textures")
-    staged = True
     factors: ClassVar[dict[str, str]] = {k: said for k, said in Tabletop.factors.items() if k != "light"}
-    truth: ClassVar[tuple[str, ...]] = (*("mask", "parts", "reflectance", "shading", "specular", "lights", "factors"),)
-
-    do, fingerprint = changed, files_of
 
     def __post_init__(self) -> None:
         for name, known in (("change", ("albedo", "light", "both")), ("setting", (*SETTINGS, "all"))):
@@ -94,14 +90,8 @@ class Concepts(Sets):
     def table(self, setting: str) -> Tabletop:
         """The tabletop on which the scenes of a setting stand."""
         surface, kind = setting.split("-")
-        return Tabletop(
-            *(self.size, self.samples, self.bounces, 3 if kind == "complex" else 1, surface),  # type: ignore[arg-type]
-            specular=self.specular,
-            fill=self.fill,
-            meshes=self.meshes,
-            textures=self.textures,
-            up=self.up,
-        )
+        looks = {"bounces": self.bounces, "specular": self.specular, "fill": self.fill}
+        return self.tabletop(3 if kind == "complex" else 1, surface, **looks)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -176,4 +166,4 @@ class Concepts(Sets):
         """The frames of members; a whole set is shown by its first paint (Δa), or with the lamp at 0° (Δi)."""
         if self.bounces:
             return [self.table(scene.params["setting"]).render([scene])[0] for scene in scenes]
-        return composed(self, scenes)
+        return OnTabletop.render(self, scenes)

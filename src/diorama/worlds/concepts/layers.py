@@ -9,7 +9,7 @@ only there, the result differs from the traced image of `tabletop`, whose S take
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,7 +20,6 @@ from diorama.core.frame import Frame
 from diorama.core.scene import Scene, canonical
 from diorama.render.stage import Stage
 from diorama.worlds.tabletop.stage import UNIFORM, Params, lamp_position, stage_of, tint
-from diorama.worlds.tabletop.tabletop import Tabletop
 
 #: Bytes of layers that are kept: all of ten scenes' sweeps of the lamp at 128 pixels.
 _KEPT = 256 << 20
@@ -43,22 +42,6 @@ class Lighting(NamedTuple):
     shading: np.ndarray
     specular: np.ndarray
     parts: np.ndarray
-
-
-def composed(self: Any, scenes: Sequence[Scene]) -> list[Frame]:
-    """The frames of some scenes of a world without inter-reflection (a method by assignment: `render = composed`)."""
-    studio = Studio(self.size, self.samples, self.meshes, self.textures, self.up)
-    return [compose(studio, scene) for scene in scenes]
-
-
-def changed(self: Any, scene: Scene, **changes: Any) -> Scene:
-    """The scene with some factors changed; see `diorama show tabletop`."""
-    return Tabletop().do(scene, **changes)
-
-
-def files_of(self: Any) -> str:
-    """The digest of the mesh and texture files."""
-    return Tabletop(meshes=self.meshes, textures=self.textures).fingerprint()
 
 
 def compose(studio: Studio, scene: Scene) -> Frame:

@@ -9,13 +9,12 @@ OUT/figure3.svg                      samples of each kind of set with the path o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Progress, scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -25,7 +24,6 @@ from diorama.io.locks import locked
 from diorama.io.names import case_path
 from diorama.io.store import write_json
 
-Progress = Callable[[int, int], None]
 _AT_ONCE = 25  # frames of a set that are held at once
 _SHEET = 64  # negatives on the contact sheet
 #: What a manifest says of every image, besides its file.

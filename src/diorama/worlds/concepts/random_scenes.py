@@ -8,46 +8,30 @@ white table, under a lamp of any colour, power, size and place.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 
-from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.worlds.concepts.layers import changed, composed, files_of
 from diorama.worlds.concepts.scenes import paints
-from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop
+from diorama.worlds.concepts.tabletop_lists import OnTabletop
+from diorama.worlds.tabletop.tabletop import LIGHTS
 
 
 @dataclass(frozen=True)
-class RandomScenes(Listed):
-    """`count` scenes; `size`, `samples`, `meshes`, `textures` and `up` are those of `tabletop`."""
+class RandomScenes(OnTabletop):
+    """Scenes that have nothing in common but the renderer.
+
+    count  how many scenes
+    """
 
     count: int = 2000
-    size: int = 64
-    samples: int = 16
-    meshes: str | None = None
-    textures: str | None = None
-    up: Literal["y", "z"] = "y"
-    seed: int = 0
-
-    cite = ("gupta2022",)
-    located = ("meshes", "textures")
-    staged = True
-    factors: ClassVar[dict[str, str]] = Tabletop.factors
-    truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
-
-    do, render, fingerprint = changed, composed, files_of
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise InputError(f"random_scenes: count={self.count}: give at least 1")
-        self.table(1)  # checks what it is given
-
-    def table(self, objects: int) -> Tabletop:
-        """The tabletop on which the scenes stand."""
-        return Tabletop(self.size, self.samples, 0, objects, meshes=self.meshes, textures=self.textures, up=self.up)
+        self.tabletop(1)  # checks what it is given
 
     def __len__(self) -> int:
         return self.count
@@ -56,7 +40,7 @@ class RandomScenes(Listed):
         """The index-th scene."""
         draw = rng(self.seed, "random scenes", index)
         objects = int(draw.choice([1, 3]))
-        params = self.table(objects).sample(draw).params
+        params = self.tabletop(objects).sample(draw).params
         things = [self._varied(draw, thing, index, i) for i, thing in enumerate(params["objects"])]
         said = {**params, "objects": things, "light": int(draw.integers(LIGHTS)), "specular": bool(draw.random() < 0.7)}
         said["camera"] = {"elevation": _uniform(draw, 8, 55), "distance": _uniform(draw, 3.6, 8) + objects - 1}

@@ -58,7 +58,7 @@ class Finished(Listed, Labelled):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """Class names, or numbers in words up to the largest."""
+        """The class names in alphabetical order; where labels are numbers, all numbers from 0 to the largest, as text."""
         said = {row[head] for row in self.rows for head in row if head.startswith("label_") or head == "target_class"}
         if not all(text.isascii() and text.isdecimal() for text in said):
             return tuple(sorted(said))

@@ -42,14 +42,23 @@ POOL = 24
 
 @dataclass(frozen=True)
 class Mosaic(Listed, Labelled):
-    """`grid`×`grid` cells of `cell` pixels, `target` of them of the target class; `per_class` mosaics for every class.
+    """`grid`×`grid` cells, some of the target class.
 
-    `cell` is 224 for photos, otherwise the size of the source's frames. `train` and `split_seed` leave out the photos of
-    a folder that a head was fitted on. `seed` draws other mosaics of the same images.
+    source      where the images come from: a folder, a table, another world, or finished mosaics (see the text)
+    grid        cells in a row and in a column; the papers have 2
+    target      how many cells show the target class; the papers have 2 of 4
+    cell        side of a cell in pixels; None for 224 of photos, otherwise the size of the source's frames
+    per_class   mosaics for every class; the paper has 100 of dogs and cats and of MAMe, 10 of MIT67
+    seed        draws other mosaics of the same images
+    train       photos of every class of a folder that are left out because a head was fitted on them
+    split_seed  which photos those are: the same as the head's
+    reuse       repeats images of classes that are too small; False makes that an error
+    recompress  passes every mosaic through a JPEG of quality 75, as the released ones were
     """
 
     cite = ("ariasduart2023", "ariasduart2022")
     located = ("source",)
+    layouts = ("mosaic",)
     factors: ClassVar[dict[str, str]] = {
         "cell": "a position shows another image: 2 (of its own class), (2, 'cat') or (2, 5) (of another), by name or label"
     }

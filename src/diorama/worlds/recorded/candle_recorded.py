@@ -25,7 +25,10 @@ from diorama.worlds.recorded.common import colour, existing, read_picture
 
 @dataclass(frozen=True, slots=True)
 class CandleRecorded(Listed, Levelled):
-    """The images of one folder. `truth["boxes"]` has the published loose box turned to x0, y0, x1, y1 from the top left.
+    """The images of one folder. `truth["boxes"]` has the published loose box turned to x0, y0, x1, y1 from the top
+    left.
+
+    root  folder with `<index>.png` and `<index>.json`
 
     The published boxes were made before the camera's jitter (a few pixels off) and are not cut at the image's edge; a
     data set written by `diorama render candle --layout candle` adds the tight box as `object`.

@@ -22,7 +22,9 @@ _CHUNK = 4096
 
 @dataclass(frozen=True)
 class Dsprites(Listed, Levelled):
-    """`npz` is the published file: arrays `imgs` (n, 64, 64) of 0 and 1, and `latents_values` (n, 6).
+    """Rows of the published file as scenes.
+
+    npz  the published file: arrays `imgs` (n, 64, 64) of 0 and 1, and `latents_values` (n, 6)
 
     The i-th scene is the i-th of a fixed shuffle, named by its row. Colour, which is constant, is no factor. `do` looks up
     the row with other values. The images are kept as bits: 377 MB for the whole set. The

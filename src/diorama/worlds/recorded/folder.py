@@ -28,10 +28,15 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 
 @dataclass(frozen=True)
 class Folder(Listed, Parted):
-    """Images and masks by folder. `size` scales and centre-crops to a square, `removal` says how a part is taken away.
+    """Images and their part masks, read from two folders.
 
-    Labels are the sub-folders in alphabetical order, or those of `labels`, a comma-separated list of sub-folder names in
-    the model's order of classes. `do(scene, ear=None)` removes the part named ear.
+    images   folder of PNG and JPEG files; a sub-folder is a class
+    masks    folder with one folder per image, in it one mask per part, white where the part is
+    size     side in pixels to which images are scaled and centre-cropped; None leaves them as they are
+    removal  what takes the place of a removed part: the image blurred, its mean colour, or inpainting
+    labels   comma-separated sub-folder names in the model's order of classes; None for alphabetical order
+
+    `do(scene, ear=None)` removes the part named ear.
     """
 
     located = ("images", "masks")

@@ -30,7 +30,11 @@ from diorama.worlds.birds.scenes import flat_factors
 
 @dataclass(frozen=True, slots=True)
 class FunnybirdsRecorded(Listed, Parted):
-    """The split `split` of the FunnyBirds folder `root` (the one that holds classes.json)."""
+    """The birds of one split of the published folder.
+
+    root   folder that holds classes.json
+    split  train or test; interventions are recorded for test only
+    """
 
     root: str
     split: Split = "test"

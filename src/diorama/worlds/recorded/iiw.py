@@ -18,10 +18,13 @@ from diorama.worlds.recorded.common import colour, existing, natural, read_each,
 class Iiw(Listed):
     """A folder with `<id>.json` beside `<id>.png` (or .jpg), as released; photos are sRGB.
 
+    root   folder with the photos and their judgements
+    split  all, or by id in numeric order: test is every fifth, the 1,046 of Narihira & Maire, train the others; no
+           primary source confirms that rule
+    ids    text file with one id per line, which takes the place of `split`
+
     `truth["factors"]["judgements"]` is the file's content: `intrinsic_points` and `intrinsic_comparisons`, which
-    `metrics.whdr.judgements` reads (null weights, verdicts and points that are not opaque are left out there). `split`:
-    `test` is every fifth id in numeric order, the 1,046 of Narihira & Maire (that rule is not confirmed by a primary
-    source; `ids` takes a text file with one id per line instead).
+    `metrics.whdr.judgements` reads (null weights, verdicts and points that are not opaque are left out there).
     """
 
     cite = ("bell2014",)

@@ -25,7 +25,11 @@ EXTRA = ("apple", "pear", "phone", "potato")
 
 @dataclass(frozen=True, slots=True)
 class MitIntrinsic(Listed):
-    """A folder with one sub-folder per object. `image` is what is decomposed: the diffuse image, or the original one.
+    """A folder with one sub-folder per object.
+
+    root     the folder
+    image    what is decomposed: the diffuse image (as in the paper), or the original one with highlights
+    objects  names of the sub-folders that are used; the paper scores 16
 
     `do(scene, light=i)` gives the i-th of the ten further lights (0: the frame itself). Truth is known up to one global
     scale and a residual of 2 to 8 % of the image, which the protocols report.

@@ -22,6 +22,9 @@ LIGHTS = 25
 class MultiIllumination(Listed, Lit):
     """`<scene>/dir_<0…24>_mip<m>.jpg` or .exr, `<scene>/materials_mip<m>.png`; `do(scene, light=i)` is direction i.
 
+    root  folder with one sub-folder per scene
+    mip   resolution of the files that are read, the number in their names: 2 is a quarter of the full side
+
     JPEGs are tone-mapped sRGB, EXRs linear. The material map, where there is one, is `truth["parts"]` (its colours,
     numbered in the order of their values). There is no true reflectance: `invariance` is the score for this world.
     The chrome and gray probes are part of the picture and are not masked.

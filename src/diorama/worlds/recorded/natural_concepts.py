@@ -35,10 +35,16 @@ Kind = Literal["mit", "stereo", "multi_illumination", "folder"]
 
 @dataclass(frozen=True)
 class NaturalConcepts(Sets):
-    """Sets with fewer than `min_images` images are refused: Kim et al. (ICML 2018) advise at least 20 for a concept.
+    """Sets of photographs, each of one scene.
 
-    Images are squeezed into `size`×`size` pixels, as the paper does (None: as they are). `mip` is the resolution of
-    Multi-Illumination files. In folders named as the paper's, the name says what changes; in others it is the light.
+    root        folder of the data set
+    kind        which data set it is, or folder for images of your own
+    min_images  sets with fewer images are refused; Kim et al. (ICML 2018) advise at least 20 for a concept
+    size        side in pixels of the square into which images are squeezed, as the paper does; None leaves them as they
+                are
+    mip         resolution of Multi-Illumination files
+
+    In folders named as the paper's, the name says what changes; in others it is the light.
     """
 
     cite = ("gupta2022",)

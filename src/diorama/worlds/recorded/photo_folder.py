@@ -21,7 +21,11 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 
 @dataclass(frozen=True)
 class PhotoFolder(Listed):
-    """Every PNG and JPEG under `root`, in the order of their paths, as `size`×`size` sRGB images."""
+    """Every PNG and JPEG of a folder, in the order of their paths, as square sRGB images.
+
+    root  the folder; its sub-folders are read too
+    size  side in pixels of the square into which a photo is squeezed
+    """
 
     located = ("root",)
     factors: ClassVar[dict[str, str]] = {}

@@ -23,9 +23,12 @@ _ENDINGS = (".png", ".jpg", ".exr")
 class PhotometricStereo(Listed, Lit):
     """`<object>/<object>.<0, 1, …>.png` with `<object>.mask.png`; `lights.txt` holds their number, then x y z of each.
 
-    `do(scene, light=i)` is the i-th photo. The direction, towards the lamp, is `truth["lights"]` where `lights.txt` gives
-    as many as there are photos. Chrome and gray balls, which calibrate, are left out. Camera files are taken as linear
-    unless `encoding` says otherwise. There is no true reflectance: `invariance` is the score for this world.
+    root      folder with one sub-folder per object, and `lights.txt`
+    encoding  how the photos are encoded; camera files are taken as linear
+
+    `do(scene, light=i)` is the i-th photo. The direction, towards the lamp, is `truth["lights"]` where `lights.txt`
+    gives as many as there are photos. Chrome and gray balls, which calibrate, are left out. There is no true
+    reflectance: `invariance` is the score for this world.
     """
 
     cite = ("woodham1980",)

@@ -34,12 +34,18 @@ _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
 
 @dataclass(frozen=True)
 class Photos(Listed, Labelled):
-    """Photos of `size` pixels, without the `train` of every class that a head with the same split_seed is fitted on.
+    """Square photos with the number of their class.
 
-    `images` is the folder of the files where a list or table does not stand beside them, `subset` the part of a table
-    that is used. `crop=False` squeezes the whole photo into the square. `labels` is a comma-separated list of class names
-    in the model's order; otherwise classes are numbered in alphabetical order. A damaged photo raises Excluded with its
-    name: cases that show it do not count.
+    source      folder of class folders, list of files or table (see the text)
+    images      folder of the files, where a list or table does not stand beside them
+    subset      the part of a table that is used: train, val or test as it names them; None for all
+    size        side of the images in pixels; the Attribution Confusion Matrix has 224
+    crop        resizes to 8/7 of `size` and keeps the centre; False squeezes the whole photo into the square
+    train       photos of every class that are left out because a head was fitted on them
+    split_seed  which photos those are: the same as the head's
+    labels      comma-separated class names in the model's order; None for alphabetical order
+
+    A damaged photo raises Excluded with its name: cases that show it do not count.
     """
 
     located = ("source", "images")

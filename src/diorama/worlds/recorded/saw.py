@@ -22,7 +22,11 @@ _LABELS = (0, 1, 2, 100)
 
 @dataclass(frozen=True)
 class Saw(Listed):
-    """The released folders: `saw_images_512/<id>.png`, `saw_pixel_labels/<settings>/<id>.npy`, `saw_splits/<split>_ids.npy`.
+    """The released folders: `saw_images_512/<id>.png`, `saw_pixel_labels/<settings>/<id>.npy`,
+    `saw_splits/<split>_ids.npy`.
+
+    root   folder that holds the released folders
+    split  which of the released splits; all for every photo
 
     `truth["factors"]["saw"]` is an (h, w) map: 0 normal or depth discontinuity, 1 shadow boundary, 2 smooth, 100 ignored; a
     photo may have no label at all. Where `saw_annotations/<id>.json` exists, `factors["judgements"]` holds it for WHDR:

@@ -33,12 +33,22 @@ _SLOTS = {1: ((0.0, 0.0),), 3: ((-0.88, -0.2), (0.86, -0.42), (0.08, 0.85))}
 
 @dataclass(frozen=True, slots=True)
 class Tabletop(World):
-    """Images of `size`×`size` pixels, `samples` paths per pixel, each followed over `bounces` (0: direct light only).
+    """Square images of a table with objects, exact layers and geometry.
 
-    `objects` is 1 (simple) or 3 (complex), each painted flat ("rgb") or "textured". `meshes` is None for Diorama's own
-    solids or a folder of OBJ, PLY or GLB files whose `up` axis is "y" or "z"; `textures` is None for Diorama's patterns
-    or a folder of images. The lamp is a square of half side `radius` with `power` and black-body `temperature` (None:
-    exactly white, so that shading is gray); `fill` is the radiance of a dim even sky of the same tint.
+    size         side of the images in pixels
+    samples      light paths per pixel; more give softer noise in the shadows
+    bounces      how often light is followed from surface to surface; 0 for direct light only, whose layers do not
+                 depend on each other
+    objects      1 (the paper's simple scenes) or 3 (complex)
+    surface      how objects are painted: each in one colour (rgb), or textured
+    specular     highlights, in a layer of their own; False for none
+    temperature  of the lamp's black body in kelvin; None for exactly white, so that shading is gray
+    power        of the lamp in watts
+    radius       half side of the square lamp in metres; larger makes softer shadows
+    fill         radiance of a dim even sky of the lamp's tint, 0 for none
+    meshes       folder of OBJ, PLY or GLB files; None for Diorama's own solids
+    textures     folder of images; None for Diorama's own patterns
+    up           the axis that points up in the files of `meshes`
     """
 
     size: int = 128
@@ -57,6 +67,7 @@ class Tabletop(World):
 
     cite = ("grosse2009",)
     located = ("meshes", "textures")
+    layouts = ("mit",)
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors"),
     )

@@ -148,7 +148,10 @@ class WatchedNetwork(Layered):
 
 @dataclass(frozen=True)
 class IidNetwork(WatchedNetwork):
-    """The network with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+    """A bundled network, or one like it.
+
+    checkpoint  safetensors file with its weights; None for the bundled one, which `diorama train NAME` makes again
+    """
 
     checkpoint: str | None = None
 

@@ -13,7 +13,7 @@ class IidSupervised(IidNetwork):
     """Reflectance is the image's chromaticity times a learned brightness, shading is gray: coloured light goes to R.
 
     The network gives log R and log S of linear light, one channel each (layer `decoder5`); layers here are linear, in a
-    relative scale. `checkpoint` is a safetensors file; None is the bundled one, `diorama train iid_supervised` makes it.
+    relative scale.
     """
 
     name: ClassVar[str] = "iid_supervised"

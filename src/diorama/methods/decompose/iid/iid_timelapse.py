@@ -13,8 +13,7 @@ class IidTimelapse(IidNetwork):
     """Reflectance has three channels, shading is gray times the colour of one lamp.
 
     The network gives log R (3 channels), log S (1) and the lamp's log colour (layer `decoder5` is before the lamp is
-    added); layers here are linear, in a relative scale. `checkpoint` is a safetensors file; None is the bundled one,
-    `diorama train iid_timelapse` makes it.
+    added); layers here are linear, in a relative scale.
     """
 
     name: ClassVar[str] = "iid_timelapse"

@@ -12,8 +12,7 @@ from diorama.methods.decompose.iid.common import IidNetwork
 class IidTranslation(IidNetwork):
     """Both layers have three channels; the network gives them gamma-encoded (2.2) in [−1, 1] (layer `decoder5`).
 
-    Layers here are linear, in a relative scale. `checkpoint` is a safetensors file; None is the bundled one,
-    `diorama train iid_translation` makes it.
+    Layers here are linear, in a relative scale.
     """
 
     name: ClassVar[str] = "iid_translation"

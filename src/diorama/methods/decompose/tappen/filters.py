@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import scipy.ndimage
+import scipy  # its parts load at first use
 
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import rng

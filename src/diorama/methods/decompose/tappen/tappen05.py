@@ -23,7 +23,14 @@ _NAMES = ("feature", "threshold", "vote")
 
 @dataclass(frozen=True, slots=True)
 class Tappen05(Fitting, Decomposer):
-    """A re-implementation of Tappen, Freeman and Adelson (PAMI 2005) from the paper, in the gray setting of Grosse 2009.
+    """A re-implementation of Tappen, Freeman and Adelson (PAMI 2005) from the paper, in the gray setting of Grosse
+    2009.
+
+    rounds    boosted stumps for vertical and for horizontal differences each
+    samples   training gradients for each of the two, the same number from every object
+    beta      how strongly neighbours along a contour agree, .5 (not at all: the classifier alone) to 1
+    strength  gradient in log intensity at which a contour counts half
+    norm      l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting)
 
     The authors' code was never released. What the papers leave open is chosen as follows.
     - A gradient of the log gray image is labelled reflectance where |∇ log R| > |∇ log S| in the measured truth.

@@ -22,7 +22,13 @@ _BLUR = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Tappen06(Fitting, Decomposer):
-    """A re-implementation of Tappen, Adelson and Freeman (CVPR 2006) from the paper, in the gray setting of Grosse 2009.
+    """A re-implementation of Tappen, Adelson and Freeman (CVPR 2006) from the paper, in the gray setting of Grosse
+    2009.
+
+    prototypes  most prototypes that are added
+    samples     training gradients, the same number from every object
+    width       h, the distance in appearance over which a prototype counts
+    norm        l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting)
 
     The authors' code was never released. What the papers leave open is chosen as follows.
     - A patch enters through derivatives of Gaussians of the log gray image up to σ = 8, cut off at 3σ. Linear features p:

@@ -51,18 +51,30 @@ SHUFFLES = 99
 class Csm(OnSets):
     """Sensitivities of both branches to one concept set; CSM_R and CSM_S from all sets of a cell.
 
-    `published`: CAVs of a set against random `negatives`, answers on their own scale, sensitivities that pass a t-test at
-    `p` averaged, then divided. `significance=each` follows the paper's text: every CAV iteration is tested and those that
-    pass are averaged (`passed_r` and `passed_s` are their shares); how one iteration is tested is our reading: its signs
-    on the test images against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too).
-    `significance=set` tests the scores of all iterations once, as the author's later code does, and takes all or none. Sets
-    of which nothing passes are left out, or counted as `floor` (the author's code used 0.01). Choosing what is significant
-    favours extreme scores. `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the
-    same scene, every set counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are
-    over sets, test images and CAVs.
+    variant       published or corrected (see the text)
+    test          world of the images whose sensitivity is measured; the paper has the complex scenes of ARAP
+    negatives     world of the random images that a CAV parts a set from; `published` only
+    layer         `output`, or one that the network names
+    trainer       how CAVs are fitted, a method of the concept track; None for hinge_sgd (published) or linear_svm
+                  (corrected)
+    runs          CAVs of a set; the paper has 100
+    tests         how many images of `test`; None for all
+    randoms       how many images of `negatives`; None for all
+    p             level of the t-test by which `published` counts sensitivities; the paper has .01
+    significance  each, as the paper's text: every CAV is tested; set, as the author's later code: all CAVs of a set at
+                  once
+    floor         what a set of which nothing passes counts as; None leaves it out, the author's code used .01
+    aggregate     of the sets: ratio_of_averages as in the paper, or mean_of_ratios
+    encoding      of the answers at `output`: linear, srgb or log
 
-    `layer` is `output` or one that the network names. `test` and `negatives` are worlds; `tests` and `randoms` say how many
-    of their images (None: all). `encoding` is that of the answers at `output`.
+    `published`: CAVs of a set against random negatives, answers on their own scale, sensitivities that pass averaged,
+    then divided. With significance=each, how one iteration is tested is our reading: its signs on the test images
+    against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too); `passed_r` and
+    `passed_s` are the shares that pass. Choosing what is significant favours extreme scores.
+
+    `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the same scene, every set
+    counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test
+    images and CAVs.
     """
 
     variant: Literal["published", "corrected"] = "corrected"

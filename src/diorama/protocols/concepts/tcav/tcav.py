@@ -32,23 +32,37 @@ COSINE = (-1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Tcav(Protocol):
-    """A case is one CAV run: the concept against `concept`-many random others, a third of both held out.
+    """A case is one CAV run: images of the concept against as many others, both drawn at random, a third of each held
+    out.
 
-    `concept` and `negatives` are folders of pictures or worlds (default negatives: the test world), changed by `do` and
-    `negatives_do` (`do="beak=2"`); another concept as negatives makes it relative. Test images are the world's, with
-    `test_do`. `target` is a class, or None for each image's own; of a regression, the output. `gradient="logit"` counts
-    gradient·direction > 0, `"loss"` (cross-entropy, or the squared error of `factor`) counts < 0.
+    concept       folder of pictures, or world, that shows the concept
+    do            change that makes a world's scenes show it, such as `do="beak=2"`; then the truth is known, too
+    negatives     folder or world of the others; None for the test world, another concept for a relative CAV
+    negatives_do  change of the others
+    test_do       change of the test images, which are the world's
+    layer         of the model; None for its last
+    target        class, or output of a regression; None for each image's own class
+    gradient      logit counts gradient·direction > 0 (as the paper); loss (cross-entropy, or the squared error of
+                  `factor`) counts < 0
+    factor        of the world: what a regression should predict
+    images        of the concept in a run
+    pool          others that runs draw theirs from
+    tests         test images
+    permutations  relabellings that `permutation_p` rests on
+    min_images    fewer images of the concept or of the others are refused; Kim et al. advise 20
+    vectors       keeps the CAVs beside the rows
 
     Beside the score: that of random against random sets, held-out accuracy and AUC, the cosine with the next run's CAV
-    (stability), the cosine of CAVs from two halves that share no image (cross_cosine). Over the runs: `t_p`, the published
-    t-test, whose p falls at will with the number of runs; and `permutation_p`, from runs in which all images were dealt
-    anew to concept and others, on the strength (mean derivative along the unit direction), which does not saturate.
-    `permutation_q` is the latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
+    (stability), the cosine of CAVs from two halves that share no image (cross_cosine). Over the runs: `t_p`, the
+    published t-test, whose p falls at will with the number of runs; and `permutation_p`, from runs in which all images
+    were dealt anew to concept and others, on the strength (mean derivative along the unit direction), which does not
+    saturate. `permutation_q` is the latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
     """
 
     cite = ("kim2018tcav", "benjamini1995")
     track = "concept"
     model = True
+    example = "diorama run -w birds -M birds_cnn -m linear_svm -p \"tcav(concept=birds, do='beak=2')\""
     metrics: ClassVar[tuple[str, ...]] = (
         "tcav", "agreement", "random", "accuracy", "auc", "stability", "cross_cosine", "strength"
     )  # fmt: skip

@@ -48,6 +48,11 @@ from diorama.protocols.parts.pictures import panels
 class Funnybirds(OnParts):
     """All scores of FunnyBirds. `corrected` is what we recommend; `published` gives the paper's, by its released code.
 
+    variant   corrected, which we recommend, or published (see the text)
+    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd
+              width, so at 128 pixels the default 5 is 3 pixels wide. The released code takes 5 pixels whatever the size
+              (its images are all of 256): at 128, dilation=10 has those
+
     Paper and released code differ for binary maps (LIME): the paper gives them no part importance and counts sd and ts as
     0; the released code sums the map inside dilated parts as if it were an attribution (sd of .71 for LIME). `published`
     follows the paper.

@@ -181,7 +181,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import torch
-from tests.test_tune import Flags, small, ticks
+from tests.unit.test_tune import Flags, small, ticks
 from diorama.training.tune import job_of, tune_in
 torch.set_num_threads(1)
 
@@ -223,7 +223,8 @@ def test_one_stopped_in_its_first_epoch_starts_again_from_the_same_weights(tmp_p
 
 def test_the_checkpoint_is_a_model(tmp_path):
     (tmp_path / "mine.py").write_text(
-        "import torch\nfrom tests.test_tune import small\ndef build():\n    net = small(); net.size = 16\n    return net\n"
+        "import torch\nfrom tests.unit.test_tune import small\n"
+        "def build():\n    net = small(); net.size = 16\n    return net\n"
     )
     net = f"{tmp_path}/mine.py:build"
     found = tune_in(job_of(net, Flags(), 0.6), tmp_path / "out", silent, silent, ticks(0.1))

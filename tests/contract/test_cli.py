@@ -379,7 +379,8 @@ def test_ls_and_show(diorama):
     listed = diorama("ls").stdout
     assert "retinex_gray" in listed and "mondrian" in listed and "lmse" in listed
     shown = diorama("show", "lmse").stdout
-    assert "@inproceedings{grosse2009" in shown and "preset" in shown
+    assert "@inproceedings{grosse2009" not in shown and "preset: 'grosse' |" in shown
+    assert "@inproceedings{grosse2009" in diorama("show", "lmse", "--bib").stdout
     assert "reflectance · shading + specular, exactly" in diorama("show", "mondrian(size=48)").stdout
 
 

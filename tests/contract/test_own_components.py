@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WORLD, PROTOCOL = f"{EXAMPLES}/own_world.py:Ramps", f"{EXAMPLES}/own_protocol.py:Falloff"
 
 

@@ -221,8 +221,9 @@ def test_logits_pass_in_chunks_of_one_size_and_only_once(bird):
     assert calls == [8, 8] and np.array_equal(bench.logits(scenes[::-1]), first[::-1]) and len(calls) == 2
 
 
+@pytest.mark.slow
 def test_a_wrong_size_a_missing_model_and_an_unused_model_are_refused(diorama, tmp_path):
-    from tests.test_cli import one_line
+    from tests.contract.test_cli import one_line
 
     common = ["-m", "grad_cam", "-n", "2"]
     one_line(diorama("run", "-w", "birds", "-p", "single_deletion", *common), 2, "single_deletion needs a model")

@@ -139,6 +139,7 @@ def test_shards_and_resumption_give_the_same_bytes(tmp_path):
     assert rows(tmp_path / "parts") == rows(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_composites_reach_gates_tables_and_json(diorama, tmp_path):
     common = ["run", "-w", WORLD, "-M", TINY, "-m", "input_x_gradient", "-p", "funnybirds", "-n", "6"]
     result = diorama(*common, "--require", "mx>=0.999", "--json")

@@ -15,7 +15,7 @@ from diorama.worlds.birds.layout import image_bytes, read_image
 from diorama.worlds.birds.metadata import part_records, published_sample
 from diorama.worlds.birds.parts import primitive, read_glb
 
-FOLDER = Path(os.environ.get("DIORAMA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "funnybirds"
+FOLDER = Path(os.environ.get("DIORAMA_DATA", Path(__file__).parents[3] / "shared" / "data")) / "funnybirds"
 needs_official = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no official FunnyBirds parts in {FOLDER}")
 
 

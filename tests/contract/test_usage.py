@@ -15,8 +15,8 @@ from diorama.core.spec import parse
 from diorama.gates import parse_gate
 from diorama.progress import State
 from tests.conftest import REPOSITORY
-from tests.test_cli import SMALL, WORLD
-from tests.test_cli import one_line as says
+from tests.contract.test_cli import SMALL, WORLD
+from tests.contract.test_cli import one_line as says
 
 
 def test_another_command_does_not_replace_the_first_unless_a_folder_is_named(diorama, tmp_path):

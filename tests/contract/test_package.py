@@ -2,6 +2,7 @@
 
 import ast
 import io
+import re
 import subprocess
 import sys
 import tokenize
@@ -55,7 +56,7 @@ RULES = {
     "launch": "adapt.neighbours core io",
     "report": "core io",
     "testing": "adapt core protocols",
-    "describe": "core testing",
+    "describe": "core layouts testing",
     "gates": "core",
     "layouts": "core data io metrics worlds",
     "progress": "",
@@ -90,6 +91,25 @@ def test_dependency_rule(room):
         for name in imported(path):
             parts = name.split(".")
             assert {parts[0], ".".join(parts[:2])} & allowed, f"{path} imports {name}"
+
+
+def test_the_architecture_page_has_the_same_rules_and_names_functions_that_exist():
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    said = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) == 3 and cells[0].startswith("`"):
+            said[cells[0].strip("`")] = set(cells[2].replace("`", "").replace("—", "").split())
+    assert said == {room: set(allowed.split()) for room, allowed in RULES.items()}
+    source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    for step in (line for line in page.splitlines() if re.match(r"\| \d ", line)):
+        for name in re.findall(r"`([\w.]+)`", step.split("|")[3]):
+            assert f"def {name.rpartition('.')[2]}(" in source, name
+            assert f"class {name.partition('.')[0]}(" in source or "." not in name, name
+    for path in re.findall(r"`(\w+(?:\.\w+)+)`", page.split("## The way")[1]):
+        module = SOURCE.joinpath(*path.split(".")[:-1]).with_suffix(".py")
+        if module.is_file():
+            assert re.search(rf"(def|class) {path.rpartition('.')[2]}\b", module.read_text(encoding="utf-8")), path
 
 
 def test_every_room_has_a_rule():
@@ -127,10 +147,13 @@ def code_lines(path: Path) -> int:
     return len(held)
 
 
-def test_line_budget_and_no_module_over_500_lines():
-    files = list(SOURCE.rglob("*.py"))
-    assert sum(map(code_lines, files)) < 26_000
-    assert max(len(path.read_text().splitlines()) for path in files) <= 500
+def test_no_module_has_over_500_lines(record_property):
+    """Size is a result, not a rule: it is printed with -s and goes into the test report."""
+    files = {room: list((REPOSITORY / room).rglob("*.py")) for room in ("src", "studies")}
+    for room, paths in files.items():
+        record_property(f"code_lines_{room}", count := sum(map(code_lines, paths)))
+        print(f"\n{room}: {count} lines of code in {len(paths)} files")
+    assert max(len(path.read_text().splitlines()) for path in files["src"]) <= 500
 
 
 def test_there_is_one_broad_except_and_no_evaluation_or_pickle():

@@ -5,7 +5,7 @@ import pytest
 from diorama.io.images import read_png
 from studies.confusion import page
 from tests.conftest import REPOSITORY
-from tests.test_mosaic import write_folder
+from tests.unit.test_mosaic import write_folder
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ pytest.importorskip("embreex", reason="the renderer is not installed (pip instal
 
 from diorama.io.images import read_png
 from tests.conftest import DATA
-from tests.test_cli import one_line
+from tests.contract.test_cli import one_line
 
 
 def test_render_with_contact_sheets_part_maps_and_do(diorama, tmp_path):
@@ -37,7 +37,7 @@ def test_figures(diorama, tmp_path):
     assert diorama("render", "birds(size=64)", "-n", "8", "-o", "figures", "--layout", "figures").returncode == 0
     for name in ("figure6_parts.png", "figure8_samples.png"):
         assert read_png(tmp_path / "figures" / name).ndim == 3
-    one_line(diorama("render", "mondrian", "-o", "x", "--layout", "figures"), 2, "is for whole birds")
+    one_line(diorama("render", "mondrian", "-o", "x", "--layout", "figures"), 2, "cannot be written in layout")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from diorama.core.errors import InputError
 from diorama.core.scene import rng
 from diorama.report.summary import read_results
 from diorama.worlds.mondrian import Mondrian
+from tests.conftest import REPOSITORY
 from tests.reference import retinex_loop
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "mit_lmse.json").read_text())
+GOLDEN = json.loads((REPOSITORY / "tests" / "golden" / "mit_lmse.json").read_text())
 METHODS = ["baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex"]
 
 

@@ -302,7 +302,7 @@ def test_negatives_are_written_beside_the_sets(tmp_path, diorama):
     written = sorted(p.name for p in (tmp_path / "photos" / "randoms").iterdir())
     assert written == ["contact.png", *(f"randoms__random{i:05d}.png" for i in range(3))]
     refused = diorama("render", "concepts", "--layout", "concepts", "--do", "fill=0", "-o", "out")
-    assert refused.returncode == 2 and "no --do" in refused.stderr
+    assert refused.returncode == 2 and "--do fill" in refused.stderr
 
 
 @pytest.mark.parametrize(

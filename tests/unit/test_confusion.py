@@ -20,7 +20,7 @@ from diorama.protocols.mosaics.cell_swap import CellSwap
 from diorama.protocols.mosaics.confusion import WITHHELD, Confusion
 from diorama.protocols.mosaics.evidence import evidence_map
 from tests.conftest import REPOSITORY
-from tests.test_mosaic import write_folder
+from tests.unit.test_mosaic import write_folder
 
 MODEL = f"{REPOSITORY}/tests/tiny_models.py:Two"
 

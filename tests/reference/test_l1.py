@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +19,10 @@ from diorama.solvers.l1 import admm, irls, objective
 from diorama.solvers.poisson import Poisson
 from diorama.worlds.mondrian import Mondrian
 from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
+from tests.conftest import REPOSITORY
 from tests.reference.l1_program import least_absolute
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "mit_lmse_l1.json").read_text())
+GOLDEN = json.loads((REPOSITORY / "tests" / "golden" / "mit_lmse_l1.json").read_text())
 THRESHOLDS = f"brightness=1.0, chroma={10**-1.125}"
 
 
