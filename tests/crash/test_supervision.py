@@ -154,3 +154,18 @@ def test_workers_are_started_anew_where_forking_is_not_safe(tmp_path, monkeypatc
         made[forks] = rows(tmp_path / str(forks))
     run([WORLD], ["weiss"], ["lmse"], cases=4, out=tmp_path / "one")
     assert made[True] == made[False] == rows(tmp_path / "one")
+
+
+def test_a_fit_that_hangs_is_given_up_after_the_time_of_all_its_cases(diorama, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import time\nimport numpy as np\nfrom diorama import Layers\n\n\nclass Learner:\n    track = 'decompose'\n\n"
+        "    def fit(self, examples, objective):\n        time.sleep(1000)\n\n"
+        "    def fitted(self, fit):\n        return self\n\n"
+        "    def decompose(self, frames):\n        image = frames[0].linear()\n        return Layers(image, image)\n"
+    )
+    words = ("run", "-w", WORLD, "-p", "lmse", "-m", "./mine.py:Learner", "-m", "baseline", "-n", "2", "-o", "out")
+    ended = diorama(*words, "--timeout", "0.5", "--on", "local:1", timeout=120)
+    assert ended.returncode == 3, ended.stderr
+    found = [json.loads(line) for lines in rows(tmp_path / "out").values() for line in lines]
+    reasons = [row["reason"] for row in found if row["status"] == "error"]
+    assert reasons and all("took longer than the 0.5 s of --timeout" in reason for reason in reasons)

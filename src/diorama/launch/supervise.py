@@ -144,10 +144,16 @@ class Supervisor:
         worker.child.close()
 
     def _late(self, worker: Worker) -> bool:
-        if self.timeout is None or worker.step is None or worker.step.what not in ("case", "prepare", "picture"):
+        if self.timeout is None or worker.step is None:
             return False
-        allowed = self.timeout * (BLOCK if worker.step.what == "prepare" else 1)
+        allowed = self.timeout * self._cases(worker.step)
         return time.monotonic() - worker.since > allowed and not worker.child.ended()
+
+    def _cases(self, step: Step) -> int:
+        """How many cases a step is about: one, those of a unit that are prepared together, or all that a fit learns from."""
+        if step.what == "fit":
+            return next((cell.count for cell in self.run.cells if cell.key == step.cell), 1)
+        return BLOCK if step.what == "prepare" else 1
 
     def _bury(self, worker: Worker, seen: "Seen") -> None:
         """A worker has ended in the middle of its work: its unit is done again, without the step if that was too much."""
