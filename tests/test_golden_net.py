@@ -71,8 +71,8 @@ def test_the_net_holds_every_status_and_hook():
 
 def test_one_changed_digit_is_a_difference():
     kept = {"a": [1.0, "why", None], "b": 0.0}
-    assert not list(net.differences(kept, {"a": [1.0, "why", None], "b": 0.0}, 0.0))
-    assert not list(net.differences(kept, {"a": [1.0 + 5e-7, "why", None], "b": 5e-10}, 1e-6))
-    assert list(net.differences(kept, {"a": [1.0 + 1e-15, "why", None], "b": 0.0}, 0.0))
+    assert not list(net.differences(kept, {"a": [1.0, "why", None], "b": 0.0}, net.Tolerance(0.0)))
+    assert not list(net.differences(kept, {"a": [1.0 + 5e-7, "why", None], "b": 5e-10}, net.Tolerance(1e-6)))
+    assert list(net.differences(kept, {"a": [1.0 + 1e-15, "why", None], "b": 0.0}, net.Tolerance(0.0)))
     for other in ({"a": [1.00001, "why", None], "b": 0.0}, {"a": [1.0, "Why", None], "b": 0.0}, {"a": [1.0, "why"]}):
-        assert list(net.differences(kept, other, 1e-6))
+        assert list(net.differences(kept, other, net.Tolerance(1e-6)))

@@ -309,3 +309,16 @@ def test_reading_pictures_needs_no_stderr(tmp_path):
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
         == "(60, 80, 3)\n"
     )
+
+
+@pytest.mark.parametrize(
+    "damaged", ['[{"class_idx": 0, "parts": {"beak": 1}}]', '[{"parts": 3}]', "7", '[{"parts": {"eye": []}}]']
+)
+def test_a_class_list_without_a_part_is_named(tmp_path, damaged):
+    from tests.fuzz.folders import funnybirds_recorded
+    from tests.fuzz.harness import diorama
+
+    funnybirds_recorded(tmp_path / "d")
+    (tmp_path / "d" / "classes.json").write_text(damaged)
+    ended = diorama(["render", "funnybirds_recorded(root=d)", "-n", "1", "-o", "out"], tmp_path)
+    assert (ended.code, ended.violation()) == (2, "") and "classes.json" in ended.err

@@ -152,6 +152,35 @@ def arrays(root: Path) -> None:
     (root / "w.bin").write_bytes(pickle.dumps(kept, protocol=3).replace(b"numpy._core", b"numpy.core"))
 
 
+def pictures_in_exr(root: Path) -> None:
+    """Saved predictions as EXR, for the first case of mondrian(size=20)."""
+    import OpenEXR
+
+    kinds = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
+    (root / "0-00000").mkdir(parents=True)
+    for i, name in enumerate(("reflectance", "shading")):
+        values = np.random.default_rng(i).random((SIDE, SIDE, 3)).astype(np.float32)
+        OpenEXR.File(kinds, {"RGB": values}).write(str(root / "0-00000" / f"{name}.exr"))
+
+
+def codes(root: Path) -> None:
+    root.mkdir(parents=True)
+    values = np.random.default_rng(0).random((4, 3))
+    np.save(root / "c.npy", values)
+    np.savez(root / "c.npz", codes=values, names=np.array(["0", "1", "2", "3"]))
+
+
+def weights(root: Path) -> None:
+    """A state dict in both kinds of file."""
+    import torch
+    from safetensors.torch import save_file
+
+    root.mkdir(parents=True)
+    kept = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Linear(4, 2)).state_dict()
+    save_file(kept, root / "w.safetensors")
+    torch.save({"state_dict": kept, "model": "resnet50"}, root / "w.pt")
+
+
 @dataclass(frozen=True)
 class Reader:
     """A good folder, and the command lines, or the function, that read it (`{}` stands for the folder)."""
@@ -185,6 +214,26 @@ def _arrays(root: Path) -> None:
     read_arrays(root / "w.bin")
 
 
+def _codes(root: Path) -> None:
+    from diorama.core.catalogue import build
+    from diorama.core.frame import Frame
+    from diorama.core.scene import Scene
+
+    frame = Frame(Scene("codes", {}), np.zeros((4, 4, 3), np.float32), "linear")
+    for ending in ("npy", "npz"):
+        method = build("method", f"represent/predictions(codes={root}/c.{ending})").object
+        method.load("2", frame, None)
+
+
+def _weights(root: Path) -> None:
+    """A broken file is one line, whichever file it is."""
+    from diorama.models.full_size import read_state
+
+    for ending in ("safetensors", "pt"):
+        for tensor in read_state(str(root / f"w.{ending}"), "checkpoint").values():
+            tensor.sum()
+
+
 _PREDICTIONS = (
     *("run", "-w", "mondrian(size=20)", "-m", "decompose/predictions(folder=d)", "-p", "lmse", "-n", "3", "-o", "out"),
 )
@@ -207,6 +256,9 @@ READERS: dict[str, Reader] = {
     "mosaic": Reader(finished, _render("mosaic(source=d/t.csv)")),
     "natural_concepts": Reader(sets, _render("natural_concepts(root=d, kind=folder, min_images=1, size=16)")),
     "predictions": Reader(layers, (_PREDICTIONS,)),
+    "exr": Reader(pictures_in_exr, ((*_PREDICTIONS[:-3], "1", "-o", "out"),)),
+    "codes": Reader(codes, read=_codes),
+    "weights": Reader(weights, read=_weights),
     "meshes": Reader(meshes, read=_meshes),
     "panoramas": Reader(panoramas, read=_panoramas),
     "array_files": Reader(arrays, read=_arrays),

@@ -39,7 +39,12 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=1.0)
     asked.add_argument("--seed", type=int, default=None, help="the first seed (default: the time)")
     asked.add_argument("--only", default="", help="targets whose name contains this")
+    asked.add_argument("--guided", action="store_true", help="let atheris look for bytes that reach new branches")
     given_ = asked.parse_args()
+    if given_.guided:
+        from tests.fuzz.guided import fuzz
+
+        fuzz(given_.minutes)
     start = int(time.time()) if given_.seed is None else given_.seed
     with tempfile.TemporaryDirectory() as base:
         targets = {name: t for name, t in all_targets(Path(base)).items() if given_.only in name}

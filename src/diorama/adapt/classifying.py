@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.adapt.folding import folded
 from diorama.core import device
 from diorama.core.answers import as_array
 from diorama.core.contracts import Model
@@ -39,6 +40,12 @@ def adapt(given: Any, name: str) -> Any:
         f"{name} is {type(given).__name__}, not a model: give a torch module, a function images → logits,"
         " or an object with logits and classes"
     )
+
+
+def pass_module(model: Any, layer: str | None = None, gradients: bool = False) -> Any:
+    """The torch module to pass images through: the folded twin, unless what is asked for differs there."""
+    twin = model.folded
+    return twin.module if twin is not None and twin.serves(layer, gradients) else model.module
 
 
 def is_module(given: Any) -> bool:
@@ -65,11 +72,12 @@ class Classifier(Model):
         seen = probe(self.module, size or USUAL_SIZE, name)
         self.classes, self.layers = seen.classes, seen.layers
         self.cam_layer = seen.cam_layer if cam_layer is None else existing_layer(self.module, cam_layer, name)
+        self.folded = folded(self.module, size or USUAL_SIZE)
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes) float32."""
         check_images(images, self.size)
-        return logits(self.module, images)
+        return logits(pass_module(self), images)
 
     def features(self, images: np.ndarray, layer: str) -> np.ndarray:
         """The output of one of `layers`."""

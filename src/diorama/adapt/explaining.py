@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.classifying import pass_module
 from diorama.core.answers import Answer, Heatmap, as_array
 from diorama.core.errors import InputError
 
@@ -26,6 +27,12 @@ def module_of(model: Any) -> Any:
             f"{type(model).__name__} has no torch module (`module`) to take gradients of: use rise, lime or occlusion"
         )
     return model.module
+
+
+def gradient_module(model: Any, layer: str | None = None) -> Any:
+    """The torch module to take gradients of: the folded twin where it gives the same, also at `layer`."""
+    module_of(model)  # says what to do where there is none
+    return pass_module(model, layer, gradients=True)
 
 
 def heatmaps(attribution: Any, signed: bool = True) -> list[Answer]:

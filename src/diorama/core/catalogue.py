@@ -143,8 +143,9 @@ class Component(Generic[Made]):
     @cached_property
     def watch(self) -> Watch | None:
         """The torch module behind a model, as it is now; None where there is none."""
-        module = self.object.module  # type: ignore[attr-defined]
-        return Watch(module) if is_module(module) else None
+        model: Any = self.object
+        module, twin = model.module, model.folded
+        return Watch(module, *([twin.module] if twin else [])) if is_module(module) else None
 
     @cached_property
     def made(self) -> Any:

@@ -133,11 +133,18 @@ class Model(Contract):
     cam_layer: str | None = None
     #: The torch module behind it: sRGB (n, 3, h, w) in, logits out. None: methods that need gradients are skipped.
     module: Any = None
+    #: Its faster twin (`adapt.folding.Folded`), where there is one. Used by passes that look at logits and gradients alone.
+    folded: Any = None
     #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
     heads: tuple[int, ...] | None = None
     #: Digests of the photos it was fitted on, and what to write to a world that leaves them out.
     learnt: frozenset[str] = frozenset()
     leave_out: str = ""
+
+    @property
+    def differentiable(self) -> bool:
+        """Called by plan: whether methods that need gradients can be asked; a model may know without loading its module."""
+        return self.module is not None
 
     @abstractmethod
     def logits(self, images: np.ndarray) -> np.ndarray:

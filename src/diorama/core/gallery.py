@@ -8,6 +8,7 @@ import numpy as np
 
 from diorama.core.bench import Asked
 from diorama.core.cases import Panel
+from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
@@ -26,10 +27,7 @@ WORST, SIDE = 6, 144
 def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
-    for cell in run.cells:
-        if cell.control == "dose":
-            continue
-        found = [(i, p) for i, p in _worst(run, cell, worst) if not whole_picture(_path(run, cell, i, p))]
+    for cell, found in pending(run, worst):
         if cell.model:
             _draw_together(run, cell, found, watch)
         else:
@@ -39,6 +37,18 @@ def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
         for cell, point in cells:
             _try_to_draw(run, cell, index, point, watch)
         run.memory.end("unit")
+
+
+def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cells that lack pictures of their worst cases, with these cases: (index, grid point)."""
+    shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
+    listed = [(cell, _worst(run, cell, worst)) for cell in shown]
+    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
+    return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def _draws(cell: Cell) -> bool:
+    return type(cell.protocol.object).pictures is not Protocol.pictures
 
 
 def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:

@@ -385,7 +385,7 @@ def refusal(cell: Cell) -> str:
         return (
             f"{cell.method.name} is a method of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
         )
-    if cell.model and method.gradients and cell.model.object.module is None:
+    if cell.model and method.gradients and not cell.model.object.differentiable:
         return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in method.views for name in view}
     unknown = sorted(factors - set(world.factors))

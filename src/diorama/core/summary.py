@@ -132,11 +132,12 @@ def mean_ranks(table: dict[str, dict[str, float]], direction: Direction) -> dict
     >>> mean_ranks({"a": {"x": 1.0, "y": 5.0}, "b": {"x": 2.0, "y": 4.0}}, "lower")
     {'a': 1.5, 'b': 1.5}
     """
-    from scipy.stats import rankdata
-
     shared = sorted(set.intersection(*(set(v) for v in table.values()))) if table else []
     if len(table) < 2 or not shared:
         return {}
     values = np.array([[table[m][c] for c in shared] for m in table])
-    ranks = rankdata(values if direction == "lower" else -values, axis=0).mean(axis=1)
+    better = values if direction == "lower" else -values
+    below = (better[None] < better[:, None]).sum(axis=1)
+    equal = (better[None] == better[:, None]).sum(axis=1)  # with itself
+    ranks = (below + (equal + 1) / 2).mean(axis=1)
     return dict(zip(table, map(float, ranks), strict=True))

@@ -37,11 +37,12 @@ _NAMED = 3
 
 
 class Watch:
-    """A torch module as it was, with a copy of its weights to compare with and to put back."""
+    """Torch modules as they were, with a copy of their weights to compare with and to put back."""
 
-    def __init__(self, module: nn.Module) -> None:
-        self._modules = [_Layer(name, part) for name, part in module.named_modules()]
-        self._tensors = [_Weights(name, t) for name, t in (*module.named_parameters(), *module.named_buffers())]
+    def __init__(self, *modules: nn.Module) -> None:
+        self._modules = [_Layer(name, part) for module in modules for name, part in module.named_modules()]
+        tensors = (t for module in modules for t in (*module.named_parameters(), *module.named_buffers()))
+        self._tensors = [_Weights(name, tensor) for name, tensor in tensors]
         self._signs = self._look()
 
     def _look(self) -> list[Any]:

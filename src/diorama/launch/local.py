@@ -1,6 +1,7 @@
 """Processes on this machine: the work of a run in this process, or in supervised worker processes."""
 
 from diorama.core.errors import InputError
+from diorama.core.gallery import pending
 from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, work
 from diorama.io.locks import locked
@@ -41,4 +42,5 @@ def supervised(run: Run, shard: tuple[int, int], count: int, progress: Progress,
 
 def draw(run: Run, timeout: float | None = None) -> None:
     """Draw the pictures of a run in a worker process; those that cannot be drawn are left out."""
-    Supervisor(run, [None], 1, timeout).work(lambda done, total: None, 0)
+    if pending(run):
+        Supervisor(run, [None], 1, timeout).work(lambda done, total: None, 0)

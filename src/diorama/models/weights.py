@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diorama.adapt.classifying import check_images, check_layer, features, logits, place
+from diorama.adapt.classifying import check_images, check_layer, features, logits, pass_module, place
 from diorama.core.errors import InputError
 from diorama.io.zoo import checkpoint_path
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 #: What the bundled classifiers take from the core, under one name with the rest.
-__all__ = ["check_images", "check_layer", "checkpoint_path", "features", "logits"]
+__all__ = ["check_images", "check_layer", "checkpoint_path", "features", "logits", "pass_module"]
 
 
 def require_torch(name: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.adapt.explaining import heatmaps, module_of, tensors
+from diorama.adapt.explaining import gradient_module, heatmaps, module_of, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
@@ -35,9 +35,10 @@ class GradCam(Explainer):
 
     def refuses(self, model: Any) -> str:
         """Why a model cannot be asked, said before the run: there is no layer, or not the one named."""
-        if self.layer is None and model.cam_layer is None:
-            return "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
-        return missing_layer(module_of(model), self.layer, "grad_cam")
+        if self.layer is not None:
+            return missing_layer(module_of(model), self.layer, "grad_cam")
+        named = model.cam_layer is not None
+        return "" if named else "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1); signed only without ReLU and shift."""
@@ -47,7 +48,7 @@ class GradCam(Explainer):
         name = self.layer if self.layer is not None else model.cam_layer
         if name is None:
             raise InputError("grad_cam: the model names no layer for it; give one with grad_cam(layer=…)")
-        features, slope = _features(module_of(model), name, x, target)
+        features, slope = _features(gradient_module(model, name), name, x, target)
         coarse = (slope.mean(dim=(2, 3), keepdim=True) * features).sum(dim=1, keepdim=True)
         heat = interpolate(coarse.relu() if self.relu else coarse, images.shape[1:3], mode=self.upsample)
         return heatmaps(_shifted(heat) if self.shift else heat, signed=not (self.relu or self.shift))

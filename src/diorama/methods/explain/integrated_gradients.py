@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diorama.adapt.explaining import module_of, tensors
+from diorama.adapt.explaining import gradient_module, tensors
 from diorama.core.answers import Answer, as_array
 from diorama.core.contracts import SharedPasses
 from diorama.core.errors import InputError
@@ -44,7 +44,7 @@ class IntegratedGradients(SharedPasses):
         line, mean = x - self.baseline, 0.0 * x
         for node, weight in zip(nodes, weights, strict=True):
             at = self.baseline + line * (0.5 + 0.5 * float(node))
-            mean += 0.5 * float(weight) * gradient(module_of(model), at, target)
+            mean += 0.5 * float(weight) * gradient(gradient_module(model), at, target)
         return as_array(line * mean)
 
     def maps(self, passed: np.ndarray) -> Sequence[Answer]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.adapt.explaining import module_of, tensors
+from diorama.adapt.explaining import gradient_module, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.methods.explain.gradients import Channels, as_answers, gradient
@@ -25,4 +25,4 @@ class Saliency(Explainer):
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
         x, target = tensors(model, images, targets)
-        return as_answers(gradient(module_of(model), x, target), self.channels, self.absolute)
+        return as_answers(gradient(gradient_module(model), x, target), self.channels, self.absolute)

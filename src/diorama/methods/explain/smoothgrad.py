@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.adapt.explaining import module_of, tensors
+from diorama.adapt.explaining import gradient_module, tensors
 from diorama.core.answers import Answer
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
@@ -40,7 +40,7 @@ class Smoothgrad(Explainer):
         total: Any = 0.0
         for noisy in self._copies(images):
             x, target = tensors(model, noisy, targets)
-            total = total + gradient(module_of(model), x, target)
+            total = total + gradient(gradient_module(model), x, target)
         return as_answers(total / self.samples, self.channels, self.absolute)
 
     def _copies(self, images: np.ndarray) -> Iterator[np.ndarray]:

@@ -22,7 +22,7 @@ from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.files import read_json
 from diorama.worlds.birds.birds import Birds, boxes
-from diorama.worlds.birds.classes import PARTS, SUBSETS
+from diorama.worlds.birds.classes import CATALOGUE, PARTS, SUBSETS
 from diorama.worlds.birds.layout import decode_parts, image_path, read_image, removal_path, subset_path
 from diorama.worlds.birds.metadata import Split, from_record
 from diorama.worlds.birds.scenes import flat_factors
@@ -55,7 +55,11 @@ class FunnybirdsRecorded(Listed, Parted):
     @property
     def classes(self) -> tuple[dict[str, int], ...]:
         """The variants of each class."""
-        return tuple(dict(entry["parts"]) for entry in read_json(Path(self.root) / "classes.json"))
+        path = Path(self.root) / "classes.json"
+        listed = read_json(path)
+        if not isinstance(listed, list):
+            raise InputError(f"{path} holds no list of classes: fetch the file again")
+        return tuple(_variants(i, entry, path) for i, entry in enumerate(listed))
 
     def __len__(self) -> int:
         return len(_samples(str(self.root), self.split))
@@ -140,6 +144,16 @@ class FunnybirdsRecorded(Listed, Parted):
 def _factors(params: dict[str, Any]) -> dict[str, Any]:
     factors = flat_factors(params)
     return factors | {"background": factors["background"] - (params["without"] is not None)}
+
+
+def _variants(index: int, entry: Any, path: Path) -> dict[str, int]:
+    """The part variants of a class, each one of the catalogue."""
+    parts = entry.get("parts") if isinstance(entry, dict) else None
+    found = parts if isinstance(parts, dict) else {}
+    wrong = [part for part in PARTS if found.get(part) not in range(len(CATALOGUE[part]))]
+    if wrong:
+        raise InputError(f"{path}: class {index} has no {wrong[0]} of the catalogue: fetch the file again")
+    return {part: int(found[part]) for part in PARTS}
 
 
 @lru_cache(maxsize=4)

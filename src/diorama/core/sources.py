@@ -1,0 +1,163 @@
+"""What keys need to know of source files: what their code is, and what it imports. Remembered between processes.
+
+Parsing the package takes seconds. What was found is kept in `sources.json` of the cache folder by the file's size, times and
+inode. Changing a file changes at least its ctime, which nobody can set; only the clock of the file system is coarse, so a
+file that changed less than two seconds before it was read is read again the next time.
+"""
+
+import ast
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diorama.core.scene import digest
+from diorama.io.files import cache_folder
+from diorama.io.store import write_whole
+
+#: Goes up when facts are found in another way.
+VERSION = 1
+#: How long a file must have been as it is before what was found in it is kept, in nanoseconds.
+SETTLED = 2 * 10**9
+#: Files that are remembered at most.
+MOST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The digest of a file's code, and the modules and names it imports for more than its annotations."""
+
+    syntax: str
+    imports: tuple[str, ...]
+
+
+class _Memory:
+    """Facts by path and stamp, as they were found in this process or kept by an earlier one."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[list[int], Facts]] | None = None
+        self.fresh = False
+
+    def recall(self, path: Path, stamp: list[int]) -> Facts | None:
+        """What is known of a file with this stamp."""
+        if self.known is None:
+            self.known = _read(_place())
+        kept = self.known.get(str(path))
+        return kept[1] if kept and kept[0] == stamp else None
+
+    def keep(self, path: Path, stamp: list[int], facts: Facts) -> None:
+        """Know something of a file that has been as it is for a while."""
+        if self.known is not None and time.time_ns() - max(stamp[1:3]) > SETTLED:
+            self.known[str(path)] = (stamp, facts)
+            self.fresh = True
+
+    def write(self) -> None:
+        """Hand on what is new to later processes; a cache folder that cannot be written to is no failure."""
+        if self.fresh and self.known:
+            last = list(self.known.items())[-MOST:]
+            files = {path: [stamp, facts.syntax, list(facts.imports)] for path, (stamp, facts) in last}
+            try:
+                write_whole(_place(), json.dumps({"version": VERSION, "files": files}).encode())
+            except OSError:
+                return
+            self.fresh = False
+
+
+_MEMORY = _Memory()
+
+
+def facts(path: Path) -> Facts:
+    """What is in a source file now."""
+    stamp = _stamp(path)
+    known = _MEMORY.recall(path, stamp)
+    if known is None:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+        imports = _imports(tree)
+        known = Facts(_syntax(path.stem, tree), imports)
+        _MEMORY.keep(path, stamp, known)
+    return known
+
+
+def remember() -> None:
+    """Keep what was found for later processes."""
+    _MEMORY.write()
+
+
+def _place() -> Path:
+    return cache_folder() / "sources.json"
+
+
+def _stamp(path: Path) -> list[int]:
+    seen = os.stat(path)
+    return [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino]
+
+
+def _read(path: Path) -> dict[str, tuple[list[int], Facts]]:
+    """What an earlier process kept; nothing if the file is absent, damaged or of another version."""
+    try:
+        found: Any = json.loads(path.read_bytes())
+        files = found["files"] if found["version"] == VERSION else {}
+        return {
+            name: (stamp, Facts(str(syntax), tuple(map(str, imports))))
+            for name, (stamp, syntax, imports) in files.items()
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _imports(tree: ast.Module) -> tuple[str, ...]:
+    """The modules and names that a file imports for more than its annotations.
+
+    A block for type checkers counts in a module that loads its names lazily (`__getattr__`): nothing else names them. An
+    imported name that is used nowhere is there for others to import, and counts too.
+    """
+    lazy = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body)
+    typed, noted = set() if lazy else _within(_typing_only(tree)), _within(_annotations(tree))
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in typed]
+    idle = {n.id for n in names if id(n) in noted} - {n.id for n in names if id(n) not in noted}
+    found: list[str] = []
+    for node in (n for n in ast.walk(tree) if id(n) not in typed):
+        if isinstance(node, ast.Import):
+            found += [a.name for a in node.names if (a.asname or a.name.split(".")[0]) not in idle]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            live = [a.name for a in node.names if (a.asname or a.name) not in idle]
+            found += [node.module] * bool(live) + [f"{node.module}.{name}" for name in live]
+    return tuple(found)
+
+
+def _typing_only(tree: ast.Module) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from node.body
+
+
+def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation)
+            yield from [node.returns] if node.returns else []
+        elif isinstance(node, ast.AnnAssign):
+            yield node.annotation
+
+
+def _within(nodes: Iterable[ast.AST]) -> set[int]:
+    return {id(inner) for node in nodes for inner in ast.walk(node)}
+
+
+def _syntax(stem: str, tree: ast.Module) -> str:
+    """The digest of the code without docstrings and annotations; changes the tree."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
+            node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    return digest([stem, ast.dump(tree)])
+
+
+def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ast.get_docstring(node, clean=False) is not None
