@@ -6,7 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from diorama.worlds.birds.classes import CATALOGUE, PARTS, compatible_classes, draw_classes, shared_parts
+from diorama.core.examples import compatible_classes
+from diorama.worlds.birds.classes import CATALOGUE, PARTS, draw_classes, shared_parts
 
 # Seed 0 and the published parts.json: variants of beak, eye, foot, tail, wing, one word per class.
 GOLDEN = """

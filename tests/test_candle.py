@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
+from diorama.data import labelled, query, sharing
 from diorama.io.images import write_png
 from diorama.worlds.candle import graph
 from diorama.worlds.candle.candle import Candle
@@ -119,16 +120,16 @@ def test_sampling_follows_the_weights():
 
 
 def test_weak_labels():
-    chosen = graph.labelled(rng(0), 4050)
+    chosen = labelled(4050)
     assert len(set(chosen)) == 405
     assert chosen.max() < 4050
-    couples = graph.sharing(rng(0), ROWS, ("object", "color"), 500)
+    records = [values_of(row) for row in ROWS]
+    couples = sharing(records, ("object", "color"), 500)
     a, b = ROWS[couples[:, 0]], ROWS[couples[:, 1]]
     assert (a[:, [2, 3]] == b[:, [2, 3]]).all()
     assert (couples[:, 0] != couples[:, 1]).all()
     assert (a[:, [0, 1, 4, 5]] != b[:, [0, 1, 4, 5]]).any(1).all()
-    records = [values_of(row) for row in ROWS]
-    found = graph.query(records, object="torus", size=2.5, scene="playground")
+    found = query(records, object="torus", size=2.5, scene="playground")
     assert len(found) == 5 * 6 * 3
     assert 3541 in found
 
@@ -139,7 +140,7 @@ def test_rows_that_cannot_be_had_are_said():
     with pytest.raises(InputError, match="no image has object='cube', color='yellow'"):
         graph.condition(ROWS, graph.pairs(ROWS), object="cube", color="yellow")
     with pytest.raises(InputError, match="no two images share"):
-        graph.sharing(rng(0), ROWS, NAMES, 3)
+        sharing([values_of(row) for row in ROWS], NAMES, 3)
     with pytest.raises(InputError, match="did you mean 'color'"):
         graph.matches(ROWS, {"colour": "red"})
 

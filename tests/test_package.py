@@ -43,20 +43,21 @@ RULES = {
     "solvers": "",
     "render": "",
     "io": "core.errors core.rows core.scene",
-    "core": "adapt io",
+    "core": "adapt io metrics",
     "adapt": "core io",
     "worlds": "core io metrics render",
     "models": "adapt core io render solvers",
     "methods": "adapt core io metrics solvers",
     "protocols": "adapt core io metrics",
-    "training": "adapt core io methods models render worlds",
+    "training": "adapt core io methods metrics models progress render solvers worlds",
     "capture": "core worlds",
-    "launch": "core io",
+    "data": "adapt core io",
+    "launch": "adapt.neighbours core io",
     "report": "core io",
     "testing": "adapt core protocols",
     "describe": "core testing",
     "gates": "core",
-    "layouts": "core io metrics worlds",
+    "layouts": "core data io metrics worlds",
     "progress": "",
     "streams": "",
 }
@@ -127,7 +128,7 @@ def code_lines(path: Path) -> int:
 
 def test_line_budget_and_no_module_over_500_lines():
     files = list(SOURCE.rglob("*.py"))
-    assert sum(map(code_lines, files)) < 24_000
+    assert sum(map(code_lines, files)) < 26_000
     assert max(len(path.read_text().splitlines()) for path in files) <= 500
 
 

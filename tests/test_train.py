@@ -14,11 +14,12 @@ torch = pytest.importorskip("torch", reason="training needs torch")
 pytest.importorskip("numba", reason="birds are rendered with numba")
 
 from diorama.core.errors import InputError  # noqa: E402
+from diorama.core.examples import Order, targets_of  # noqa: E402
 from diorama.core.scene import rng  # noqa: E402
 from diorama.training.loop import batches, reduced, shifted  # noqa: E402
 from diorama.training.losses import multi_target_loss  # noqa: E402
 from diorama.training.recipes import RECIPES, train, train_recipe  # noqa: E402
-from diorama.training.staged import BLOCK, Order, Staged, staged, targets_of  # noqa: E402
+from diorama.training.staged import BLOCK, Staged, staged  # noqa: E402
 from diorama.worlds.birds.birds import Birds  # noqa: E402
 from diorama.worlds.birds.classes import PARTS  # noqa: E402
 from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
@@ -76,7 +77,7 @@ def birds():
 def test_the_loss_is_the_papers(birds):
     world, scenes = birds
     logits = torch.randn(24, 50, generator=torch.Generator().manual_seed(0))
-    targets = torch.from_numpy(np.stack([targets_of(world, scene) for scene in scenes]))
+    targets = torch.from_numpy(np.stack([targets_of(world, frame) for frame in world.render(scenes)]))
     parts = [scene.params["parts"] for scene in scenes]
     assert targets.sum(1).max() > 1, "some birds lack parts"
     ours = float(multi_target_loss(logits, targets))
@@ -88,7 +89,7 @@ def test_one_birds_targets_do_not_depend_on_its_neighbours(birds):
     """With the aliased list, the loss of a bird changed with the birds before it in the batch."""
     world, scenes = birds
     logits = torch.randn(24, 50, generator=torch.Generator().manual_seed(1))
-    targets = torch.from_numpy(np.stack([targets_of(world, scene) for scene in scenes]))
+    targets = torch.from_numpy(np.stack([targets_of(world, frame) for frame in world.render(scenes)]))
     alone = [float(multi_target_loss(logits[i : i + 1], targets[i : i + 1])) for i in range(24)]
     assert float(multi_target_loss(logits, targets)) == pytest.approx(np.mean(alone), abs=1e-5)
     assert float(multi_target_loss(logits.flip(0), targets.flip(0))) == pytest.approx(np.mean(alone), abs=1e-5)

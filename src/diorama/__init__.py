@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from diorama import data as data
+    from diorama import metrics as metrics
     from diorama.api import run
     from diorama.core.answers import Boxes, Code, Heatmap, Layers, Mask, Sensitivity
     from diorama.core.bench import Bench
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
     from diorama.core.plan import Plan
     from diorama.core.rows import Row
     from diorama.core.scene import Scene, rng
+    from diorama.data.look import look
+    from diorama.data.traverse import traverse
+    from diorama.data.views import world
     from diorama.testing.check import check_component
+    from diorama.training.tune import tune
 
 #: Where each public name lives. Nothing is imported before it is asked for.
 _HOME = {
@@ -34,22 +40,30 @@ _HOME = {
     "core.plan": ("Plan",),
     "core.rows": ("Row",),
     "core.scene": ("Scene", "rng"),
+    "data.look": ("look",),
+    "data.traverse": ("traverse",),
+    "data.views": ("world",),
     "testing.check": ("check_component",),
+    "training.tune": ("tune",),
 }
+#: Packages that are public as they are.
+_PACKAGES = ("data", "metrics")
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - in the order of _HOME
     "run", "Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity", "Bench", "build", "Case", "Decomposer", "Panel",
     "Score", "World", "scene_at", "AnswerError", "Excluded", "InputError", "Undefined", "Frame", "Note", "Plan", "Row",
-    "Scene", "rng", "check_component",
+    "Scene", "rng", "look", "traverse", "world", "check_component", "tune",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"diorama.{name}")
     if name not in _MODULE:
         raise AttributeError(f"module 'diorama' has no attribute {name!r}")
     return getattr(import_module(f"diorama.{_MODULE[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_PACKAGES, "__version__"]

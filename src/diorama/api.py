@@ -6,8 +6,9 @@ from typing import Any
 
 from diorama.core.errors import InputError
 from diorama.core.plan import Plan
-from diorama.core.run import Progress, Run, taken
-from diorama.launch.local import draw, launch, supervised
+from diorama.core.run import Run, taken
+from diorama.launch.contract import Launcher, Show
+from diorama.launch.local import draw, launch, on
 from diorama.report.summary import Results, document, read_results
 
 
@@ -34,15 +35,17 @@ def run(
             )
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
     with taken(Path(out), plan) as made:
-        return execute(made, processes, lambda done, total: None)[1]
+        ended = execute(made, processes, lambda done, total, doing: None)
+        return ended[1] if ended else {}
 
 
 def execute(
-    made: Run, processes: int, progress: Progress, supervise: bool = False, timeout: float | None = None
-) -> tuple[Results, dict[str, Any]]:
+    made: Run, launcher: Launcher | int, show: Show, timeout: float | None = None
+) -> tuple[Results, dict[str, Any]] | None:
     """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
 
-    With `supervise` components run in worker processes, whatever they do; `timeout` is in seconds per case.
+    A launcher has components run in worker processes, whatever they do; a number is how many processes do it unwatched.
+    None where the work goes on elsewhere.
     """
     from diorama.core.gallery import illustrate
     from diorama.core.record import record
@@ -50,12 +53,13 @@ def execute(
 
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)
-    if supervise:
-        supervised(made, (0, 1), processes, progress, timeout)
-        draw(made, timeout)
-    else:
-        launch(made, processes, progress)
+    if isinstance(launcher, int):
+        launch(made, launcher, lambda done, total: show(done, total, ""))
         illustrate(made)
+    elif on(launcher, made, show):
+        draw(made, launcher.drawers(), timeout)
+    else:
+        return None
     record(made)
     found = read_results(made.folder)
     written = document(found) | {"computed": missing, "known": total - missing, "missing": found.missing}

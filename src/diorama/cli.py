@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from functools import partial
@@ -148,6 +149,42 @@ def _none(value: Any) -> Any:
 
 
 @cli.command()
+@click.argument("world")
+@click.option(
+    "--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="What to change: --do beak=none."
+)
+@click.option("-M", "--model", help="Also show what this model says before and after.")
+@click.option("--scene", default=0, show_default=True, help="The number of the scene.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
+def look(world: str, changes: tuple[str, ...], model: str | None, scene: int, seed: int, out: Path) -> None:
+    """Show what one change does to a scene of a WORLD: before, after, difference, logits."""
+    from diorama.data.look import look as look_at
+
+    with apart() as results:
+        found = look_at(world, scene, ", ".join(changes), model, seed)
+        print(found.save(out), file=results)
+        _tell(repr(found))
+
+
+@cli.command()
+@click.argument("encoder")
+@click.option("-w", "--world", default="sprites", show_default=True, help="The world of the image.")
+@click.option("--scene", default=0, show_default=True, help="The number of the scene.")
+@click.option("--steps", default=7, show_default=True, help="Pictures of each latent.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
+def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: Path) -> None:
+    """Show what each latent of an ENCODER does: one image, one latent moved at a time, decoded."""
+    from diorama.data.traverse import traverse as traversed
+
+    with apart() as results:
+        found = traversed(encoder, world, scene, steps, None, seed)
+        print(found.save(out), file=results)
+        _tell(repr(found))
+
+
+@cli.command()
 @click.argument("plan", required=False, type=click.Path(path_type=Path))
 @click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian.")
 @click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one.")
@@ -157,12 +194,23 @@ def _none(value: Any) -> Any:
 @click.option("--seed", type=int, help="Seed of the cases (default 0).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-@click.option("--on", default="local", show_default=True, metavar="WHERE", help="local, or local:2 for two processes.")
+@click.option(
+    "--on",
+    default="local",
+    show_default=True,
+    metavar="WHERE",
+    help="local (all cores), local:2, ray, ray:ADDRESS, slurm:16 or ./mine.py:Launcher.",
+)
+@click.option("--cpus", type=click.IntRange(1), default=1, help="Cores that each worker is given (default 1).")
+@click.option("--gpus", type=click.IntRange(0), default=0, help="Graphics processors that each worker is given.")
+@click.option("--memory", metavar="SIZE", help="Memory that each worker is given, e.g. 4G.")
 @click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error.")
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
 @click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
+@click.option("--dry-run", is_flag=True, help="With --on slurm: print the job array and submit nothing.")
+@click.option("--no-wait", is_flag=True, help="With --on slurm: return once the job array is submitted.")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -170,27 +218,34 @@ def run(
     out: Path,
     device: str,
     on: str,
+    cpus: int,
+    gpus: int,
+    memory: str | None,
     require: tuple[str, ...],
     as_json: bool,
     timeout: float | None,
     prepare: bool,
+    dry_run: bool,
+    no_wait: bool,
     **asked: Any,
 ) -> int:
     """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
     from diorama.core import device as devices
     from diorama.core.run import taken
     from diorama.gates import parse_gate
-    from diorama.launch.local import processes
+    from diorama.launch.contract import Need, read_size
+    from diorama.launch.find import find
 
     _check_timeout(timeout)
     devices.start_with_one_thread()
     devices.choose(device)
-    count, gates, asked_for = processes(on), [parse_gate(gate) for gate in require], _plan(plan, asked)
+    need = Need(cpus, gpus, read_size(memory), timeout, not no_wait, dry_run)
+    launcher, gates, asked_for = find(on, need), [parse_gate(gate) for gate in require], _plan(plan, asked)
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
     with apart() as results, taken(out, asked_for) as made:
-        return _prepared(made) if prepare else _run(made, count, gates, as_json, results, timeout)
+        return _prepared(made) if prepare else _run(made, launcher, gates, as_json, results)
 
 
 def _name_imports(plan: Any) -> None:
@@ -238,16 +293,21 @@ def _prepared(made: Any) -> int:
     return OK
 
 
-def _run(made: Any, count: int, gates: list[Any], as_json: bool, out: TextIO, timeout: float | None = None) -> int:
+def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO) -> int:
     from diorama.api import execute
     from diorama.gates import failed_gates
     from diorama.report import write_report
 
     for gate in gates:
         gate.check(made)
+    _tell(launcher.describe(made))
     _announce(made)
     with shown("scoring", "cases") as progress:
-        found, results = execute(made, count, progress, supervise=True, timeout=timeout)
+        ended = execute(made, launcher, progress, launcher.need.timeout)
+    if ended is None:
+        print(launcher.output, end="", file=out, flush=True)
+        return OK
+    found, results = ended
     report = write_report([found], None, "html")
     text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([found], None, "text")
     print(text, file=out, flush=True)
@@ -289,41 +349,55 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn; goes on where an earlier call was stopped."""
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """
     from diorama.training.recipes import train as train_recipe
 
+    folder = out or Path("train-" + re.sub(r"[^\w.]+", "-", recipe).strip("-"))
     with apart() as results, shown(f"training {recipe}", "steps") as progress:
-        print(train_recipe(recipe, out or Path(f"train-{recipe}"), progress), file=results)
+        print(train_recipe(recipe, folder, progress), file=results)
 
 
 @cli.command()
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
-    "--shard", default="0/1", show_default=True, metavar="I/N", help="Which share of the work, counted from 0."
-)
+@click.option("--shard", metavar="I/N", help="Which share of the work, counted from 0 (default: all of it).")
+@click.option("--units", metavar="LIST", help="Which units, e.g. 0-7,9.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
-def work(run_folder: Path, shard: str, timeout: float | None) -> int:
-    """Compute one shard of a RUN's missing rows; what launchers and job arrays call. Says what it did and what is left."""
+def work(run_folder: Path, shard: str | None, units: str | None, timeout: float | None) -> int:
+    """Compute missing rows of a RUN; what launchers and job arrays call. Says what it did and what is left."""
     from diorama.core import device as devices
-    from diorama.core.record import record
-    from diorama.core.run import missing_of, open_run
-    from diorama.launch.local import supervised
+    from diorama.core.run import open_run
 
     _check_timeout(timeout)
+    if shard and units:
+        raise InputError(f"--shard {shard} and --units {units}: give one of them")
     devices.start_with_one_thread()
-    index, _, count = shard.partition("/")
-    if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
-        raise InputError(f"--shard {shard}: write I/N with I from 0 to N-1, e.g. 0/4")
     with apart() as out:
         made = open_run(run_folder)
         _name_imports(made.plan)
-        with shown("scoring", "cases") as progress:
-            computed = supervised(made, (int(index), int(count)), 1, progress, timeout)
-        record(made)
-        failed = sum(len(missing_of(made, k)) for k in range(int(index), len(made.units), int(count)))
+        computed, failed = _share(made, shard or "0/1", units, timeout)
         total, left = sum(cell.count for cell in made.cells), sum(len(made.missing(cell)) for cell in made.cells)
-        print(f"shard {shard}: {computed} cases computed, {failed} failed; {left} of {total} cases are left", file=out)
+        what = f"units {units}" if units else f"shard {shard or '0/1'}"
+        print(f"{what}: {computed} cases computed, {failed} failed; {left} of {total} cases are left", file=out)
     return SOME_FAILED if failed else OK
+
+
+def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> tuple[int, int]:
+    """Compute some units in a worker process: how many cases they lacked, and how many of these failed."""
+    from diorama.core.record import record
+    from diorama.core.run import missing_of
+    from diorama.launch import units as lists
+    from diorama.launch.contract import Need
+    from diorama.launch.local import Launcher, on
+
+    count = len(made.units)
+    mine = lists.read(units, count) if units else lists.shard(shard, count)
+    lacked = sum(len(missing_of(made, k)) for k in mine)
+    with shown("scoring", "cases") as progress:
+        on(Launcher("1", Need(timeout=timeout), f"units-{lists.spelt(mine)[:80]}"), made, progress, mine)
+    record(made)
+    return lacked, sum(len(missing_of(made, k)) for k in mine)
 
 
 @cli.command()
@@ -331,10 +405,14 @@ def work(run_folder: Path, shard: str, timeout: float | None) -> int:
 @click.option("-o", "out", type=click.Path(path_type=Path), help="File to write; without it text formats go to stdout.")
 @click.option("--format", "form", default="html", show_default=True, metavar="html|text|md|tex|csv|json|parquet")
 def report(runs: tuple[Path, ...], out: Path | None, form: str) -> None:
-    """Report on finished or unfinished RUNs."""
+    """Report on finished or unfinished RUNs; of unfinished ones, what is missing."""
     from diorama.report import write_report
+    from diorama.report.summary import lacking
 
     print(write_report(list(runs), out, form))
+    for folder in runs:
+        for line in lacking(folder):
+            _tell(line)
 
 
 @cli.command()
@@ -385,6 +463,8 @@ def demo(out: Path) -> int:
     from diorama.core import device as devices
     from diorama.core.plan import Plan
     from diorama.core.run import taken
+    from diorama.launch.contract import Need
+    from diorama.launch.find import find
 
     devices.start_with_one_thread()
     explainers = ["input_x_gradient", "integrated_gradients(steps=16)", "grad_cam"]
@@ -394,4 +474,4 @@ def demo(out: Path) -> int:
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
     with apart() as results, taken(out, plan) as made:
-        return _run(made, min(2, os.cpu_count() or 1), [], False, results)
+        return _run(made, find("local", Need()), [], False, results)

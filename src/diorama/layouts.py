@@ -225,6 +225,18 @@ def write_candle(
     return out / "contact.png"
 
 
+def write_dataset(
+    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
+) -> Path:
+    """Write 8-bit images, `labels.csv` with all factors and a split, boxes, and the weak labels of worlds with levels."""
+    from diorama.data.folder import write_dataset as write
+
+    sheet = Sheet()
+    made = write(world, count, seed, changes, out, progress, sheet.add)
+    write_png(out / "contact.png", sheet.drawn())
+    return made
+
+
 def write_concepts(
     world: Component,
     count: int,
@@ -307,6 +319,7 @@ LAYOUTS: dict[str, Callable[..., Path]] = {
     "mit": write_mit,
     "mosaic": write_mosaic,
     "candle": write_candle,
+    "dataset": write_dataset,
     "concepts": write_concepts,
     "concepts-linear": partial(write_concepts, linear=True),
 }

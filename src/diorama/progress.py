@@ -95,7 +95,15 @@ def _bar(what: str) -> Iterator[Progress]:
     from rich.console import Console
 
     left = rich.TextColumn("left"), rich.TimeRemainingColumn()
-    columns = rich.TextColumn(what), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(), *left
+    doing_ = rich.TextColumn("{task.fields[doing]}")
+    columns = (
+        rich.TextColumn(what),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        *left,
+        doing_,
+    )
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
-        task = drawn.add_task(what, total=None)
-        yield lambda done, total, doing="": drawn.update(task, completed=done, total=total)
+        task = drawn.add_task(what, total=None, doing="")
+        yield lambda done, total, doing="": drawn.update(task, completed=done, total=total, doing=doing)

@@ -45,7 +45,7 @@ _SIGNS: dict[Any, tuple[str, ...]] = {
 
 def method(given: Any, name: str) -> Method:
     """A method from an object with a verb of one of the tracks, an object with `attribute`, or a function."""
-    if isinstance(given, Control):
+    if isinstance(given, Control) and not given.given_truth:
         raise InputError(f"{name} is a control, which sees the truth: controls are the protocol's own (--controls)")
     if isinstance(given, Method):
         return given

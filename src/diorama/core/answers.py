@@ -65,6 +65,30 @@ class Boxes(Answer):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Similarity(Answer):
+    """A map (h, w) of similarity to prototypes, and the boxes (n, 4) around where they are most similar."""
+
+    values: np.ndarray
+    corners: np.ndarray
+
+    def check(self, size: tuple[int, int]) -> None:
+        """One value for each pixel."""
+        check_array("similarity map", self.values, [size])
+        check_array("box corners", self.corners, [(len(self.corners), 4)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartScores(Answer):
+    """How important each part of an object is, (parts,), in the world's order: said of parts, not of pixels."""
+
+    values: np.ndarray
+
+    def check(self, size: tuple[int, int]) -> None:
+        """One row of numbers."""
+        check_array("part scores", self.values, [(int(np.size(self.values)),)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Layers(Answer):
     """An intrinsic decomposition in linear light: reflectance, shading and optional specular, each (h, w, 1 or 3)."""
 

@@ -105,6 +105,16 @@ class Levelled(World):
         """The values of each factor, in order."""
 
 
+class Confounded(Levelled):
+    """A world of levels with a part in which factors are confounded: what a data set happens to contain."""
+
+    in_words = "a world with a confounded part, like candle"
+
+    @abstractmethod
+    def confounded(self, scene: Scene) -> bool:
+        """Called by the layout `dataset`: whether a scene belongs to the confounded part."""
+
+
 class Sets(Listed):
     """A world of concept sets: each scene stands for a set of images in which one thing changes (`params["change"]`)."""
 

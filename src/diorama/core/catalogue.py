@@ -143,8 +143,7 @@ class Component(Generic[Made]):
     @cached_property
     def watch(self) -> Watch | None:
         """The torch module behind a model, as it is now; None where there is none."""
-        model: Any = self.object
-        module, twin = model.module, model.folded
+        module, twin = self.object.module, self.object.folded  # type: ignore[attr-defined]
         return Watch(module, *([twin.module] if twin else [])) if is_module(module) else None
 
     @cached_property

@@ -56,12 +56,13 @@ def _check(device: str, kind: str) -> None:
         raise InputError(f"device {device!r} is not available to torch on this machine: use --device auto or cpu")
 
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+#: What libraries read when they are loaded: how many threads they may use.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def start_with_one_thread() -> None:
     """Have libraries that are not loaded yet, here and in processes started from here, use one thread."""
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    os.environ.update(dict.fromkeys(THREADS, "1"))
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def one_thread() -> Iterator[None]:
     """
     from threadpoolctl import threadpool_limits
 
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ.get(name) for name in THREADS}
     start_with_one_thread()
     try:
         with threadpool_limits(1), _torch_with_one_thread():

@@ -1,5 +1,6 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,23 @@ from diorama.io.store import checksum, write_json, write_whole
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, watch: Watch = NOBODY, worst: int = WORST) -> None:
-    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions."""
+def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
+    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
+
+    Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
+    """
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
+    (mine, of), numbers = share, {cell.key: number for number, cell in enumerate(run.cells)}
     for cell, found in pending(run, worst):
-        if cell.model:
-            _draw_together(run, cell, found, watch)
-        else:
+        if not cell.model:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
-    for (_, index), cells in sorted(alone.items()):  # case by case, so that frames and factorisations are shared
-        for cell, point in cells:
-            _try_to_draw(run, cell, index, point, watch)
+        elif numbers[cell.key] % of == mine:
+            _draw_together(run, cell, found, watch)
+    # case by case, so that frames and factorisations are shared; by numbers that stay while others draw
+    for at in sorted(at for at in alone if at[1] % of == mine):
+        for cell, point in alone[at]:
+            _try_to_draw(run, cell, at[1], point, watch)
         run.memory.end("unit")
 
 

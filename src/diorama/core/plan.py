@@ -51,10 +51,24 @@ class Plan:
 
     def imports(self) -> list[str]:
         """The files and modules outside this package whose code the plan names, in its order."""
-        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
-        named = [name for text in texts for name in _outside(text) if name not in entries("model")]
-        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in named]
+        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in self._named()]
         return list(dict.fromkeys(files))
+
+    def files(self) -> list[str]:
+        """The user's files among them, as the plan spells them."""
+        return list(dict.fromkeys(name for name in self._named() if name.endswith(".py")))
+
+    def moved(self, now: dict[str, str]) -> "Plan":
+        """The same plan where some of the files are elsewhere."""
+        worlds, methods, protocols, models = (
+            [_respelt(text, now) for text in texts]
+            for texts in (self.worlds, self.methods, self.protocols, self.models)
+        )
+        return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
+
+    def _named(self) -> list[str]:
+        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
+        return [name for text in texts for name in _outside(text) if name not in entries("model")]
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""
@@ -112,6 +126,18 @@ def _outside(text: str) -> list[str]:
     names = [_ENDS.split(part)[-1] for part in before[:-1]]
     named = zip(names, before[1:], strict=True)
     return [name for name, rest in named if name[:1].strip("0123456789") and rest[:1].isidentifier()]
+
+
+def _respelt(text: str, now: dict[str, str]) -> str:
+    """A spec in which some files are spelt in another way.
+
+    >>> _respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
+    'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'
+    """
+    before = text.split(":")
+    cut = [len(part) - len(_ENDS.split(part)[-1]) for part in before[:-1]]
+    parts = [part[:n] + now.get(part[n:], part[n:]) for part, n in zip(before[:-1], cut, strict=True)]
+    return ":".join([*parts, before[-1]])
 
 
 @dataclass(frozen=True)
@@ -420,6 +446,7 @@ def _unfit(world: Component, model: Component) -> str:
         )
     known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
     if known not in (0, classes):
-        fit = f"fit one for these with -M 'head(backbone={model.name}, on=FOLDER_OF_CLASS_FOLDERS)'"
+        on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
+        fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
         return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
     return _learnt_from(model, world)

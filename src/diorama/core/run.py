@@ -195,10 +195,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told of every step before it begins and of every finished case; `lost` are steps to be given up, and why."""
+    """Who is told of every step before it begins and of every finished case, with why it failed if it did.
+
+    `lost` are steps to be given up, and why.
+    """
 
     begin: Callable[[Step], None] = lambda step: None
-    finished: Callable[[], None] = lambda: None
+    finished: Callable[[str], None] = lambda failure: None
     lost: Mapping[Step, str] = field(default_factory=dict)
 
 
@@ -212,7 +215,7 @@ def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, to
         mine = range(shard, len(run.units), shards)
         total, done = sum(len(missing_of(run, k)) for k in mine), 0
 
-        def finished() -> None:
+        def finished(failure: str) -> None:
             nonlocal done
             done += 1
             progress(done, total)
@@ -233,7 +236,7 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
 
 def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts."""
-    out, prepared = _Writer(run), dict[str, float]()
+    out, prepared = Writer(run), dict[str, float]()
     try:
         for cell, index in missing_of(run, k):
             if cell.key not in prepared:
@@ -242,13 +245,13 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
             _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
             run.memory.end("case")
             out.add(cell, index, rows)
-            watch.finished()
+            watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
     finally:  # also when this process is told to stop
         run.memory.end("unit")
         out.flush()
 
 
-class _Writer:
+class Writer:
     """Finished cases on their way to the disk: written when a unit ends, and in between when it takes long."""
 
     def __init__(self, run: Run) -> None:
@@ -270,6 +273,15 @@ class _Writer:
             write_part(folder, key, cases, tell)
             del self.cases[key]
         self.since = time.monotonic()
+
+
+def give_up(run: Run, k: int, why: str) -> int:
+    """Write the cases of unit `k` that are missing as error rows that say why; how many there are."""
+    missing, out = missing_of(run, k), Writer(run)
+    for cell, index in missing:
+        out.add(cell, index, _failed(run, cell, cell.cases[index], "error", why, why, 0.0))
+    out.flush()
+    return len(missing)
 
 
 def _prepare(run: Run, cell: Cell, unit: Unit, watch: Watch) -> float:
@@ -296,7 +308,12 @@ def _keep_arrays(run: Run, cell: Cell, index: int) -> None:
     if found:
         data = BytesIO()
         np.savez_compressed(data, **found)
-        write_whole(case_path(run.cell_folder(cell) / "keep", case.key, ".npz"), data.getvalue())
+        write_whole(arrays_path(run, cell, case), data.getvalue())
+
+
+def arrays_path(run: Run, cell: Cell, case: Case) -> Path:
+    """Where the arrays that a protocol keeps of a case are."""
+    return case_path(run.cell_folder(cell) / "keep", case.key, ".npz")
 
 
 def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared: float = 0.0) -> list[Row]:
@@ -311,7 +328,7 @@ def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared
     outcome = attempt(lambda: _good(cell, case, _scores(cell, case, _asked(run, cell, index, watch), run.memory)))
     seconds = round(time.perf_counter() - start + prepared, 4)
     if outcome.error is None:
-        _trace(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
+        trace_path(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
         note = "; ".join([*_standing_notes(cell), *outcome.notes])
         rows: list[Row] = outcome.value
         return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
@@ -329,7 +346,7 @@ def _plain(value: Any) -> Any:
 
 def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
     if status == "error":
-        write_whole(_trace(run, cell, case), trace.encode(errors="backslashreplace"))
+        write_whole(trace_path(run, cell, case), trace.encode(errors="backslashreplace"))
     return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in cell.protocol.object.metrics]
 
 
@@ -341,7 +358,8 @@ def _failure(outcome: Outcome) -> tuple[Status, str, str]:
     return "error", outcome.reason, outcome.trace
 
 
-def _trace(run: Run, cell: Cell, case: Case) -> Path:
+def trace_path(run: Run, cell: Cell, case: Case) -> Path:
+    """Where the traceback of a failed case is kept."""
     return case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
 
 

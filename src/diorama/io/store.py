@@ -112,7 +112,7 @@ def _abandoned(path: Path) -> bool:
     match = _TEMPORARY.fullmatch(path.name)
     if match is None:
         return False
-    if match[2] == os.uname().nodename and not _alive(int(match[1])):
+    if match[2] == os.uname().nodename and not alive(int(match[1])):
         return True
     try:
         return time.time() - path.stat().st_mtime > _OLD
@@ -120,7 +120,8 @@ def _abandoned(path: Path) -> bool:
         return False
 
 
-def _alive(process: int) -> bool:
+def alive(process: int) -> bool:
+    """Whether a process of this machine is there."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

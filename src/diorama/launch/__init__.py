@@ -1,1 +1,1 @@
-"""Launchers: each only starts work(run, i, n)."""
+"""Launchers: `local`, `ray` and `slurm` hand out the units of a run and bring its rows home; see `contract`."""

@@ -25,10 +25,14 @@ _ours: set[int] = set()
 
 
 class Child:
-    """A worker process with a pipe to it and one from it."""
+    """A worker process with a pipe to it and one from it.
 
-    def __init__(self, run: Run) -> None:
-        self.forked = _may_fork()
+    `start` is more that a worker should be told at the start, and `variables` are set for it; then it is started anew.
+    """
+
+    def __init__(self, run: Run, start: dict[str, Any] | None = None, variables: dict[str, str] | None = None) -> None:
+        self.variables = variables or {}
+        self.forked = start is None and not variables and _may_fork()
         orders_out, self._orders = os.pipe()
         self.reports, reports_in = os.pipe()
         _ours.update((self._orders, self.reports))
@@ -37,15 +41,14 @@ class Child:
         if self.forked:
             self.pid = _fork(run, orders_out, reports_in)
         else:
-            self._process = _spawn(orders_out, reports_in)
+            self._process = _spawn(orders_out, reports_in, self.variables)
             self.pid = self._process.pid
         os.close(orders_out)
         os.close(reports_in)
         self._unread = b""
         if not self.forked:
-            self.order(
-                {"folder": str(run.folder), "plan": {k: v for k, v in asdict(run.plan).items() if v is not None}}
-            )
+            plan = {k: v for k, v in asdict(run.plan).items() if v is not None}
+            self.order({"folder": str(run.folder), "plan": plan} | (start or {}))
 
     def order(self, value: dict[str, Any]) -> None:
         """Send an order; a child that has died already is noticed by `ended`."""
@@ -98,10 +101,10 @@ def _may_fork() -> bool:
         return False
 
 
-def _spawn(orders: int, reports: int) -> "subprocess.Popen[bytes]":
+def _spawn(orders: int, reports: int, variables: dict[str, str]) -> "subprocess.Popen[bytes]":
     start_with_one_thread()
     command = [sys.executable, "-m", "diorama.launch.worker"]
-    return subprocess.Popen(command, stdin=orders, stdout=reports)
+    return subprocess.Popen(command, stdin=orders, stdout=reports, env={**os.environ, **variables})
 
 
 def _fork(run: Run, orders: int, reports: int) -> int:

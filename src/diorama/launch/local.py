@@ -1,25 +1,68 @@
-"""Processes on this machine: the work of a run in this process, or in supervised worker processes."""
+"""Worker processes on this machine, as many as its physical cores and memory allow: `local`, or `local:2` for two."""
+
+from collections.abc import Sequence
 
 from diorama.core.errors import InputError
 from diorama.core.gallery import pending
 from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, work
 from diorama.io.locks import locked
+from diorama.launch import contract, machine
+from diorama.launch.contract import Need, Seen
 from diorama.launch.supervise import Supervisor
 
+#: Bytes that a worker is reckoned with where nobody says: torch, a network, a batch and its gradients.
+USUAL = 2 * 2**30
 
-def processes(on: str) -> int:
-    """The number of processes in `local` or `local:n`.
 
-    >>> processes("local"), processes("local:4")
-    (1, 4)
-    """
-    name, _, count = on.partition(":")
-    if name != "local" or not (count or "1").isdecimal() or int(count or 1) < 1:
-        raise InputError(
-            f"cannot run on {on!r}: write local or local:2 (a job array can call `diorama work RUN --shard i/n`)"
+class Launcher(contract.Launcher):
+    """Supervised worker processes that take units from one list, so that they end together."""
+
+    def __init__(self, argument: str, need: Need, lock: str = "units") -> None:
+        super().__init__(argument, need)
+        self.lock = lock
+        if argument and (not argument.isdecimal() or int(argument) < 1):
+            raise InputError(f"cannot run on 'local:{argument}': write local, or local:2 for two processes")
+        self.workers = int(argument) if argument else fitting(need)
+        self.own = _shares(need.gpus, self.workers) if need.gpus else []
+
+    def describe(self, run: Run) -> str:
+        """How many workers, and why that many."""
+        if self.argument:
+            return f"on this machine: {contract.counted(self.workers, 'worker')}"
+        memory, has = (self.need.memory or USUAL) / 2**30, machine.memory() / 2**30
+        return (
+            f"on this machine: {contract.counted(self.workers, 'worker')}, for {machine.cores()} physical cores and"
+            f" {has:.0f} GB of free memory at {memory:.3g} GB each (--on local:1 for one)"
         )
-    return int(count or 1)
+
+    def drawers(self) -> int:
+        """All workers."""
+        return self.workers
+
+    def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
+        """Hand the units to worker processes."""
+        seen.workers = min(self.workers, len(units)) or 1
+        all_ = Supervisor(run, self.workers, self.need.timeout, own=self.own)
+        with locked(run.folder / "locks" / self.lock), all_:
+            all_.work(units, seen)
+        return True
+
+
+def fitting(need: Need) -> int:
+    """As many workers as this machine's cores, memory and graphics processors allow; one at least."""
+    limits = [machine.cores() // max(need.cpus, 1), machine.memory() // (need.memory or USUAL)]
+    if need.gpus:
+        limits.append(len(machine.gpus()) // need.gpus)
+    return max(1, min(limits))
+
+
+def _shares(each: int, workers: int) -> list[dict[str, str]]:
+    """The graphics processors of every worker."""
+    found = machine.gpus()
+    if len(found) < each * workers:
+        raise InputError(f"--gpus {each}: {workers} workers need {each * workers}, and this machine has {len(found)}")
+    return [{"CUDA_VISIBLE_DEVICES": ",".join(found[i * each : (i + 1) * each])} for i in range(workers)]
 
 
 def launch(run: Run, count: int, progress: Progress) -> None:
@@ -27,20 +70,25 @@ def launch(run: Run, count: int, progress: Progress) -> None:
     if count == 1:
         work(run, 0, 1, progress)
     else:
-        supervised(run, (0, 1), count, progress)
+        on(Launcher(str(count), Need()), run, lambda done, total, doing: progress(done, total))
     record(run)
 
 
-def supervised(run: Run, shard: tuple[int, int], count: int, progress: Progress, timeout: float | None = None) -> int:
-    """Do the missing work of shard i of n in `count` worker processes, and say how many cases that were."""
-    with locked(run.folder / "locks" / f"shard-{shard[0]}-of-{shard[1]}"):
-        missing = {k: len(missing_of(run, k)) for k in range(shard[0], len(run.units), shard[1])}
-        total = sum(missing.values())
-        Supervisor(run, [k for k, cases in missing.items() if cases], count, timeout).work(progress, total)
-    return total
+def on(launcher: contract.Launcher, run: Run, show: "contract.Show", units: Sequence[int] | None = None) -> bool:
+    """Have a launcher do the missing work of a run, or of some of its units; False if it goes on elsewhere."""
+    missing = {k: len(missing_of(run, k)) for k in (range(len(run.units)) if units is None else units)}
+    todo = sorted((k for k, cases in missing.items() if cases), key=lambda k: -_weight(run, k, missing[k]))
+    return not todo or launcher.work(run, todo, Seen(show, sum(missing.values()), len(todo)))
 
 
-def draw(run: Run, timeout: float | None = None) -> None:
-    """Draw the pictures of a run in a worker process; those that cannot be drawn are left out."""
-    if pending(run):
-        Supervisor(run, [None], 1, timeout).work(lambda done, total: None, 0)
+def _weight(run: Run, k: int, cases: int) -> int:
+    """Long units come first, so that workers end together: those with a model, by the cases that they lack."""
+    return cases * (1000 if run.units[k].cells[0].model else 1)
+
+
+def draw(run: Run, count: int = 1, timeout: float | None = None) -> None:
+    """Draw the pictures of a run in worker processes; those that cannot be drawn are left out."""
+    if not pending(run):
+        return
+    with Supervisor(run, count, timeout) as all_:
+        all_.work([(i, count) for i in range(count)], Seen(lambda done, total, doing: None, 0, 0))

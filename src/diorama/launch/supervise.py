@@ -7,97 +7,138 @@ import select
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diorama.core.errors import WorkerError
-from diorama.core.run import BLOCK, Progress, Run, Step
+from diorama.core.run import BLOCK, Run, Step
 from diorama.launch.children import Child
+
+if TYPE_CHECKING:
+    from diorama.launch.contract import Seen
 
 #: Seconds between two looks at processes that say nothing.
 _TICK = 0.2
 #: How often a step is tried.
 _TRIES = 2
+#: A unit, or a share (i, n) of the pictures.
+Work = int | tuple[int, int]
+
+
+class DiedError(WorkerError):
+    """A worker ended in the middle of a step, which is to be tried once more elsewhere."""
+
+    def __init__(self, step: Step, why: str) -> None:
+        super().__init__(why)
+        self.step, self.why = step, why
+
+
+class RefusedError(WorkerError):
+    """A worker cannot compute for this run: it would give other rows, or lacks something."""
 
 
 @dataclass(slots=True)
 class Worker:
-    """A child with what it is doing; a unit of None means drawing the pictures."""
+    """A child with what it is doing; None when it waits for work."""
 
     child: Child
-    unit: int | None
+    unit: Work | None = None
     step: Step | None = None
     since: float = field(default_factory=time.monotonic)
     late: bool = False
 
 
 class Supervisor:
-    """Hands out units of a run to `count` processes until all are done. `timeout` is in seconds per case."""
+    """Hands out units of a run to `count` processes until all are done. `timeout` is in seconds per case.
 
-    def __init__(self, run: Run, units: Iterable[int | None], count: int, timeout: float | None = None) -> None:
-        self.run, self.todo, self.count, self.timeout = run, deque(units), count, timeout
+    With `start`, what a worker far from its run is told first, a step that ends a worker is not tried again here: that is
+    a `DiedError`.
+    `own` are variables that one worker at a time has: the graphics processors that it may see.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        count: int,
+        timeout: float | None = None,
+        start: dict[str, Any] | None = None,
+        own: Sequence[dict[str, str]] = (),
+    ) -> None:
+        self.run, self.count, self.timeout, self.start, self.own = run, count, timeout, start, own
+        self.todo: deque[Work] = deque()
         self.workers: list[Worker] = []
         self.deaths: Counter[Step | None] = Counter()
         self.lost: dict[Step, str] = {}
         self.finished: set[Step] = set()
 
-    def work(self, progress: Progress, total: int) -> None:
-        """Do all the work; however this ends, no worker stays behind."""
-        try:
-            while self.todo or self.workers:
-                self._hand_out()
-                self._listen()
-                progress(min(len(self.finished), total), total)
-        finally:
-            self._end()
+    def __enter__(self) -> "Supervisor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def work(self, units: Sequence[Work], seen: "Seen") -> None:
+        """Do all the work; idle workers stay for more. `end` leaves none."""
+        self.todo.extend(units)
+        while self.todo or self._busy():
+            self._hand_out()
+            self._listen(seen)
+
+    def _busy(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.unit is not None]
 
     def _hand_out(self) -> None:
-        while self.todo and len(self.workers) < self.count:
-            self._order(Worker(Child(self.run), self.todo.popleft()))
+        while self.todo and (worker := self._idle()):
+            worker.unit, worker.step, worker.since = self.todo.popleft(), None, time.monotonic()
+            lost = [[step.what, step.cell, step.index, why] for step, why in self.lost.items()]
+            worker.child.order({"unit": worker.unit, "lost": lost})
 
-    def _order(self, worker: Worker) -> None:
-        if worker not in self.workers:
-            self.workers.append(worker)
-        worker.step, worker.since = None, time.monotonic()
-        lost = [[step.what, step.cell, step.index, why] for step, why in self.lost.items()]
-        worker.child.order({"unit": worker.unit, "lost": lost})
+    def _idle(self) -> Worker | None:
+        """A worker that waits, or a new one where there may be more."""
+        waiting = next((worker for worker in self.workers if worker.unit is None), None)
+        if waiting or len(self.workers) >= self.count:
+            return waiting
+        own = next((one for one in self.own if one not in [worker.child.variables for worker in self.workers]), {})
+        self.workers.append(Worker(Child(self.run, self.start, own)))
+        return self.workers[-1]
 
-    def _listen(self) -> None:
+    def _listen(self, seen: "Seen") -> None:
         by_pipe = {worker.child.reports: worker for worker in self.workers}
         ready, _, _ = select.select(list(by_pipe), [], [], _TICK)
         for pipe in ready:
             for report in by_pipe[pipe].child.read():
-                self._take(by_pipe[pipe], report)
+                self._take(by_pipe[pipe], report, seen)
         for worker in list(self.workers):
             if self._late(worker):
                 worker.late = True
                 worker.child.stop(grace=0)
             if worker.child.ended():
-                self._bury(worker)
+                self._bury(worker, seen)
+        seen.again()
 
-    def _take(self, worker: Worker, report: list[Any]) -> None:
+    def _take(self, worker: Worker, report: list[Any], seen: "Seen") -> None:
         match report:
             case ["begin", what, cell, index]:
                 worker.step, worker.since = Step(what, cell, index), time.monotonic()
-            case ["finished"] if worker.step:
+            case ["finished", failure] if worker.step:
+                new = worker.step not in self.finished
                 self.finished.add(worker.step)
                 worker.since = time.monotonic()
+                if new:
+                    seen.finished(1, [failure] if failure else [])
             case ["done"]:
-                self._next(worker)
+                worker.unit = worker.step = None
+                seen.unit_finished()
             case ["broken", number, text, name]:
                 raise OSError(number, text, name)
             case ["failed", reason]:
                 raise WorkerError(f"a worker failed: {reason}; the same command goes on from here")
+            case ["refused", reason]:
+                self._remove(worker)
+                raise RefusedError(reason)
 
-    def _next(self, worker: Worker) -> None:
-        if self.todo:
-            worker.unit = self.todo.popleft()
-            self._order(worker)
-        else:
-            self._dismiss(worker)
-
-    def _dismiss(self, worker: Worker) -> None:
+    def _remove(self, worker: Worker) -> None:
         self.workers.remove(worker)
         worker.child.stop(grace=0)
         worker.child.close()
@@ -108,19 +149,22 @@ class Supervisor:
         allowed = self.timeout * (BLOCK if worker.step.what == "prepare" else 1)
         return time.monotonic() - worker.since > allowed and not worker.child.ended()
 
-    def _bury(self, worker: Worker) -> None:
+    def _bury(self, worker: Worker, seen: "Seen") -> None:
         """A worker has ended in the middle of its work: its unit is done again, without the step if that was too much."""
         for report in worker.child.read():  # its last words
-            self._take(worker, report)
+            self._take(worker, report, seen)
+        self._remove(worker)
+        if worker.unit is None:
+            return
         self.deaths[worker.step] += 1
         why = self._cause(worker)
-        if self.deaths[worker.step] >= _TRIES:
-            if worker.step is None:
-                raise WorkerError(f"a worker {why} before its work began; the same command goes on from here")
+        if worker.step is None and self.deaths[None] >= _TRIES:
+            raise WorkerError(f"a worker {why} before its work began; the same command goes on from here")
+        if worker.step and self.deaths[worker.step] >= _TRIES:
             self.lost[worker.step] = f"in {_TRIES} attempts the process that computed this {why}"
+        elif worker.step and self.start:
+            raise DiedError(worker.step, why)
         self.todo.appendleft(worker.unit)
-        self.workers.remove(worker)
-        worker.child.close()
 
     def _cause(self, worker: Worker) -> str:
         code = worker.child.code or 0
@@ -130,11 +174,11 @@ class Supervisor:
             return f"was killed by signal {-code} ({signal.Signals(-code).name})"
         return f"ended with exit code {code}, as sys.exit or os._exit do"
 
-    def _end(self) -> None:
-        """End workers that are left, after a failure or an interruption; they write what they have finished."""
-        for worker in self.workers:
+    def end(self) -> None:
+        """End all workers. Those at work, after a failure or an interruption, write what they have finished first."""
+        for worker in self._busy():
             worker.child.ask_to_end()
         for worker in self.workers:
-            worker.child.stop()
+            worker.child.stop() if worker.unit is not None else worker.child.stop(grace=0)
             worker.child.close()
         self.workers.clear()

@@ -6,6 +6,7 @@ Orders come as lines of JSON, reports go back the same way. When the supervisor 
 import json
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -17,17 +18,18 @@ from diorama.core.gallery import illustrate
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
 from diorama.core.run import Run, Step, Watch, work_unit
+from diorama.launch.parcel import difference
 
 
 class Stopped(KeyboardInterrupt):
     """The supervisor wants this process to end: finished cases are written on the way out."""
 
 
-def serve(run: Run, orders: BinaryIO, reports: BinaryIO) -> None:
-    """Carry out orders until there are no more."""
+def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> None:
+    """Carry out orders until there are no more; then a scratch folder goes with its supervisor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal interrupts the supervisor too, which then ends us
     signal.signal(signal.SIGTERM, _stop)
-    waiting = _listen(orders)
+    waiting = _listen(orders, scratch)
     with one_thread():
         while order := waiting.get():
             _report(reports, *_carry_out(run, order, reports))
@@ -38,13 +40,15 @@ def _stop(number: int, frame: Any) -> None:
     raise Stopped
 
 
-def _listen(orders: BinaryIO) -> "queue.SimpleQueue[dict[str, Any]]":
+def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]]":
     """Orders as they come in. Their end is the end of the supervisor: whatever this process does then is in vain."""
     waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def read() -> None:
         for line in orders:
             waiting.put(json.loads(line))
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=read, daemon=True).start()
@@ -55,11 +59,11 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO) -> tuple[Any,
     """Do what is asked for; what is reported of it in the end."""
     watch = Watch(
         lambda step: _report(reports, "begin", step.what, step.cell, step.index),
-        lambda: _report(reports, "finished"),
+        lambda failure: _report(reports, "finished", failure),
         {Step(*step): why for *step, why in order["lost"]},
     )
     unit = order["unit"]
-    outcome = attempt(lambda: illustrate(run, watch) if unit is None else work_unit(run, unit, watch))
+    outcome = attempt(lambda: work_unit(run, unit, watch) if isinstance(unit, int) else illustrate(run, watch, unit))
     if isinstance(outcome.error, OSError):  # a full disk: nothing that a component did
         return (
             "broken",
@@ -76,21 +80,32 @@ def _report(reports: BinaryIO, *words: Any) -> None:
 
 
 def start_anew(orders: BinaryIO, reports: BinaryIO) -> None:
-    """Be a worker in a process of its own: the first order names the run and its plan."""
+    """Be a worker in a process of its own: the first order names the run, its plan, and what it should come to."""
     first = json.loads(orders.readline())
-    serve(Run(Path(first["folder"]), Plan.from_table(first["plan"], "the plan")), orders, reports)
+    os.chdir(first.get("cwd", "."))
+    run = Run(Path(first["folder"]), Plan.from_table(first["plan"], "the plan"))
+    if "expected" in first:
+        outcome = attempt(lambda: difference(run, first["expected"]))
+        if why := outcome.text if outcome.error else outcome.value:
+            _report(reports, "refused", why)
+            return
+    serve(run, orders, reports, first.get("scratch", ""))
 
 
-def private(descriptor: int, instead: int) -> int:
-    """A descriptor of our own, so that a component that reads stdin or prints does not come between us."""
+def pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The standard streams for ourselves, so that a component that reads stdin or prints does not come between us."""
+    with open(os.devnull, "rb") as nothing:
+        given = os.fdopen(_private(0, nothing.fileno()), "rb")
+    taken = os.fdopen(_private(1, 2), "wb")
+    sys.stdout = sys.stderr
+    return given, taken
+
+
+def _private(descriptor: int, instead: int) -> int:
     ours = os.dup(descriptor)
     os.dup2(instead, descriptor)
     return ours
 
 
 if __name__ == "__main__":
-    with open(os.devnull, "rb") as nothing:
-        given = os.fdopen(private(0, nothing.fileno()), "rb")
-    taken = os.fdopen(private(1, 2), "wb")
-    sys.stdout = sys.stderr
-    start_anew(given, taken)
+    start_anew(*pipes())

@@ -1,33 +1,49 @@
-"""A checkpoint file in the layout of the official FunnyBirds models: ResNet-50, VGG16, ViT, or what its names tell."""
+"""A checkpoint: what `tune` made, a file of FunnyBirds' authors (all seven families), or what its names tell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diorama.adapt.classifying import Classifier
+from diorama.core.catalogue import build
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.scene import digest
+from diorama.core.spec import Spec, parse
+from diorama.io.files import read_json
 from diorama.models import full_size as originals
 from diorama.models import timm, torchvision
 from diorama.models.full_size import Normalise
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
-#: Networks that are recognised by the names and shapes of their weights.
+#: Networks of torchvision that are recognised by the names and shapes of their weights.
 _KNOWN = (
     *(f"resnet{n}" for n in (18, 34, 50, 101, 152)),
     *(f"vgg{n}{norm}" for n in (11, 13, 16, 19) for norm in ("", "_bn")),
-    *("alexnet", "densenet121", "mobilenet_v2", "vit_b_16", "timm:vit_base_patch16_224"),
+    *("alexnet", "densenet121", "mobilenet_v2", "vit_b_16"),
 )
+#: Networks that are part of this package (`models/families/released.py`).
+_OURS = ("bagnet33", "x_resnet50", "bcos_resnet50", "protopnet_resnet50", "vit_base")
 _TRANSFORMER_SIZE = 224
+_FUNNYBIRDS_SIZE = 256
+#: The weights in a folder that `tune` made.
+_TUNED = "weights.safetensors"
+#: Parameters that only say where a backbone's first weights came from.
+_FIRST_WEIGHTS = ("checkpoint", "pretrained")
 
 
 class Checkpoint(Classifier):
     """The network in `path`: safetensors, or a torch file with a state dict, alone or under the key `state_dict`.
 
-    `arch` is a name of torchvision, or timm:NAME; None reads it off the file. Images are 256 pixels and not normalised,
-    as FunnyBirds has them; a transformer gets them resized to 224 by nearest neighbours, as its evaluation does.
+    `arch` is bagnet33, x_resnet50, bcos_resnet50, protopnet_resnet50, vit_base, a name of torchvision, or timm:NAME; None
+    reads it off the file. Images are 256 pixels (`size`) and not normalised, as FunnyBirds has them; a transformer gets
+    them resized to 224 by nearest neighbours, as its evaluation does.
+
+    A folder that `tune` made, or the weights in it, says by its card which network it is and the size of its images; of a
+    network that was given as a live object `arch` names the file that makes it, ./mine.py:build.
     """
 
     cite = ("hesse2023",)
@@ -39,16 +55,79 @@ class Checkpoint(Classifier):
         arch: str | None = None,
         classes: int | None = None,
         cam_layer: str | None = None,
-        size: int = 256,
+        size: int | None = None,
         normalise: Normalise = "none",
     ):
+        card = _card(Path(path).expanduser())
+        if card:
+            weights = str(Path(path).expanduser() / _TUNED if Path(path).expanduser().is_dir() else path)
+            self.arch, module, self._made_by = _tuned(card, arch, weights)
+            super().__init__(module, f"checkpoint({self.arch})", size or card["size"], cam_layer)
+            return
+        size, self._made_by = size or _FUNNYBIRDS_SIZE, ""
         found = originals.read_file(path, "checkpoint")
         state = originals.tensors_of(found, path, "checkpoint")
         self.arch = arch or _named(found) or recognise(state, path)
-        net = originals.loaded(_maker(self.arch), f"checkpoint({self.arch})", classes, state, path)
+        net = _filled(self.arch, state, path, classes)
         resize = _TRANSFORMER_SIZE if "vit_" in self.arch and size != _TRANSFORMER_SIZE else None
         module = originals.wrapped(net, originals.statistics(normalise, originals.IMAGENET), resize)
-        super().__init__(module, f"checkpoint({self.arch})", size, cam_layer)
+        super().__init__(module, f"checkpoint({self.arch})", size, cam_layer or _cam_layer(self.arch))
+
+    def fingerprint(self) -> str:
+        """The digest of the weights and, of a tuned network, of the code that makes it."""
+        return digest([super().fingerprint(), self._made_by]) if self._made_by else super().fingerprint()
+
+
+def _filled(arch: str, state: Mapping[str, Tensor], path: str, classes: int | None) -> nn.Module:
+    """The network of a name with the weights of a state dict."""
+    if arch not in _OURS:
+        return originals.loaded(_maker(arch), f"checkpoint({arch})", classes, state, path)
+    from diorama.models.families import released
+
+    family = released.RELEASED[arch]
+    has = family.classes(state)
+    if not has:
+        raise InputError(f"checkpoint({arch}): {path} lacks {family.head!r}: it is a checkpoint of another network")
+    if classes not in (None, has):
+        raise InputError(f"checkpoint({arch}): classes={classes}, but the checkpoint was trained for {has} classes")
+    net = originals.seeded(lambda: released.made(arch, state))
+    originals.fill(net, state, path, f"checkpoint({arch})")
+    return net
+
+
+def _cam_layer(arch: str) -> str | None:
+    if arch not in _OURS:
+        return None
+    from diorama.models.families.released import CAM_LAYERS
+
+    return CAM_LAYERS.get(arch)
+
+
+def _card(path: Path) -> dict[str, Any] | None:
+    """The card of a network that `tune` made: in this folder, or beside this file."""
+    file = path / "card.json" if path.is_dir() else path.parent / "card.json"
+    if not file.is_file() or (path.is_file() and path.name != _TUNED):
+        return None
+    found = read_json(file)
+    return found if {"network", "classes", "size"} <= found.keys() else None
+
+
+def _tuned(card: Mapping[str, Any], arch: str | None, weights: str) -> tuple[str, Any, str]:
+    """A tuned network, made again: its name, the module with its weights, the digest of what made it."""
+    network = arch or card["network"]
+    if not network:
+        raise InputError(
+            f"checkpoint: {weights} is of a live network, {card['name']}: name the file that makes it, arch=./mine.py:build"
+        )
+    asked = parse(network)
+    kept = {k: v for k, v in asked.params.items() if k not in _FIRST_WEIGHTS or ":" not in asked.name}
+    backbone = build("model", Spec(asked.name, kept))
+    module = backbone.object.module
+    if module is None:
+        raise InputError(f"checkpoint: arch={network!r} has no torch module")
+    module = originals.with_classes(module, card["classes"], f"checkpoint({network})")
+    originals.fill(module, originals.read_file(weights, "checkpoint"), weights, f"checkpoint({network})")
+    return network, module, backbone.digest
 
 
 def _maker(arch: str) -> originals.Maker:
@@ -59,29 +138,53 @@ def _maker(arch: str) -> originals.Maker:
 
 
 def _named(found: Any) -> str | None:
-    """FunnyBirds writes the architecture beside the weights; its transformer has timm's names."""
+    """FunnyBirds writes the architecture beside the weights; its transformer has timm's names, so it is not believed."""
     name = found.get("model") if isinstance(found, Mapping) else None
     return name if isinstance(name, str) and name in _KNOWN and not name.startswith("vit_") else None
 
 
 def recognise(state: Mapping[str, Tensor], path: str) -> str:
-    """The known network whose weights have the same names and, but for the last layer, shapes."""
-    for arch in _KNOWN:
-        if _fits(state, arch):
+    """The known network whose weights have the same names and, but for the number of classes, shapes."""
+    from diorama.models.families.released import shapes_of
+
+    given, nearest = shapes_of(state), ("", 0, "")
+    for arch in (*_OURS, *_KNOWN):
+        own = _shapes(arch, state)
+        if own == given:
             return arch
-    first = next(iter(state))
-    raise InputError(
-        f"checkpoint: the network in {path} is not recognised ({len(state)} tensors, the first is {first!r});"
-        f" give arch=NAME of torchvision or timm:NAME"
+        shared = sum(given.get(name) == shape for name, shape in own.items())
+        if own and shared > max(nearest[1], len(own) // 2):
+            nearest = (arch, shared, _difference(own, given))
+    raise InputError(f"checkpoint: the network in {path} is not recognised: {_told(nearest, given)}")
+
+
+def _told(nearest: tuple[str, int, str], given: dict[str, Any]) -> str:
+    if nearest[0]:
+        return f"it is nearest to {nearest[0]}, but {nearest[2]}"
+    return (
+        f"{len(given)} tensors, the first is {next(iter(given))!r};"
+        f" give arch={', '.join(_OURS)}, a NAME of torchvision or timm:NAME"
     )
 
 
-def _fits(state: Mapping[str, Tensor], arch: str) -> bool:
+def _difference(own: dict[str, Any], given: dict[str, Any]) -> str:
+    """The first thing in which two state dicts differ."""
+    name = next((n for n in own if given.get(n) != own[n]), None) or next(n for n in given if n not in own)
+    if name not in given:
+        return f"lacks {name!r}"
+    return f"{name!r} is {given[name]}, not {own[name]}" if name in own else f"has the unknown {name!r}"
+
+
+def _shapes(arch: str, state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Names and shapes of a known network with as many classes as a state dict has; empty where that cannot be told."""
     import torch
 
+    from diorama.models.families import released
+
+    if arch in _OURS:
+        return released.own_shapes(arch, state)
     with torch.device("meta"):
-        outline = _maker(arch)(None, False)
-    head = originals.head_name(outline)
-    own = {k: v.shape for k, v in outline.state_dict().items() if not k.endswith("num_batches_tracked")}
-    given = {k: v.shape for k, v in state.items() if not k.endswith("num_batches_tracked")}
-    return own.keys() == given.keys() and all(given[k] == own[k] for k in own if not k.startswith(f"{head}."))
+        net = _maker(arch)(None, False)
+    own, head = released.shapes_of(net.state_dict()), originals.head_name(net)
+    classes = released.shapes_of(state).get(f"{head}.weight", (0,))[:1]
+    return {k: classes + v[1:] if k.startswith(f"{head}.") else v for k, v in own.items()}

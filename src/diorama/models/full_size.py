@@ -10,15 +10,18 @@ from __future__ import annotations
 import importlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from diorama.adapt.state_dicts import fill, read_file, read_state, tensors_of
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.models.weights import require_torch
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+#: What networks by name take from the core, under one name with the rest.
+__all__ = ["fill", "read_file", "read_state", "tensors_of"]
 
 #: own: what the network was trained with; none: [0, 1] as it is (FunnyBirds); half: (x − 0.5)/0.5 (Arias-Duart et al.).
 Normalise = Literal["own", "none", "half"]
@@ -27,7 +30,6 @@ Statistics = tuple[tuple[float, ...], tuple[float, ...]]
 IMAGENET: Statistics = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 _HALF: Statistics = ((0.5,) * 3, (0.5,) * 3)
 UNTRAINED = "the weights are random: an untrained network"
-_PREFIXES = ("module.", "model.")
 
 
 def statistics(choice: Normalise, own: Statistics) -> Statistics | None:
@@ -65,78 +67,30 @@ def seeded(make: Callable[[], nn.Module]) -> nn.Module:
         return make()
 
 
-def read_state(path: str, name: str) -> dict[str, Tensor]:
-    """The state dict in a safetensors or torch file, read without running anything in it.
-
-    Also as FunnyBirds and most training scripts write it: under the key `state_dict`, names begin with module. or model.
-    """
-    return tensors_of(read_file(path, name), path, name)
-
-
-def read_file(path: str, name: str) -> Any:
-    """What a safetensors file, or a torch file with nothing but plain values in it, holds."""
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise InputError(f"{name}: there is no checkpoint {path}; give a .safetensors or torch file")
-    if file.suffix == ".safetensors":
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
-        try:
-            return load_file(file)
-        except SafetensorError as error:
-            raise InputError(f"{name}: {path} is not a safetensors file: {error}") from error
-    return _read_torch(file, name)
-
-
-def _read_torch(file: Path, name: str) -> Any:
-    import torch
-
-    outcome = attempt(lambda: torch.load(file, map_location="cpu", weights_only=True))
-    if outcome.error:
-        raise InputError(
-            f"{name}: {file} holds no weights that can be read safely ({outcome.reason[:120]}):"
-            " save the state dict alone, torch.save(net.state_dict(), file)"
-        ) from outcome.error
-    return outcome.value
-
-
-def tensors_of(found: Any, path: str, name: str) -> dict[str, Tensor]:
-    """The tensors by their names in the network."""
-    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if not isinstance(found, Mapping) or not found or not all(hasattr(v, "shape") for v in found.values()):
-        raise InputError(f"{name}: {path} holds no state dict: save one with torch.save(net.state_dict(), file)")
-    state = dict(found)
-    for prefix in _PREFIXES:  # nn.DataParallel, and a wrapper that calls its network `model`
-        if all(key.startswith(prefix) for key in state):
-            state = {key[len(prefix) :]: value for key, value in state.items()}
-    return state
-
-
-def fill(net: nn.Module, state: Mapping[str, Tensor], path: str, name: str) -> None:
-    """Give a network its weights; the first name or shape that does not fit is said, with how many there are."""
-    own = net.state_dict()
-    counters = {key for key in own if key.endswith("num_batches_tracked")}  # of no use in eval mode, often left out
-    missing = [key for key in own if key not in state and key not in counters]
-    unexpected = [key for key in state if key not in own]
-    for what, keys in (("lacks", missing), ("has the unknown", unexpected)):
-        if keys:
-            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            raise InputError(f"{name}: {path} {what} {keys[0]!r}{more}: it is a checkpoint of another network")
-    for key, value in state.items():
-        if value.shape != own[key].shape:
-            raise InputError(
-                f"{name}: {key} in {path} is {tuple(value.shape)}, this network has {tuple(own[key].shape)}"
-            )
-    net.load_state_dict(dict(state), strict=False)
-
-
 def head_name(net: nn.Module) -> str:
     """The layer that gives the logits: the last linear or convolutional one."""
     from torch import nn
 
     return [name for name, part in net.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)][-1]
+
+
+def with_classes(module: nn.Module, classes: int, name: str) -> nn.Module:
+    """The network with a new last layer for so many classes, unless it has as many already."""
+    from torch import nn
+
+    last = head_name(module)
+    layer = module.get_submodule(last)
+    if not isinstance(layer, nn.Linear):
+        raise InputError(f"{name}: its last layer, {last}, is not linear: give it {classes} outputs yourself")
+    if layer.out_features != classes:
+        put(module, last, seeded(lambda: nn.Linear(layer.in_features, classes, layer.bias is not None)))
+    return module
+
+
+def put(module: nn.Module, name: str, part: nn.Module) -> None:
+    """Put a layer in the place of the one with this name."""
+    outer, _, inner = name.rpartition(".")
+    setattr(module.get_submodule(outer), inner, part)
 
 
 def classes_in(state: Mapping[str, Tensor], net: nn.Module, asked: int | None, name: str) -> int | None:

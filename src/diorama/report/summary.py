@@ -111,6 +111,23 @@ def read_results(folder: Path) -> Results:
     return Results(folder, run, plan, cells, contents["skipped"], planned, planned - done)
 
 
+def lacking(folder: Path) -> list[str]:
+    """What an unfinished run lacks, cell by cell, in lines; none if it is finished."""
+    found = read_results(folder)
+    if not found.missing:
+        return []
+    known = {cell.manifest["key"]: cell for cell in found.cells}
+    contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
+    lines = [f"{folder} is unfinished: {found.missing:,} of {found.planned:,} cases have no row"]
+    bare = [listed for listed in contents["cells"] if listed["key"] not in known]
+    for cell in (cell for cell in known.values() if cell.missing):
+        shown = " × ".join(cell.manifest[k] for k in ("world", "model", "method", "protocol") if cell.manifest[k])
+        lines.append(f"  {cell.missing:5d} × {shown}")
+    if bare:
+        lines.append(f"  {sum(len(listed['cases']) for listed in bare):5d} in {len(bare)} cells that have no row yet")
+    return [*lines, f"`diorama run {folder}/plan.toml -o {folder}` computes them"]
+
+
 def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
     folder = run / "cells" / listed["key"][:2] / listed["key"]
     if (manifest := read_manifest(folder)) is None:

@@ -27,13 +27,24 @@ def check_all(texts: list[str], say: Say) -> bool:
             required = [p.name for p in parameters(find(kind, Spec(name)).target) if p.default is p.empty]
             if required:
                 say(f"skipped {kind} {name}: needs {required[0]}; diorama check '{name}({required[0]}=…)'")
+            elif kind == "model" and (lacking := _lacking(Spec(name))):
+                say(f"skipped model {name}: {lacking}")
             else:
                 holds &= check_component(build(kind, Spec(name)), say)
     return holds
 
 
+def _lacking(model: Spec) -> str:
+    """That a bundled network's weights are not here, or nothing."""
+    outcome = attempt(lambda: build("model", model).object)
+    return str(outcome.error) if isinstance(outcome.error, InputError) and "no checkpoint" in outcome.reason else ""
+
+
 def check_component(component: Component, say: Say = print) -> bool:
     """Run every check of the component's kind; one line says that all hold, or one line for each that does not."""
+    if component.kind == "method" and _track(component) == "explain" and (reason := explainers.cannot_try(component)):
+        say(f"skipped method {component.label}: {reason}")
+        return True
     checks = _checks(component)
     problems = []
     for check in checks:

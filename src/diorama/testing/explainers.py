@@ -10,10 +10,16 @@ import numpy as np
 from diorama.adapt.methods import explain
 from diorama.core.answers import Answer, check_answer
 from diorama.core.catalogue import Component, build
-from diorama.core.contracts import scene_at
+from diorama.core.contracts import Control, Explainer, scene_at
 from diorama.core.guard import attempt
 
-_MODEL, _WORLD = "birds_cnn", "birds"
+_WORLD = "birds"
+#: Networks to try a method on: the first that it does not refuse.
+_MODELS = (
+    "birds_cnn",
+    *(f"birds_{family}" for family in ("vit", "bagnet", "xdnn", "bcos", "protopnet")),
+    "timm:vit_tiny_patch16_224(size=128, classes=50)",
+)
 #: The images of the two questions: all, then two of them in other company, in a batch of the same size.
 _ORDERS = ([0, 1, 2, 3], [3, 1, 3, 1])
 
@@ -24,9 +30,28 @@ def _images() -> np.ndarray:
     return np.stack([frame.image for frame in world.render([scene_at(world, 0, i)[1] for i in range(4)])])
 
 
-@lru_cache(maxsize=1)
-def _model() -> Any:
-    return build("model", _MODEL).object
+@lru_cache(maxsize=len(_MODELS))
+def _built(name: str) -> Any:
+    """A network, or None where its weights or its library are not here."""
+    return attempt(lambda: build("model", name).object).value
+
+
+def cannot_try(component: Component) -> str:
+    """Why a method cannot be tried here, or nothing: it is asked by a protocol alone, or refuses every network there is."""
+    if isinstance(component.object, Control):
+        return "it is shown the truth by a protocol, whose checks try it"
+    if not isinstance(component.object, Explainer):
+        return ""
+    told = [component.object.refuses(model) for name in _MODELS if (model := _built(name)) is not None]
+    return "" if "" in told else told[0]
+
+
+def _model(component: Component) -> Any:
+    """The first network that a method does not refuse."""
+    models = [model for name in _MODELS if (model := _built(name)) is not None]
+    if not isinstance(component.object, Explainer):
+        return models[0]
+    return next(model for model in models if not component.object.refuses(model))
 
 
 class Trial:
@@ -36,12 +61,17 @@ class Trial:
         self.component = component
 
     @cached_property
+    def model(self) -> Any:
+        """The network it is tried on."""
+        return _model(self.component)
+
+    @cached_property
     def done(self) -> "Done":
         """What came of it."""
-        module, images = _model().module, [_images()[order].copy() for order in _ORDERS]
+        module, images = self.model.module, [_images()[order].copy() for order in _ORDERS]
         before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
         answers = [
-            explain(self.component.object, _model(), some, np.array(order))
+            explain(self.component.object, self.model, some, np.array(order))
             for some, order in zip(images, _ORDERS, strict=True)
         ]
         same = all(bool((tensor == before[name]).all()) for name, tensor in module.state_dict().items())
@@ -80,7 +110,7 @@ def answers_the_same_twice(trial: Trial) -> str:
 
 def leaves_the_model_alone(trial: Trial) -> str:
     """Weights, mode and hooks of the model are as before."""
-    module = _model().module
+    module = trial.model.module
     if not trial.done.same_weights:
         return "the method changed the model's weights or statistics"
     if module.training:

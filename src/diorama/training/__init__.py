@@ -1,1 +1,1 @@
-"""Training of everything in models/zoo: one loop, the schedules, and a recipe for each network."""
+"""How the bundled networks were trained, and how anybody's network is fitted to a staged world."""

@@ -56,6 +56,12 @@ class Task:
     how: Schedule
     judge: Callable[[nn.Module, Any], float] | None = None
     betas: tuple[float, float] = (0.9, 0.999)
+    #: Whether weights lie with channels last in memory: faster, but some networks cannot take it.
+    channels_last: bool = True
+    #: The largest norm of a step's gradient; None: any.
+    clip: float | None = None
+    #: Weights whose names begin with this learn at a tenth of the rate; "": none.
+    slow: str = ""
 
     @property
     def steps(self) -> int:
@@ -101,7 +107,7 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
 
 def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
     """Train for an epoch; gives the loss of every step."""
-    state.net.train()
+    start_training(state.net)
     start, before = time.monotonic(), state.epoch * task.steps
     for i, (images, targets) in enumerate(batches(task.train, task.how, state.epoch), start=1):
         loss = _step(state, task, images, targets, before + i - 1)
@@ -112,13 +118,29 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
 
 def _step(state: State, task: Task, images: Tensor, targets: Tensor, step: int) -> float:
     for group in state.optimizer.param_groups:
-        group["lr"] = task.how.rate_at(step, task.steps)
+        group["lr"] = task.how.rate_at(step, task.steps) * group["share"]
     state.optimizer.zero_grad()
-    loss = task.loss(state.net(images), targets)
+    place = next(state.net.parameters()).device
+    loss = task.loss(state.net(images.to(place)), targets.to(place))
     loss.backward()
+    if task.clip is not None:
+        nn.utils.clip_grad_norm_(state.net.parameters(), task.clip)
     state.optimizer.step()
     average_into(state.mean, state.net, task.how.average)
     return float(loss.detach())
+
+
+def start_training(net: nn.Module) -> None:
+    """Training mode for everything but the fixed normalisation of the input (see `models/full_size.py`)."""
+    net.train()
+    for part in net.modules():
+        if is_fixed(part):
+            part.eval()
+
+
+def is_fixed(part: nn.Module) -> bool:
+    """Whether a batch norm is one that only normalises the input: it has no weights and adds nothing to the variance."""
+    return isinstance(part, nn.BatchNorm2d) and not part.affine and part.eps == 0
 
 
 def average_into(mean: nn.Module, net: nn.Module, decay: float) -> None:
@@ -171,25 +193,41 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
 
 
 def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
-    """The share of birds whose own class has the largest logit."""
+    """The share of scenes whose own class has the largest logit."""
+    right = sum(int((found.argmax(1) == data.labels[i : i + batch]).sum()) for i, found in outputs(net, data, batch))
+    return right / len(data)
+
+
+def outputs(net: nn.Module, data: Staged, batch: int = 64) -> Iterator[tuple[int, np.ndarray]]:
+    """What a network in eval mode gives for every batch of images, with the place of its first."""
     net.eval()
-    right = 0
+    place = next(net.parameters()).device
     with torch.inference_mode():
         for i in range(0, len(data), batch):
-            predicted = net(to_tensor(data.images[i : i + batch])).argmax(1).numpy()
-            right += int((predicted == data.labels[i : i + batch]).sum())
-    return right / len(data)
+            yield i, net(to_tensor(data.images[i : i + batch]).to(place)).cpu().numpy()
 
 
 def fresh(task: Task) -> State:
     """The state before the first step."""
-    for weight in task.net.parameters():
+    for weight in task.net.parameters() if task.channels_last else ():
         weight.data = _channels_last(weight.data)
-    plain = [p for p in task.net.parameters() if p.ndim < 2]  # biases and batch norm do not decay
-    heavy = [p for p in task.net.parameters() if p.ndim >= 2]
-    groups = [{"params": heavy, "weight_decay": task.how.decay}, {"params": plain, "weight_decay": 0.0}]
+    groups = list(_groups(task))
     mean = copy.deepcopy(task.net).requires_grad_(False)
     return State(task.net, mean, torch.optim.AdamW(groups, betas=task.betas), [])
+
+
+def _groups(task: Task) -> Iterator[dict[str, Any]]:
+    """The weights by how they learn: biases and batch norm do not decay, slow ones have a tenth of the rate."""
+    for slow in (False, True):
+        named = [p for n, p in task.net.named_parameters() if p.requires_grad and _is_slow(n, task) == slow]
+        for decay, heavy in ((task.how.decay, True), (0.0, False)):
+            chosen = [p for p in named if (p.ndim >= 2) == heavy]
+            if chosen:
+                yield {"params": chosen, "weight_decay": decay, "share": 0.1 if slow else 1.0}
+
+
+def _is_slow(name: str, task: Task) -> bool:
+    return bool(task.slow) and name.startswith(task.slow)
 
 
 def save_state(state: State, task: Task, folder: Path) -> None:
@@ -223,7 +261,7 @@ def resume(task: Task, folder: Path) -> State:
     slots: dict[int, dict[str, Tensor]] = {}
     for name, tensor in _under(tensors, "optimizer.").items():
         i, _, key = name.partition(".")
-        slots.setdefault(int(i), {})[key] = _channels_last(tensor)
+        slots.setdefault(int(i), {})[key] = _channels_last(tensor) if task.channels_last else tensor
     state.optimizer.load_state_dict({"state": slots, "param_groups": state.optimizer.state_dict()["param_groups"]})
     return state
 

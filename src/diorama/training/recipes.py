@@ -7,23 +7,28 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.examples import Order
+from diorama.core.spec import Spec, parse
 from diorama.io.digests import file_digest
 from diorama.io.locks import locked
 from diorama.io.store import write_json, write_whole
+from diorama.metrics.intervals import wilson
 from diorama.models.weights import require_torch
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Order, Progress, Staged, staged
+from diorama.training.staged import Progress, Staged, staged
 from diorama.worlds.birds.birds import Birds
 
 if TYPE_CHECKING:
-    from diorama.training.loop import State
+    from diorama.training.loop import State, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +56,59 @@ class Recipe:
 
 
 _PROGRESSIVE = Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)
+#: Positions are learnt for one size, and a patch must show as much from the first epoch on: full images throughout.
+_WHOLE = Schedule(sizes=(128,) * 12, batch=32, rate=1e-3, average=0.999)
+_PATCHES = replace(_WHOLE, sizes=(128,) * 8, rate=2e-3)
+_UNNORMALISED = replace(_PROGRESSIVE, sizes=(64,) * 5 + (96,) * 3 + (128,) * 3, batch=32, rate=1e-3, average=0.999)
 RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("birds_cnn", "birds_vgg", "birds_resnet")}
+RECIPES |= {
+    "birds_vit": Recipe("birds_vit", _WHOLE),
+    **{name: Recipe(name, _PATCHES) for name in ("birds_bagnet", "birds_bagnet25", "birds_bagnet33")},
+    "birds_xdnn": Recipe("birds_xdnn", _UNNORMALISED),
+    "birds_bcos": Recipe("birds_bcos", replace(_UNNORMALISED, rate=2e-3)),
+}
+#: Networks that end in a linear layer, which learns faster as a head of parts (`folding.py`).
+_PART_HEADS = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds_xdnn")
+#: The largest norm of a gradient, for networks without normalisation.
+_CLIP = {"birds_xdnn": 1.0, "birds_bcos": 1.0, "birds_vit": 1.0}
 
 
 def train(name: str, out: Path, progress: Progress) -> Path:
-    """Train a bundled recipe in folder `out`, or continue it; gives the path of the checkpoint."""
+    """Train a bundled recipe, or tune(backbone=MODEL, world=WORLD), in folder `out`, or continue; gives the checkpoint."""
     from diorama.training.autoencoders import VAE_RECIPES, train_vae
     from diorama.training.iid.recipes import IID_RECIPES, train_iid
 
+    if name.partition("(")[0].strip() == "tune":
+        return _tune(parse(name), out, progress)
     if name in VAE_RECIPES:
         return train_vae(VAE_RECIPES[name], out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
+    if name == "birds_protopnet":
+        from diorama.training.prototypes import RECIPE, train_protopnet
+
+        return train_protopnet(RECIPE, out, progress)
     if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, [*RECIPES, *VAE_RECIPES, *IID_RECIPES])}")
+        known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *IID_RECIPES, "tune"]
+        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, known)}")
     return train_recipe(RECIPES[name], out, progress)
+
+
+def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
+    """tune(backbone=…, world=birds, minutes=10, seed=0, rate=None)."""
+    require_torch("tune")
+    from diorama.training.tune import job_of, tune_in
+
+    usual: dict[str, Any] = {"backbone": "", "world": "birds", "minutes": 10, "seed": 0, "rate": None}
+    unknown = [name for name in asked.params if name not in usual]
+    if unknown:
+        raise InputError(f"tune has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], list(usual))}")
+    given = usual | asked.params
+    if not given["backbone"]:
+        raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
+    job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
+    tune_in(job, out, progress, lambda line: print(line, file=sys.stderr, flush=True))
+    return out / "weights.safetensors"
 
 
 def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
@@ -73,16 +116,36 @@ def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
     require_torch(f"training {recipe.name}")
     import torch
 
-    from diorama.models.birds.networks import NETWORKS
-    from diorama.training.loop import Task, fit
-    from diorama.training.losses import multi_target_loss
+    from diorama.training.folding import folded
+    from diorama.training.loop import fit
 
     with locked(out / "lock"):
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
-        net = NETWORKS[recipe.name](data["train"].targets.shape[1])
-        task = Task(net, multi_target_loss, data["train"], data["validation"], recipe.schedule)
-        return finish(recipe, fit(task, out, progress), data["test"], out)
+        state = fit(_task(recipe, data), out, progress)
+        state.mean = folded(state.mean)
+        return finish(recipe, state, data["test"], out)
+
+
+def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
+    """A fresh network, with the layers that help its training, and its loss."""
+    from diorama.models.birds import small
+    from diorama.models.birds.networks import network
+    from diorama.training import folding
+    from diorama.training.loop import Task
+    from diorama.training.losses import multi_target_loss
+
+    classes = data["train"].targets.shape[1]
+    if recipe.name == "birds_xdnn":
+        net = folding.quiet_branches(small.xdnn(classes, folding.StandardisedConv))
+    else:
+        net = network(recipe.name, classes)
+    how = (data["train"], data["validation"], recipe.schedule)
+    if recipe.name not in _PART_HEADS:
+        return Task(net, multi_target_loss, *how, clip=_CLIP.get(recipe.name))
+    variants, counts = folding.variants_of(recipe.orders()["train"].world.classes)
+    loss = folding.PartLoss(variants, counts)
+    return Task(folding.with_part_head(net, variants), loss, *how, clip=_CLIP.get(recipe.name))
 
 
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
@@ -102,7 +165,7 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
         "name": recipe.name,
         "world": "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's",
         "recipe": asdict(recipe),
-        "accuracy": {"value": rate, "interval": binomial_interval(rate, len(test)), "birds": len(test)},
+        "accuracy": {"value": rate, "interval": list(wilson(round(rate * len(test)), len(test))), "birds": len(test)},
         "accuracy_float32": full,
         "history": state.history,
         "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
@@ -113,15 +176,3 @@ def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     }
     write_json(path.with_suffix(".json"), card)
     return path
-
-
-def binomial_interval(rate: float, count: int) -> list[float]:
-    """The 95 % interval of a share (Wilson 1927).
-
-    >>> [round(v, 4) for v in binomial_interval(0.95, 2000)]
-    [0.9396, 0.9587]
-    """
-    z = 1.959964
-    centre = (rate + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * (rate * (1 - rate) / count + z * z / (4 * count * count)) ** 0.5
-    return [centre - half, centre + half]

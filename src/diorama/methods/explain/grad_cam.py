@@ -1,5 +1,6 @@
 """Grad-CAM: the last convolutional features, weighted by the mean gradient of the target's logit."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -23,6 +24,11 @@ class GradCam(Explainer):
     `shift` subtracts the map's minimum and divides by its maximum, as the Attribution Confusion Matrix does after
     upsampling (`grad_cam_acm`); a map that is zero everywhere stays zero, where their code gives NaN. Only what follows
     the layer is passed backward.
+
+    A transformer without `layer` is asked as FunnyBirds does: the class token's attention to every patch in the last
+    block, in every head times the mean over patches of its gradient, the mean over heads, ReLU, then shifted to a minimum
+    of 0 and a maximum of 1 (always; a flat map stays zero where their code gives NaN). A `layer` that gives tokens
+    (n, t, channels) is read as maps on the grid of patches: grad_cam(layer=blocks.11.norm1).
     """
 
     gradients = True
@@ -37,8 +43,15 @@ class GradCam(Explainer):
         """Why a model cannot be asked, said before the run: there is no layer, or not the one named."""
         if self.layer is not None:
             return missing_layer(module_of(model), self.layer, "grad_cam")
-        named = model.cam_layer is not None
-        return "" if named else "grad_cam: the model names no layer for it; give one with grad_cam(layer=…)"
+        return "" if model.cam_layer is not None else self._without_layer(model)
+
+    def _without_layer(self, model: Any) -> str:
+        from diorama.methods.explain.attention import lacks_attention
+
+        lacking = lacks_attention(model, "grad_cam")
+        return (
+            f"grad_cam: the model names no layer for it; give one with grad_cam(layer=…) ({lacking})" if lacking else ""
+        )
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1); signed only without ReLU and shift."""
@@ -47,7 +60,9 @@ class GradCam(Explainer):
         x, target = tensors(model, images, targets)
         name = self.layer if self.layer is not None else model.cam_layer
         if name is None:
-            raise InputError("grad_cam: the model names no layer for it; give one with grad_cam(layer=…)")
+            if reason := self._without_layer(model):
+                raise InputError(reason)
+            return _of_attention(module_of(model), x, target, images)
         features, slope = _features(gradient_module(model, name), name, x, target)
         coarse = (slope.mean(dim=(2, 3), keepdim=True) * features).sum(dim=1, keepdim=True)
         heat = interpolate(coarse.relu() if self.relu else coarse, images.shape[1:3], mode=self.upsample)
@@ -67,11 +82,29 @@ def _features(module: "nn.Module", name: str, x: "Tensor", target: "Tensor") -> 
     layer = layer_of(module, name, "grad_cam")
     with torch.enable_grad(), layer.register_forward_hook(cut):
         logits = module(x)
-        if not kept or kept[-1].ndim != 4:
+        if not kept or kept[-1].ndim not in (3, 4):
             shape = tuple(kept[-1].shape) if kept else "nothing"
             raise InputError(f"grad_cam: layer {name!r} gives {shape}, not feature maps (n, k, h, w); choose another")
         slope = torch.autograd.grad(chosen(logits, target).sum(), kept[-1])[0]
-    return kept[-1].detach(), slope
+    return _as_maps(kept[-1].detach()), _as_maps(slope)
+
+
+def _as_maps(features: "Tensor") -> "Tensor":
+    """Maps as they are; tokens (n, t, k) as maps (n, k, side, side) of the patches, which come last."""
+    if features.ndim == 4:
+        return features
+    side = math.isqrt(features.shape[1])
+    return features[:, features.shape[1] - side * side :].transpose(1, 2).unflatten(2, (side, side))
+
+
+def _of_attention(module: "nn.Module", x: "Tensor", target: "Tensor", images: np.ndarray) -> Sequence[Answer]:
+    """FunnyBirds' Grad-CAM of a transformer."""
+    from diorama.methods.explain.attention import painted, with_gradients
+
+    maps, slopes, grid = with_gradients(module, x, target)
+    seen, slope = grid.patches(maps[-1][:, :, 0]), grid.patches(slopes[-1][:, :, 0])
+    heat = (seen * slope.mean((2, 3), keepdim=True)).mean(1, keepdim=True).relu()
+    return painted(_shifted(heat)[:, 0], images)
 
 
 def _shifted(heat: "Tensor") -> "Tensor":

@@ -11,7 +11,7 @@ from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Output, all_outputs, by_image, pixels
+from diorama.methods.explain.passes import Fill, Output, all_outputs, by_image, filling, pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,9 @@ class Lime(ImageByImage):
     `answer=mask`, as FunnyBirds: a binary map of the `features` superpixels of largest positive weight (fewer if fewer
     are positive). `answer=signed`, as the Attribution Confusion Matrix (`lime_acm`): the weights of those largest by
     magnitude, 0 elsewhere. Superpixels are quickshift's (`kernel_size`, `max_dist`, `ratio`); hidden ones take the gray
-    `hide`. A sample shows each with probability ½, the first shows all; it weighs exp(−d²/2·width²), d its cosine
-    distance to the first. Segments and samples are functions of the seed and the pixels.
+    `hide`, or with `fill` the image's mean colour or the image blurred. A sample shows each with probability ½, the first
+    shows all; it weighs exp(−d²/2·width²), d its cosine distance to the first. Segments and samples are functions of the
+    seed and the pixels.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("ribeiro2016",)
@@ -32,6 +33,7 @@ class Lime(ImageByImage):
     answer: Literal["mask", "signed"] = "mask"
     output: Output = "probability"
     hide: float = 0.0
+    fill: Fill = "black"
     width: float = 0.25
     ridge: float = 1.0
     kernel_size: float = 4.0
@@ -71,11 +73,12 @@ class Lime(ImageByImage):
         return shown
 
     def _outputs(self, model: Any, image: np.ndarray, segments: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        deviation = image - np.float32(self.hide)
+        hidden = np.float32(self.hide) if self.fill == "black" else filling(image, self.fill)
+        deviation = image - hidden
 
         def altered(piece: range) -> np.ndarray:
             visible = np.take(shown[piece.start : piece.stop].astype(np.float32), segments, axis=1)
-            return visible[:, :, :, None] * deviation + np.float32(self.hide)
+            return visible[:, :, :, None] * deviation + hidden
 
         return all_outputs(model, image, self.samples, altered, self.output)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -31,6 +31,9 @@ class Lrp(Explainer):
                 which convolutions always have)
     start       propagation starts at the target's logit, with its sign (as released), or at one
 
+    Transformers: attention is taken as a constant that mixes values, normalisation of tokens and GELU pass relevance on as
+    it is, skips share by size; `lrp_attention` has settings that suit them.
+
     Sums of two branches share relevance in proportion. Biases take none in z^B, α1β0, α2β1 and linear layers, as released;
     in the γ and ε rules of convolutions they take their share, as in those rules' papers. Relevance is therefore not
     conserved: what a bias or a shift takes is lost. On a staged bird .7 of `birds_resnet`'s logit of 10.7 arrives (8.3 with
@@ -42,7 +45,7 @@ class Lrp(Explainer):
     """
 
     gradients = True
-    cite = ("bach2015", "montavon2017", "ariasduart2023", "anders2021")
+    cite: ClassVar[tuple[str, ...]] = ("bach2015", "montavon2017", "ariasduart2023", "anders2021")
 
     first: Literal["box", "flat", "w_square", "same"] = "box"
     conv: Literal["alpha1_beta0", "alpha2_beta1", "gamma", "epsilon"] = "alpha1_beta0"
@@ -66,7 +69,9 @@ class Lrp(Explainer):
         linear = self._signed if self.stabiliser == "signed" else self._published
         rules = composite(self.first, self.conv, self.batch_norm, linear, self._signed)
         return as_answers(
-            relevance(module_of(model), rules, x, lambda logits: self._start(logits, target)), self.channels, False
+            relevance(module_of(model), rules, x, lambda logits: self._start(logits, target), self._signed),
+            self.channels,
+            False,
         )
 
     def _start(self, logits: "Tensor", target: "Tensor") -> "Tensor":

@@ -16,8 +16,10 @@ from diorama.io.digests import array_digest
 #: Pixels that pass through a model at once, and the fewest and most images.
 PIXELS, FEWEST, MOST = 800_000, 4, 50
 
-#: What a map is about: the target's logit, or its probability (softmax).
-Output = Literal["logit", "probability"]
+#: What a map is about: the target's logit, its probability (softmax), or its logit minus the mean over classes.
+Output = Literal["logit", "probability", "centred"]
+#: What hidden pixels show: a gray, the image's mean colour, or the image blurred (Gauss, σ = a sixteenth of its side).
+Fill = Literal["black", "mean", "blur"]
 
 
 def pixels(image: np.ndarray) -> str:
@@ -54,8 +56,25 @@ def outputs(model: Any, images: np.ndarray, output: Output) -> np.ndarray:
     logits = np.asarray(model.logits(images), np.float64)
     if output == "logit":
         return logits
+    if output == "centred":
+        return logits - logits.mean(axis=1, keepdims=True)
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
+
+
+def filling(image: np.ndarray, fill: Fill) -> np.ndarray:
+    """What hidden pixels of an image (h, w, 3) show instead, the same shape, float32.
+
+    >>> filling(np.full((4, 4, 3), 0.25), "mean")[0, 0].tolist()
+    [0.25, 0.25, 0.25]
+    """
+    if fill == "black":
+        return np.zeros_like(image, np.float32)
+    if fill == "mean":
+        return np.broadcast_to(image.mean(axis=(0, 1)), image.shape).astype(np.float32)
+    import cv2
+
+    return cv2.GaussianBlur(image.astype(np.float32), (0, 0), max(image.shape[:2]) / 16)
 
 
 def all_outputs(

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from diorama.core.answers import Answer, Heatmap, Mask
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask
 from diorama.core.contracts import Saved
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -23,19 +23,20 @@ class Predictions(Saved):
     `diorama render birds --layout flat` writes the images to explain; its manifest.json has the names of the cases and
     the `targets` of each: the true class, the two classes of target sensitivity, and with `-M MODEL` the class that the
     model predicts. `kind="mask"` reads binary maps: a pixel that is not 0 (in a PNG: brighter than half) is marked.
+    `kind="boxes"` reads an array (n, 5) of boxes: x0, y0, x1, y1 with the far edge excluded, and a weight.
     """
 
     track = "explain"
     located = ("folder",)
 
     folder: str
-    kind: Literal["heatmap", "mask"] = "heatmap"
+    kind: Literal["heatmap", "mask", "boxes"] = "heatmap"
 
     def __post_init__(self) -> None:
         if not Path(self.folder).expanduser().is_dir():
             raise InputError(f"predictions: there is no folder {self.folder!r}")
-        if self.kind not in ("heatmap", "mask"):
-            raise InputError(f"predictions: kind={self.kind!r}: it is 'heatmap' or 'mask'")
+        if self.kind not in ("heatmap", "mask", "boxes"):
+            raise InputError(f"predictions: kind={self.kind!r}: it is 'heatmap', 'mask' or 'boxes'")
 
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""
@@ -48,6 +49,10 @@ class Predictions(Saved):
         if path is None:
             raise InputError(f"no map of case {case!r} for class {target} in {self.folder}: save {case}/{target}.npy")
         values = read_array(path)
+        if self.kind == "boxes":
+            if values.ndim != 2 or values.shape[1] != 5:
+                raise InputError(f"{path} is {values.shape}: boxes are (n, 5), x0, y0, x1, y1 and a weight")
+            return Boxes(values[:, :4], values[:, 4])
         if values.dtype.kind == "u":
             values = values.astype(np.float32) / np.iinfo(values.dtype).max
         if self.kind == "mask":

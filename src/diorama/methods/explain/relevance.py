@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.nn import functional
 
 from diorama.adapt.torchvision_ops import make_importable
 from diorama.core.errors import InputError
+from diorama.methods.explain.attention import ADDITIONS, Watched, branches
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -22,18 +23,19 @@ if TYPE_CHECKING:
 _CONVOLUTION = torch.nn.modules.conv._ConvNd
 _BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm
 _LAYER = (_CONVOLUTION, torch.nn.Linear)
-_ADDITIONS = {
-    torch.add,
-    torch.Tensor.add,
-    torch.Tensor.add_,
-    torch.Tensor.__add__,
-    torch.Tensor.__radd__,
-    torch.Tensor.__iadd__,
-}
+#: What a rule divides by, given a layer's outputs.
+Denominator = Callable[["Tensor"], "Tensor"]
+#: Functions that pass relevance on unchanged.
+_UNCHANGED = {functional.layer_norm, functional.gelu}
 
 
-def relevance(module: nn.Module, composite: Any, x: Tensor, start: Callable[[Tensor], Tensor]) -> Tensor:
-    """The relevance (n, 3, h, w) of the input of the first layer, given that of the logits, `start(logits)`."""
+def relevance(
+    module: nn.Module, composite: Any, x: Tensor, start: Callable[[Tensor], Tensor], signed: Denominator
+) -> Tensor:
+    """The relevance (n, 3, h, w) of the input of the first layer, given that of the logits, `start(logits)`.
+
+    `signed` is what attention divides by, given its outputs.
+    """
     entered: list[Tensor] = []
 
     def enter(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -41,9 +43,11 @@ def relevance(module: nn.Module, composite: Any, x: Tensor, start: Callable[[Ten
         return (entered[-1], *inputs[1:])
 
     with _entrance(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
-        with _SharedSums():
+        with _Shared(signed):
             logits = inside(x)
         found = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
+    if found.ndim == 4 and found.shape[1] == x.shape[1] and found.shape != x.shape:  # a network that resizes its images
+        found = functional.interpolate(found, x.shape[2:], mode="nearest")
     if found.numel() != x.numel():
         raise InputError(f"lrp: the first layer takes {tuple(found.shape)}, not an image {tuple(x.shape)}")
     return found.reshape(x.shape)
@@ -61,10 +65,6 @@ def first_layer(module: nn.Module) -> nn.Module:
     if found is None:
         raise InputError("lrp: the model has no convolution or linear layer to propagate through")
     return found
-
-
-#: What a rule divides by, given a layer's outputs.
-Denominator = Callable[["Tensor"], "Tensor"]
 
 
 def composite(first: str, conv: str, batch_norm: str, linear: Denominator, signed: Denominator) -> Any:
@@ -151,15 +151,68 @@ class _Share(torch.autograd.Function):
         return a * part, b * part
 
 
-class _SharedSums(TorchFunctionMode):
-    """While it holds, sums of two branches of a network share out relevance."""
+class _ShareBySize(torch.autograd.Function):
+    """a + b; each takes of the relevance in proportion to its size, so that it stays bounded where they cancel."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _ADDITIONS and not kwargs and len(args) == 2 and _branches(*args):
-            return _Share.apply(*args)
-        return func(*args, **(kwargs or {}))
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """The sum."""
+        ctx.save_for_backward(a, b)
+        return a + b
+
+    @staticmethod
+    def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
+        """R·|a| / (|a| + |b|), and the rest."""
+        a, b = (t.abs() for t in ctx.saved_tensors)
+        first = R[0] * (a + 1e-12) / (a + b + 2e-12)
+        return first, R[0] - first
 
 
-def _branches(a: Any, b: Any) -> bool:
-    tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    return tensors and a.shape == b.shape and a.requires_grad and b.requires_grad
+class _Unchanged(torch.autograd.Function):
+    """What a normalisation or GELU gave; relevance passes as it is (the rules of Achtibat et al. 2024)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, found: Tensor) -> Tensor:
+        """What was found."""
+        return found.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, None]:
+        """The same relevance."""
+        return R[0], None
+
+
+class _Mixed(torch.autograd.Function):
+    """A·v with the attention A as a constant: of R every value takes its share of the sum (Ali et al. 2022)."""
+
+    @staticmethod
+    def forward(ctx: Any, attention: Tensor, v: Tensor, signed: Denominator) -> Tensor:
+        """The mixture."""
+        out = attention @ v
+        ctx.save_for_backward(attention, v, signed(out))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *R: Tensor) -> tuple[None, Tensor, None]:
+        """v·(Aᵀ·R / (A·v))."""
+        attention, v, below = ctx.saved_tensors
+        return None, v * (attention.transpose(-2, -1) @ (R[0] / below)), None
+
+
+class _Shared(Watched):
+    """While it holds, sums of two branches share out relevance, attention mixes values only, norms pass it on."""
+
+    def __init__(self, signed: Denominator) -> None:
+        super().__init__()
+        self.signed = signed
+
+    def other(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Sums (of tokens by size: they have either sign, and may cancel), normalisation of tokens and GELU."""
+        if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
+            return (_ShareBySize if args[0].ndim == 3 else _Share).apply(*args)
+        found = func(*args, **kwargs)
+        return _Unchanged.apply(args[0], found.detach()) if func in _UNCHANGED else found
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+        """softmax(scale·q·kᵀ)·v."""
+        return _Mixed.apply((scale * q @ k.transpose(-2, -1)).softmax(-1).detach(), v, self.signed)

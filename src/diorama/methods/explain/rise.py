@@ -11,7 +11,7 @@ from diorama.core.answers import Answer, Heatmap
 from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Output, batches, by_image, outputs
+from diorama.methods.explain.passes import Fill, Output, batches, by_image, filling, outputs
 
 #: Masks between two looks at the standard error.
 LOOK = 200
@@ -27,6 +27,10 @@ class Rise(ImageByImage):
     random part of a cell. Hidden pixels are black; f is the raw logit. Masks are a function of the seed and the image's
     size, the same for all images (as FunnyBirds' mask file), and made batch by batch.
 
+    fill      what hidden pixels show: black (as FunnyBirds), the image's mean colour, or the image blurred
+    contrast  subtract from every f its mean over the masks before masks are weighed: far from 0, f adds a constant times
+              the mean mask, and its noise, which says nothing about the image
+
     The note beside a value bounds the standard error: its root mean square over the map's standard deviation, both over
     pixels. `stop` ends the sampling of a target once that share is reached, looked at every 200 masks.
     """
@@ -37,6 +41,8 @@ class Rise(ImageByImage):
     cells: int = 8
     keep: float = 0.1
     output: Output = "logit"
+    fill: Fill = "black"
+    contrast: bool = False
     stop: float | None = None
     seed: int = 0
 
@@ -53,7 +59,8 @@ class Rise(ImageByImage):
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""
-        return [e.answer(self.output == "logit") for e in self.estimates(model, image, targets)]
+        signed = self.contrast or self.output != "probability"
+        return [e.answer(signed) for e in self.estimates(model, image, targets)]
 
     def standard_error(self, model: Any, image: np.ndarray, target: int) -> np.ndarray:
         """The standard error (h, w) of the map of one target."""
@@ -61,11 +68,14 @@ class Rise(ImageByImage):
 
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
         """The map of every target with its standard error; a target stops by itself, whatever else is asked."""
-        going, found = [_Sums(target, self.keep) for target in targets], dict[int, Estimate]()
-        looked = 0
+        going, found = [_Sums(target, self.keep, self.contrast) for target in targets], dict[int, Estimate]()
+        looked, instead = 0, filling(image, self.fill)
         for piece in batches(self.masks, image.shape):
             masks = self.some_masks(piece, image.shape[:2])
-            values = outputs(model, image * masks[:, :, :, None], self.output)
+            shown = image * masks[:, :, :, None]
+            if self.fill != "black":
+                shown += instead * (1 - masks[:, :, :, None])
+            values = outputs(model, shown, self.output)
             squares = masks * masks
             for sums in going:
                 sums.add(values[:, sums.target], masks, squares)
@@ -115,23 +125,34 @@ class Estimate:
 
 
 class _Sums:
-    """Σ f·m and Σ (f·m)² of one target."""
+    """Σ f·m and Σ (f·m)² of one target; for `contrast` also what is needed to take the mean of f away afterwards."""
 
-    def __init__(self, target: int, keep: float) -> None:
-        self.target, self.keep, self.count = target, keep, 0
+    def __init__(self, target: int, keep: float, contrast: bool) -> None:
+        self.target, self.keep, self.contrast, self.count = target, keep, contrast, 0
         self.total: Any = 0.0
         self.square: Any = 0.0
+        self.values = 0.0
+        self.masks: Any = 0.0
+        self.squares: Any = 0.0
+        self.mixed: Any = 0.0
 
     def add(self, values: np.ndarray, masks: np.ndarray, squares: np.ndarray) -> None:
         """Count some masks (n, h, w), their squares, and the outputs (n,) on the images they leave."""
         self.total = self.total + np.tensordot(values.astype(np.float32), masks, 1).astype(np.float64)
         self.square = self.square + np.tensordot((values**2).astype(np.float32), squares, 1).astype(np.float64)
         self.count += len(values)
+        if self.contrast:
+            self.values += float(values.sum())
+            self.masks = self.masks + masks.sum(axis=0, dtype=np.float64)
+            self.squares = self.squares + squares.sum(axis=0, dtype=np.float64)
+            self.mixed = self.mixed + np.tensordot(values.astype(np.float32), squares, 1).astype(np.float64)
 
     def estimate(self) -> Estimate:
         """The map so far."""
-        mean = self.total / self.count
-        variance = np.maximum(self.square / self.count - mean**2, 0) * self.count / (self.count - 1)
+        level = self.values / self.count
+        mean = (self.total - level * self.masks) / self.count
+        square = self.square - 2 * level * self.mixed + level**2 * self.squares
+        variance = np.maximum(square / self.count - mean**2, 0) * self.count / (self.count - 1)
         return Estimate(mean / self.keep, np.sqrt(variance / self.count) / self.keep, self.count)
 
 

@@ -35,10 +35,9 @@ class BirdClassifier(Model):
 
     checkpoint: str | None = None
 
-    cite = ("hesse2023",)
+    cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
     located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
-    differentiable = True
     classes = 50
     size = 128
 
@@ -50,13 +49,19 @@ class BirdClassifier(Model):
         """The checkpoint file in use."""
         return weights.checkpoint_path(self.checkpoint, self.name)
 
+    @property
+    def differentiable(self) -> bool:
+        """True, said without loading the network; without torch there is none."""
+        weights.require_torch(self.name)
+        return True
+
     @cached_property
     def module(self) -> nn.Module:
         """The network in eval mode, its parameters without gradients; made at first use."""
         weights.require_torch(self.name)
-        from diorama.models.birds.networks import NETWORKS
+        from diorama.models.birds.networks import network
 
-        return weights.load(NETWORKS[self.name](self.classes), self.path)
+        return weights.load(network(self.name, self.classes), self.path)
 
     @cached_property
     def folded(self) -> Folded | None:

@@ -7,6 +7,7 @@ in [0, 1], (n, 3, h, w)). Any input size from 64 pixels works, so that early epo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -139,9 +140,20 @@ def _convolution(inside: int, outside: int, kernel: int = 3, stride: int = 1) ->
     return nn.Sequential(conv, nn.BatchNorm2d(outside), nn.ReLU())
 
 
-#: The network of every bundled bird classifier.
-NETWORKS: dict[str, Callable[[int], nn.Module]] = {
-    "birds_cnn": ResidualNetwork,
-    "birds_vgg": PlainNetwork,
-    "birds_resnet": BottleneckNetwork,
-}
+def network(name: str, classes: int) -> nn.Module:
+    """The network of a bundled bird classifier, by the classifier's name."""
+    from diorama.models.birds import small
+
+    networks: dict[str, Callable[[int], nn.Module]] = {
+        "birds_cnn": ResidualNetwork,
+        "birds_vgg": PlainNetwork,
+        "birds_resnet": BottleneckNetwork,
+        "birds_vit": small.vit,
+        "birds_bagnet": small.bagnet,
+        "birds_bagnet25": partial(small.bagnet, field=25),
+        "birds_bagnet33": partial(small.bagnet, field=33),
+        "birds_xdnn": small.xdnn,
+        "birds_bcos": small.bcos,
+        "birds_protopnet": small.protopnet,
+    }
+    return networks[name](classes)

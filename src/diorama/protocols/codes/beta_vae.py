@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import beta_vae as metric
+from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
@@ -30,4 +30,4 @@ class BetaVae(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The score of a draw."""
-        return metric.beta_vae_score(codes, factors, rng, self.rule)
+        return beta_vae_score(codes, factors, rng, self.rule)

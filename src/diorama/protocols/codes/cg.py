@@ -15,7 +15,7 @@ from diorama.core.contracts import Bounds, Control, Decoding
 from diorama.core.errors import InputError, Undefined
 from diorama.core.guard import Note
 from diorama.core.scene import Scene, rng
-from diorama.metrics import cg as metric
+from diorama.metrics.cg import ENOUGH, cg, farthest, random_sets
 from diorama.metrics.codes import Measured, active, sample
 from diorama.metrics.irs import robustness
 from diorama.metrics.uc import released, top
@@ -96,18 +96,18 @@ class Cg(shared.Draws):
         chosen, alive = self._sets(codes, factors, bench)
         found = self._measured(judge, codes, labels, chosen, alive, accuracy)
         if np.isnan(found.value):
-            raise Undefined(f"no factor is told with an accuracy of {metric.ENOUGH}: {_listed(bench, accuracy)}")
-        if self.variant == "corrected" and (accuracy < metric.ENOUGH).any():
-            told = f"factors count from an accuracy of {metric.ENOUGH}: {_listed(bench, accuracy)}"
+            raise Undefined(f"no factor is told with an accuracy of {ENOUGH}: {_listed(bench, accuracy)}")
+        if self.variant == "corrected" and (accuracy < ENOUGH).any():
+            told = f"factors count from an accuracy of {ENOUGH}: {_listed(bench, accuracy)}"
             warnings.warn(told, Note, stacklevel=2)
         generator = rng(case.payload["seed"], "sets", case.key)
-        draws = [metric.random_sets(chosen, alive, generator) for _ in range(self.nulls)]
+        draws = [random_sets(chosen, alive, generator) for _ in range(self.nulls)]
         null = [self._measured(judge, codes, labels, sets, alive, accuracy).value for sets in draws]
         decoded = [p.argmax(axis=1) == g for p, g in zip(judge(codes), labels.T, strict=True)]
         values = {
             **found.values,
             "cg_null": float(np.mean(null)),
-            "factors_told": float((accuracy >= metric.ENOUGH).sum()),
+            "factors_told": float((accuracy >= ENOUGH).sum()),
         }
         values |= {"accuracy": float(accuracy.mean()), "accuracy_decoded": float(np.mean(decoded))}
         yield from (Score(name, values[name]) for name in self.metrics)
@@ -129,8 +129,8 @@ class Cg(shared.Draws):
 
     def _measured(self, judge: "Judge", codes: Any, labels: Any, chosen: Any, alive: Any, accuracy: Any) -> Measured:
         if self.variant == "corrected":
-            return metric.cg(judge, codes, labels, chosen, alive, accuracy)
-        found = metric.cg(judge, codes, labels, chosen)
+            return cg(judge, codes, labels, chosen, alive, accuracy)
+        found = cg(judge, codes, labels, chosen)
         values = {**found.values, "cg": found.values["cg_eq4"]}
         return Measured(values, found.matrix, found.per_factor, found.active)
 
@@ -139,7 +139,7 @@ class Cg(shared.Draws):
         draw = self.frames_of(bench.world.object, case)
         codes, factors = codes_of(bench, draw), factors_of(bench, draw)
         chosen, _ = self._sets(codes, factors, bench)
-        moved = [np.where(chosen[:, i], metric.farthest(codes)[0], codes[0]) for i in range_of(factors)]
+        moved = [np.where(chosen[:, i], farthest(codes)[0], codes[0]) for i in range_of(factors)]
         images = Judge(bench, False).decoded(np.stack([codes[0], *moved]))
         captions = ["decoded", *(f"{name} moved" for name in bench.world.object.levels)]
         frame = Panel("frame", bench.frame(draw[0][1]).srgb())

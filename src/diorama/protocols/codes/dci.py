@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import dci as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.dci import Estimator, dci
 from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
@@ -25,10 +25,10 @@ class Dci(shared.OfDraws):
 
     frames: int = shared.FRAMES
     rule: Rule = "varies"
-    estimator: metric.Estimator = "extra_trees"
+    estimator: Estimator = "extra_trees"
     defect: Defect = "noise"
     nulls: int = 1
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """D, C and I of a draw."""
-        return metric.dci(codes, factors, rng, self.rule, self.estimator)
+        return dci(codes, factors, rng, self.rule, self.estimator)

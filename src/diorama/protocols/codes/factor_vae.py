@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import factor_vae as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.factor_vae import factor_vae_score
 from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
@@ -29,4 +29,4 @@ class FactorVae(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The score of a draw."""
-        return metric.factor_vae_score(codes, factors, rng, self.rule)
+        return factor_vae_score(codes, factors, rng, self.rule)

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import infomec as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.infomec import infomec
 from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
@@ -30,4 +30,4 @@ class Infomec(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """InfoM, InfoE and InfoC of a draw."""
-        return metric.infomec(codes, factors, self.rule)
+        return infomec(codes, factors, self.rule)

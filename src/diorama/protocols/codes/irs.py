@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import irs as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.irs import irs
 from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
@@ -32,4 +32,4 @@ class Irs(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """IRS of a draw."""
-        return metric.irs(codes, factors, self.rule, self.bins, self.quantile)
+        return irs(codes, factors, self.rule, self.bins, self.quantile)

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from diorama.metrics import mig as metric
 from diorama.metrics.codes import Measured, Rule
+from diorama.metrics.mig import excess, mig
 from diorama.metrics.planted import Defect
 from diorama.protocols.codes import common as shared
 
@@ -39,10 +39,10 @@ class Mig(shared.OfDraws):
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:
         """Also that the draw is small, unless it is the whole world."""
         whole = world.length is not None and world.length <= len(factors)
-        small = not whole and (metric.excess(factors, self.bins) > FEW).any()
+        small = not whole and (excess(factors, self.bins) > FEW).any()
         note = f"draws of {len(factors)} frames are small: MIG is biased, the interval does not cover its large-sample value"
         return [*shared.OfDraws.remarks(self, world, factors), *([note] if small else [])]
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The three gaps of a draw."""
-        return metric.mig(codes, factors, self.rule, self.bins)
+        return mig(codes, factors, self.rule, self.bins)

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.metrics import sap as metric
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.planted import Defect
+from diorama.metrics.sap import sap
 from diorama.protocols.codes import common as shared
 
 
@@ -30,4 +30,4 @@ class Sap(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """SAP of a draw."""
-        return metric.sap(codes, factors, rng, self.rule)
+        return sap(codes, factors, rng, self.rule)

@@ -11,7 +11,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from diorama.core.answers import Answer, Boxes, Heatmap, Mask
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
 from diorama.core.bench import Bench
 from diorama.core.capabilities import Parted
 from diorama.core.contracts import Protocol
@@ -141,6 +141,18 @@ def _(answer: Boxes, found: Elements, published: bool = False) -> np.ndarray:
     return found.total(found.own.sums(heat.ravel()))
 
 
+@part_importance.register
+def _(answer: Similarity, found: Elements, published: bool = False) -> np.ndarray:
+    """As a heat map."""
+    return part_importance(Heatmap(answer.values, signed=True), found)
+
+
+@part_importance.register
+def _(answer: PartScores, found: Elements, published: bool = False) -> np.ndarray:
+    """What was said of the parts; background objects, which come after them, have none."""
+    return np.concatenate([answer.values, np.zeros(found.count - len(answer.values))])
+
+
 @singledispatch
 def important_parts(answer: Answer, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """P(t): which elements are important at every threshold, (thresholds, elements) of bool."""
@@ -178,6 +190,33 @@ def _(answer: Boxes, found: Elements, t: np.ndarray, published: bool) -> np.ndar
     return _covered(found, (3 if published else 1) * found.own.sums(union.ravel().astype(float)), t)
 
 
+@important_parts.register
+def _(answer: Similarity, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """The share of an element's dilated pixels inside the boxes is above t; published: of its last sub-part alone.
+
+    The released code writes the share of every sub-part over that of the one before.
+    """
+    union = np.zeros(found.shape, bool)
+    for corner in answer.corners:
+        union |= _box(corner, found.shape, False)
+    inside, area = (
+        found.dilated.sums(union.ravel().astype(float)),
+        np.bincount(found.dilated.region, minlength=found.dilated.count),
+    )
+    if published:
+        last = np.searchsorted(found.element, np.arange(found.count), side="right") - 1
+        return inside[last][None] > t[:, None] * area[last]
+    return found.total(inside)[None] > t[:, None] * found.total(area)
+
+
+@important_parts.register
+def _(answer: PartScores, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """The score is above t of the sum: the signed one (published) or that of positive scores (corrected)."""
+    said = part_importance(answer, found)
+    total = answer.values.sum() if published else np.maximum(answer.values, 0).sum()
+    return said[None] > t[:, None] * total
+
+
 def _covered(found: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
     first = np.searchsorted(found.element, np.arange(found.count))  # every element has a sub-part
     return np.logical_or.reduceat(marked[None] > t[:, None] * found.area, first, axis=1)
@@ -199,7 +238,7 @@ def says_nothing(answer: Answer) -> bool:
     """Whether an answer is zero everywhere."""
     if isinstance(answer, Boxes):
         return not np.any(answer.weights)
-    return isinstance(answer, Heatmap | Mask) and not np.any(answer.values)
+    return isinstance(answer, Heatmap | Mask | PartScores | Similarity) and not np.any(answer.values)
 
 
 def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:

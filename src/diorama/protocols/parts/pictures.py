@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diorama.core.answers import Answer, Boxes, Heatmap, Mask
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask, Similarity
 from diorama.core.bench import Bench
 from diorama.core.cases import Panel
 from diorama.core.errors import Undefined
@@ -33,7 +33,7 @@ def panels(
 
 
 def _shown(answer: Answer, image: np.ndarray) -> np.ndarray:
-    if isinstance(answer, Heatmap):
+    if isinstance(answer, Heatmap | Similarity):
         return diverging(answer.values, image)
     heat = np.zeros(image.shape[:2])
     if isinstance(answer, Mask):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -41,7 +41,9 @@ class Birds(Parted):
 
     `parts` is None for Diorama's own meshes or a folder of the official GLB files. `split="train"` removes n ~ U{0..5}
     random parts from every second bird, as the published training set does. `classes_seed` draws another class list,
-    `objects` bounds the number of background objects (drawn from U{0..objects}).
+    `objects` bounds the number of background objects (drawn from U{0..objects}). `classes` is how many of the fifty
+    classes there are, 2 to 50: labels are 0 to classes − 1, and a bird of the list is the same whatever the number.
+    Afterwards `world.classes` holds the variants of each class; seed 0 gives the published ones.
     """
 
     size: int = 128
@@ -50,6 +52,7 @@ class Birds(Parted):
     split: Split = "test"
     classes_seed: int = 0
     objects: int = 34
+    classes: Sequence[Mapping[str, int]] = field(default=50, hash=False, repr=False)  # type: ignore[arg-type]
 
     cite = ("hesse2023",)
     located = ("parts",)
@@ -76,11 +79,7 @@ class Birds(Parted):
             raise InputError(f"objects={self.objects!r}: give the most background objects, 0 to 51")
         if self.parts is not None and not Path(self.parts).is_dir():
             raise InputError(f"parts={self.parts!r}: no such folder; give the one that holds bird01.glb")
-
-    @property
-    def classes(self) -> tuple[dict[str, int], ...]:
-        """The variants of each class; seed 0 gives the published fifty."""
-        return tuple(dict(bird) for bird in _classes(self.classes_seed))
+        object.__setattr__(self, "classes", _first_classes(self.classes, self.classes_seed))
 
     def fingerprint(self) -> str:
         """The digest of the part files, so that keys follow their content and not their place."""
@@ -88,15 +87,16 @@ class Birds(Parted):
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene drawn with the published distributions."""
-        return Scene("birds", draw_params(rng, _classes(self.classes_seed), self.objects, self.split == "train"))
+        return Scene("birds", draw_params(rng, self.classes, self.objects, self.split == "train"))
 
     def published(self, per_class: int | None = None) -> Iterator[Scene]:
         """The scenes of the published split, in order (seed 0: the published data set itself)."""
-        return (Scene("birds", params) for params in published_params(self.split, self.classes_seed, per_class))
+        every = published_params(self.split, self.classes_seed, per_class)
+        return (Scene("birds", params) for params in every if params["label"] < len(self.classes))
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
         """The scene with some factors changed; see `Birds.factors` for their names and values."""
-        return Scene(scene.world, change(scene.params, changes, _classes(self.classes_seed)))
+        return Scene(scene.world, change(scene.params, changes, self.classes))
 
     def subsets(self, scene: Scene) -> dict[tuple[str, ...], Scene]:
         """All 32 part interventions by the parts they keep; () is the bare body."""
@@ -110,11 +110,19 @@ class Birds(Parted):
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
         """The frames of the scenes; those with one camera and lamp share one set of layers."""
         for scene in scenes:
-            check_params(scene.params, len(_classes(self.classes_seed)))
+            check_params(scene.params, len(self.classes))
         from diorama.worlds.birds.rendering import render_params
 
         images = render_params([scene.params for scene in scenes], self.size, self.antialias, self.parts)
         return [_frame(scene, arrays) for scene, arrays in zip(scenes, images, strict=True)]
+
+
+def _first_classes(asked: Any, seed: int) -> tuple[Mapping[str, int], ...]:
+    """The first so many classes of a seed; asked for by number, or by a list of them (`dataclasses.replace`)."""
+    count = len(asked) if isinstance(asked, tuple) else asked
+    if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= len(_classes(seed)):
+        raise InputError(f"classes={asked!r}: give how many of the fifty classes there are, 2 to {len(_classes(seed))}")
+    return tuple(dict(bird) for bird in _classes(seed)[:count])
 
 
 @lru_cache(maxsize=16)

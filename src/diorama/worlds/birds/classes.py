@@ -7,7 +7,7 @@ class list names fifty. Everything here is about lists of variants, nothing abou
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -62,12 +62,3 @@ def shared_parts(a: Variants, b: Variants) -> tuple[str, ...]:
     ('beak',)
     """
     return tuple(part for part in a if a[part] == b[part])
-
-
-def compatible_classes(classes: Sequence[Variants], kept: Variants) -> tuple[int, ...]:
-    """The classes that a bird showing only the variants `kept` may belong to: the targets of the multi-target loss.
-
-    >>> compatible_classes([{"beak": 0, "eye": 1}, {"beak": 0, "eye": 2}], {"beak": 0})
-    (0, 1)
-    """
-    return tuple(i for i, bird in enumerate(classes) if all(bird[part] == kept[part] for part in kept))

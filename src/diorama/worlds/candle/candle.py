@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from diorama.core.capabilities import Levelled
+from diorama.core.capabilities import Confounded
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
@@ -35,7 +35,7 @@ Confounding = Literal["none", "pairs", "semantic", "semantic_commented", "gaussi
 
 
 @dataclass(frozen=True, slots=True)
-class Candle(Levelled):
+class Candle(Confounded):
     """Images of `width` by 3/4·`width` pixels, `samples` paths per pixel of the object.
 
     `scenes` of the sixteen are used (3: the paper's). `confounding` is "none", the paper's object–colour "pairs" (1,620
@@ -121,6 +121,12 @@ class Candle(Levelled):
             "one_to_all": lambda: graph.one_to_all(rows, self.couple[0], self.sigma),
         }[self.confounding]()
         return chosen * graph.hidden(rows, self.hidden)
+
+    def confounded(self, scene: Scene) -> bool:
+        """Whether a scene is in the world's confounded part; of a world without confounding, in the paper's "pairs"."""
+        rows = grid(self.scenes)
+        weights = graph.pairs(rows) if self.confounding == "none" else self.weights()
+        return bool(weights[graph.matches(rows, {name: scene.params[name] for name in NAMES})][0] > 0)
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """A scene as it is seen under the world's confounding."""

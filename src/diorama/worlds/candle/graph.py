@@ -1,4 +1,4 @@
-"""The causes behind CANDLE as data: the graph, confounding, sampling by seeing or by doing, and weak labels.
+"""The causes behind CANDLE as data: the graph, confounding, sampling by seeing or by doing.
 
 A distribution over the factors is a vector of weights, one for every row of `grid()`; confounding makes or multiplies
 such vectors, sampling reads them. Reddy, Godfrey L and Balasubramanian 2022 (AAAI) give graph and sub-selections;
@@ -11,7 +11,7 @@ Träuble et al. 2021 (ICML) the Gaussian coupling.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -173,49 +173,6 @@ def draw(rng: np.random.Generator, rows: np.ndarray, weights: np.ndarray, count:
 
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
-
-
-# Weak supervision: queries on metadata or on rows
-
-
-def query(records: Sequence[Mapping[str, Any]], **values: Any) -> list[int]:
-    """The numbers of the records (factors by name) that have the given values.
-
-    >>> query([{"color": "red", "size": 2.0}, {"color": "blue", "size": 2.0}], color="blue", size=2.0)
-    [1]
-    """
-    for name in values:
-        if records and name not in records[0]:
-            raise InputError(f"candle: records have no {name!r}; {did_you_mean(name, list(records[0]))}")
-    return [i for i, record in enumerate(records) if all(record[name] == v for name, v in values.items())]
-
-
-def labelled(rng: np.random.Generator, count: int, share: float = 0.1) -> np.ndarray:
-    """The sorted numbers of the images whose labels may be used, ⌈share·count⌉ of them.
-
-    >>> len(labelled(np.random.default_rng(0), 4050))
-    405
-    """
-    if not 0 < share <= 1:
-        raise InputError(f"candle: share={share!r}: give the share of labelled images, above 0 and at most 1")
-    return np.sort(rng.permutation(count)[: int(np.ceil(round(share * count, 9)))])
-
-
-def sharing(rng: np.random.Generator, rows: np.ndarray, shared: Sequence[str], count: int) -> np.ndarray:
-    """`count` pairs (count, 2) of different rows with the same values of the `shared` factors; others as they come."""
-    columns = [column(name) for name in shared]
-    group = np.ravel_multi_index(rows[:, columns].T, rows.max(0)[columns] + 1) if columns else np.zeros(len(rows), int)
-    order = np.argsort(group, kind="stable")
-    _, start, size = np.unique(group[order], return_index=True, return_counts=True)
-    if not (size > 1).any():
-        raise InputError(f"candle: no two images share {', '.join(shared)}; name fewer factors")
-    several = size > 1
-    # a pair of rows is drawn evenly: groups in proportion to their ordered pairs
-    chance = (size * (size - 1))[several].astype(float)
-    chosen = rng.choice(np.flatnonzero(several), size=count, p=chance / chance.sum())
-    first = rng.integers(size[chosen])
-    second = (first + 1 + rng.integers(size[chosen] - 1)) % size[chosen]
-    return np.stack([order[start[chosen] + first], order[start[chosen] + second]], axis=1)
 
 
 def dependence(rows: np.ndarray, weights: np.ndarray) -> dict[tuple[str, str], float]:

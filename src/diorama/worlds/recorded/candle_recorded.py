@@ -61,7 +61,7 @@ class CandleRecorded(Listed, Levelled):
         return {name: _levels(self.root, name) for name in NAMES}
 
     def records(self) -> list[dict[str, Any]]:
-        """The factors of every image, in order: what the queries of `diorama.worlds.candle.graph` take."""
+        """The factors of every image, in order: what the queries of `diorama.data` take."""
         return [dict(self._record(number)["factors"]) for number in _numbers(self.root)]
 
     def do(self, scene: Scene, /, **changes: Any) -> Scene:

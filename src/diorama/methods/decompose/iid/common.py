@@ -8,6 +8,7 @@ through one by one: an answer does not depend on the company it was asked in.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,56 +42,26 @@ def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
     return np.clip(images / np.maximum(top, 1e-6), 0, 1).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class IidNetwork(Layered):
-    """The network with the weights of `checkpoint`, a safetensors file; None is the bundled one.
+class WatchedNetwork(Layered):
+    """A decomposition network asked frame by frame; who derives from it says which module, and what it is given.
 
     `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth
     with more channels than the layer is averaged over them, one with fewer is repeated.
     """
 
-    checkpoint: str | None = None
-
     name: ClassVar[str]
-    layers = UNET_LAYERS
     branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
     encoding: ClassVar[str] = "linear"
     scale: ClassVar[str] = "relative"
-    located = ("checkpoint",)
-
-    def __post_init__(self) -> None:
-        if not self.path.is_file():
-            raise InputError(
-                f"{self.name}: there is no checkpoint {self.path}; make one with: diorama train {self.name}"
-            )
 
     @property
-    def path(self) -> Path:
-        """The checkpoint file in use."""
-        given = self.checkpoint
-        return ZOO / f"{self.name}.safetensors" if given is None else Path(given).expanduser()
-
-    def fingerprint(self) -> str:
-        """The digest of the weights."""
-        return file_digest(self.path)
-
-    @cached_property
+    @abstractmethod
     def module(self) -> nn.Module:
-        """The network in eval mode, its parameters without gradients; made at first use."""
-        try:
-            from safetensors import SafetensorError
-            from safetensors.torch import load_file
+        """The network: images → a map for every branch; `component` and `place` as in `networks.py`."""
 
-            from diorama.methods.decompose.iid.networks import NETWORKS
-        except ImportError as error:
-            raise InputError(f"{self.name} needs torch: pip install 'diorama[torch]'") from error
-        net = NETWORKS[self.name]()
-        try:
-            net.load_state_dict(load_file(self.path))
-        except (RuntimeError, SafetensorError) as error:
-            reason = str(error).strip().splitlines()[-1].strip()
-            raise InputError(f"{self.name}: {self.path} holds weights of another network: {reason}") from error
-        return place(net)
+    @abstractmethod
+    def _input(self, frame: Frame) -> Tensor:
+        """A frame as the network takes it, (1, 3, h, w)."""
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """The layers of frames[0]."""
@@ -160,12 +131,9 @@ class IidNetwork(Layered):
         """A layer (1, c, h, w) in linear light on the frame's grid."""
         import torch
 
-        from diorama.methods.decompose.iid.networks import GAMMA
-
         where = next(self.module.parameters()).device
-        image = torch.from_numpy(exposed(frame.linear()).transpose(2, 0, 1)[None].copy()).to(where)
-        small = torch.from_numpy(shrunk(frame).transpose(2, 0, 1)[None].copy()).to(where)
-        output = self.module((small**GAMMA).requires_grad_(torch.is_grad_enabled()))[branch]
+        image = tensor(exposed(frame.linear())).to(where)
+        output = self.module(self._input(frame).to(where).requires_grad_(torch.is_grad_enabled()))[branch]
         if image.shape[2:] != output.shape[2:]:
             output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
         return self.module.component(branch, output, image)  # type: ignore[operator]
@@ -178,6 +146,56 @@ class IidNetwork(Layered):
                 raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
 
 
+@dataclass(frozen=True)
+class IidNetwork(WatchedNetwork):
+    """The network with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+
+    checkpoint: str | None = None
+
+    layers = UNET_LAYERS
+    located = ("checkpoint",)
+
+    def __post_init__(self) -> None:
+        if not self.path.is_file():
+            raise InputError(
+                f"{self.name}: there is no checkpoint {self.path}; make one with: diorama train {self.name}"
+            )
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint file in use."""
+        given = self.checkpoint
+        return ZOO / f"{self.name}.safetensors" if given is None else Path(given).expanduser()
+
+    def fingerprint(self) -> str:
+        """The digest of the weights."""
+        return file_digest(self.path)
+
+    @cached_property
+    def module(self) -> nn.Module:
+        """The network in eval mode, its parameters without gradients; made at first use."""
+        try:
+            from safetensors import SafetensorError
+            from safetensors.torch import load_file
+
+            from diorama.methods.decompose.iid.networks import NETWORKS
+        except ImportError as error:
+            raise InputError(f"{self.name} needs torch: pip install 'diorama[torch]'") from error
+        net = NETWORKS[self.name]()
+        try:
+            net.load_state_dict(load_file(self.path))
+        except (RuntimeError, SafetensorError) as error:
+            reason = str(error).strip().splitlines()[-1].strip()
+            raise InputError(f"{self.name}: {self.path} holds weights of another network: {reason}") from error
+        return place(net)
+
+    def _input(self, frame: Frame) -> Tensor:
+        """A frame as the network takes it, (1, 3, h, w)."""
+        from diorama.methods.decompose.iid.networks import GAMMA
+
+        return tensor(shrunk(frame)) ** GAMMA
+
+
 def shrunk(frame: Frame) -> np.ndarray:
     """The frame's linear image as the networks take it: 64×64, exposed; not yet gamma-encoded."""
     import cv2
@@ -186,6 +204,13 @@ def shrunk(frame: Frame) -> np.ndarray:
     if image.shape[:2] != (SIDE, SIDE):
         image = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
     return exposed(image)
+
+
+def tensor(image: np.ndarray) -> Tensor:
+    """(h, w, 3) → (1, 3, h, w)."""
+    import torch
+
+    return torch.from_numpy(image.transpose(2, 0, 1)[None].copy())
 
 
 def _matched(truth: np.ndarray, answer: Tensor) -> Any:

@@ -30,11 +30,14 @@ ResNet-50 | X-DNN | .99 1 .9 .88 .85 .93 .6 .87 .91 .6 .87 .79
 ResNet-50 | ProtoPNet | .94 1 .93 .91 .92 .58 .24 .46 .75 .24 .46 .48
 """
 #: Our names of the networks' families and of the methods.
-_NETWORKS = {"vgg": "VGG16", "resnet": "ResNet-50", "vit": "ViT-B/16", "bagnet": "BagNet"}
+_NETWORKS = {
+    "vgg": "VGG16", "resnet": "ResNet-50", "vit": "ViT-B/16", "bagnet": "BagNet",
+    "bcos": "ResNet-50", "xdnn": "ResNet-50", "protopnet": "ResNet-50",
+}  # fmt: skip
 _METHODS = {
     "integrated_gradients": "IG", "integrated_gradients_abs": "IG abs.", "rise": "RISE", "lime": "LIME",
-    "input_x_gradient": "IxG", "grad_cam": "Grad-CAM", "rollout": "Rollout", "chefer_lrp": "Chefer LRP", "bagnet": "BagNet",
-    "bcos": "B-cos network", "xdnn": "X-DNN", "protopnet": "ProtoPNet",
+    "input_x_gradient": "IxG", "grad_cam": "Grad-CAM", "rollout": "Rollout", "chefer": "Chefer LRP", "bagnet": "BagNet",
+    "bcos": "B-cos network", "xdnn": "X-DNN", "prototypes": "ProtoPNet",
 }  # fmt: skip
 
 

@@ -1,0 +1,73 @@
+"""Networks that explain themselves: what a method may ask of the torch module behind a model.
+
+A family of networks (`models/families`) derives from one of these classes; a method looks for it with `inside` and says
+before the run that a network lacks it. Methods thereby know no family, and anybody's network may join by deriving.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Kind = TypeVar("Kind")
+
+
+class PatchEvidence(ABC):
+    """A network whose logits are the mean of logits of small patches (BagNet)."""
+
+    #: The side of a patch in pixels.
+    field: int
+
+    @abstractmethod
+    def dense(self, x: Tensor, classes: Tensor) -> Tensor:
+        """Logits (n, k, h − field + 1, w − field + 1) of k classes for the patch at every pixel of images (n, 3, h, w)."""
+
+
+class LinearMap(ABC):
+    """A network that is w(x)·x for a matrix w that follows the input (B-cos)."""
+
+    @abstractmethod
+    def contributions(self, x: Tensor, target: Tensor) -> Tensor:
+        """w(x)·x of the target, value by value: (n, c, h, w), whose sum is the logit above its constant."""
+
+
+class Homogeneous(ABC):  # noqa: B024 - a promise without a method
+    """A network with f(αx) = α·f(x) for α ≥ 0 (X-DNN): no bias, no centring."""
+
+
+class Prototypes(ABC):
+    """A network that compares patches with learnt prototypes and adds up the similarities (ProtoPNet)."""
+
+    @abstractmethod
+    def similarities(self, x: Tensor) -> Tensor:
+        """How similar every place of the last map is to every prototype, (n, prototypes, h, w)."""
+
+    @property
+    @abstractmethod
+    def connections(self) -> Tensor:
+        """The weight (classes, prototypes) of every prototype's largest similarity in every logit."""
+
+    @property
+    @abstractmethod
+    def owner(self) -> Tensor:
+        """The class (prototypes,) that every prototype was made for."""
+
+
+def inside(module: nn.Module | None, kind: Callable[..., Kind]) -> Kind | None:
+    """The first part of a module that is of a kind, or None."""
+    parts: Any = () if module is None else module.modules()
+    return next((part for part in parts if isinstance(part, kind)), None)  # type: ignore[arg-type]
+
+
+def entering(module: nn.Module, part: Any, x: Tensor) -> Tensor:
+    """What a part of a module is given when the module is given `x`: the image behind a wrapper's normalisation."""
+    import torch
+
+    seen: list[Tensor] = []
+    with torch.no_grad(), part.register_forward_pre_hook(lambda _, given: seen.append(given[0])):
+        module(x)
+    return seen[0]

@@ -1,0 +1,60 @@
+"""Pictures for a lesson: a figure as a file or in a notebook's cell. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from diorama.core.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDINGS = (".png", ".pdf", ".svg")
+#: Pixels per inch of the files.
+SHARP = 144
+
+
+class Drawn:
+    """Something that can be drawn: `figure()` is what `save` writes and a notebook shows."""
+
+    def figure(self) -> Figure:
+        """The picture as a matplotlib figure."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as PNG, PDF or SVG, by the ending of the path."""
+        file = Path(path)
+        if file.suffix.lower() not in ENDINGS:
+            raise InputError(f"{file}: give a file that ends in {', '.join(ENDINGS)}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.figure().savefig(file, dpi=SHARP)
+        return file
+
+    def _repr_html_(self) -> str:
+        held = io.BytesIO()
+        self.figure().savefig(held, format="png", dpi=SHARP)
+        data = base64.b64encode(held.getvalue()).decode()
+        about = f'alt="{html.escape(repr(self))}" style="max-width:100%;background:white"'
+        return f'<img {about} src="data:image/png;base64,{data}">'
+
+
+def blank(width: float, height: float) -> Figure:
+    """An empty figure of so many inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("drawing a picture needs matplotlib: pip install 'diorama[plots]'") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def short(spec: str) -> str:
+    """A spec as a title has room for: its name without parameters and folders.
+
+    >>> short("checkpoint(path=out, arch='./mine.py:build')"), short("../nets/mine.py:build"), short("timm:resnet18")
+    ('checkpoint', 'mine.py:build', 'timm:resnet18')
+    """
+    return spec.partition("(")[0].rpartition("/")[2]

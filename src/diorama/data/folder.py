@@ -1,0 +1,137 @@
+"""The layout `dataset`: a folder that somebody's own training loop can start from.
+
+    images/train-00000.png …   8-bit sRGB
+    labels.csv                 file, split, label, every factor; of worlds with levels `labelled` (the 10 % whose labels may
+                               be used), of confounded ones `confounded` (whether the image is in the confounded part)
+    boxes.csv                  file, what, x0, y0, x1, y1 from the top left, far edge excluded
+    pairs.csv                  first, second, shared: pairs of training images that share factors (weak supervision)
+    dataset.json               world, seed, changes, counts, classes or levels
+
+The scenes are those of `diorama.world(…).torch_dataset`: none of them is a scene that `diorama run` judges on.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from diorama.core.capabilities import Confounded, Levelled
+from diorama.core.catalogue import Component
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene
+from diorama.data.views import Split, WorldView, plain_factors
+from diorama.data.weak import labelled, sharing
+from diorama.io.images import quantise, write_png
+from diorama.io.store import write_json
+
+Progress = Callable[[int, int], None]
+Row = dict[str, Any]
+SHARES: dict[Split, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
+#: Pairs that share a factor, for each factor, as a share of the training images.
+PAIRS = 0.1
+
+
+def write_dataset(
+    world: Component,
+    count: int,
+    seed: int,
+    changes: dict[str, Any],
+    out: Path,
+    progress: Progress,
+    add: Callable[[Any], None],
+) -> Path:
+    """Write `count` images with their labels; `add` is given each picture for a contact sheet. Returns labels.csv."""
+    view, staged = WorldView(world.object, world.label), world.object
+    counts = _counts(count, staged.length)
+    rows: list[Row] = []
+    boxes: list[Row] = []
+    out.mkdir(parents=True, exist_ok=True)
+    for split, scene, name in _named(view, counts, seed):
+        frame = staged.render([staged.do(scene, **changes) if changes else scene])[0]
+        write_png(out / name, quantise(frame.srgb(), 8))
+        rows.append(
+            {"file": name, "split": split, **_label(frame), **plain_factors(frame), **_confounded(staged, frame)}
+        )
+        boxes += _boxes(name, frame)
+        add(frame.srgb())
+        progress(len(rows), count)
+    pairs = _weak(rows, staged, seed)
+    for table, found in (("boxes.csv", boxes), ("pairs.csv", pairs)):
+        if found:
+            write_csv(out / table, found)
+    write_json(out / "dataset.json", _about(world, seed, changes, counts))
+    write_csv(out / "labels.csv", rows)  # last: where it is, all is there
+    return out / "labels.csv"
+
+
+def _counts(count: int, length: int | None) -> dict[Split, int]:
+    """How many images each split has, at least one."""
+    if count < 10:
+        raise InputError(f"-n {count}: a training, a validation and a test set need at least 10 scenes")
+    if length is not None and count > length:
+        raise InputError(f"-n {count}: the world has {length} scenes")
+    watched, judged = (int(SHARES[name] * count) for name in ("val", "test"))
+    return {"train": count - watched - judged, "val": watched, "test": judged}
+
+
+def _named(view: WorldView, counts: dict[Split, int], seed: int) -> Iterator[tuple[Split, Scene, str]]:
+    for split, n in counts.items():
+        for i, scene in enumerate(view.examples(n, split, seed)):
+            yield split, scene, f"images/{split}-{i:05d}.png"
+
+
+def _label(frame: Frame) -> Row:
+    label = frame.truth.get("label")
+    return {} if label is None else {"label": int(label)}
+
+
+def _confounded(world: Any, frame: Frame) -> Row:
+    return {"confounded": int(world.confounded(frame.scene))} if isinstance(world, Confounded) else {}
+
+
+def _boxes(name: str, frame: Frame) -> list[Row]:
+    found = frame.truth.get("boxes") or {}
+    named = found.items() if isinstance(found, dict) else enumerate(found)
+    return [
+        {"file": name, "what": what, **dict(zip(("x0", "y0", "x1", "y1"), box, strict=True))}
+        for what, box in named
+        if box
+    ]
+
+
+def _weak(rows: list[Row], world: Any, seed: int) -> list[Row]:
+    """Mark the training images whose labels may be used; gives pairs of training images that share factors."""
+    if not isinstance(world, Levelled):
+        return []
+    names, train = list(world.levels), [row for row in rows if row["split"] == "train"]
+    chosen = set(labelled(len(train), seed=seed).tolist())
+    places = {row["file"]: i for i, row in enumerate(train)}
+    for row in rows:
+        row["labelled"] = int(places.get(row["file"], -1) in chosen)
+    pairs = []
+    for name in names:
+        if len({row[name] for row in train}) < len(train):  # else no two share it
+            pairs += [(train[a], train[b]) for a, b in sharing(train, [name], max(1, int(PAIRS * len(train))), seed)]
+    return [
+        {"first": a["file"], "second": b["file"], "shared": " ".join(n for n in names if a[n] == b[n])}
+        for a, b in pairs
+    ]
+
+
+def _about(world: Component, seed: int, changes: dict[str, Any], counts: dict[Split, int]) -> dict[str, Any]:
+    view = WorldView(world.object, world.label)
+    levels = {name: list(values) for name, values in view.levels.items()}
+    classes = [dict(c) if isinstance(c, dict) else c for c in view.classes]
+    return {"world": world.label, "seed": seed, "do": changes, "counts": counts, "levels": levels, "classes": classes}
+
+
+def write_csv(path: Path, rows: list[Row]) -> None:
+    """Rows as a table; the columns of the first that has most, empty where a row has no value."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)

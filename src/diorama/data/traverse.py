@@ -1,0 +1,134 @@
+"""What each latent of an encoder does: one image, one latent moved at a time, decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diorama.core.contracts import Decoding, Fitting
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+from diorama.data.figures import Drawn, blank, short
+from diorama.data.views import WorldView, world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Latents that are drawn, and frames that say how far each one goes.
+SHOWN, FRAMES = 10, 256
+#: A latent moves between these quantiles of its values.
+ENDS = (0.025, 0.975)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Traversal(Drawn):
+    """`images` (latents, steps, h, w, 3) are decoded with one latent at each of `values` (latents, steps).
+
+    The others stay as in `code`, that of `frame`. `change` (latents,) is the mean absolute change of a pixel from the first
+    to the last step; a latent that does nothing has about 0. `latents` are their numbers, those that change most first.
+    """
+
+    encoder: str
+    world: str
+    frame: Frame
+    code: np.ndarray
+    decoded: np.ndarray
+    latents: tuple[int, ...]
+    values: np.ndarray
+    images: np.ndarray
+    change: np.ndarray
+
+    def __repr__(self) -> str:
+        lead = ", ".join(f"{i} ({c:.3f})" for i, c in zip(self.latents[:3], self.change[:3], strict=False))
+        return f"<traversal of {self.encoder} on {self.world}: {len(self.latents)} latents; most change: {lead}>"
+
+    def figure(self) -> Figure:
+        """A line of pictures for each latent; the first column is the image and what it is decoded to."""
+        rows, columns = self.images.shape[:2]
+        drawn = blank(0.85 * (columns + 1) + 0.9, 0.85 * max(rows, 2) + 0.4)
+        places = drawn.subplots(max(rows, 2), columns + 1, squeeze=False)
+        for axes in places.ravel():
+            axes.axis("off")
+        for axes, image, title in zip(
+            places[:, 0], (self.frame.srgb(), self.decoded), ("image", "decoded"), strict=False
+        ):
+            axes.imshow(image, interpolation="nearest")
+            axes.set_title(title, fontsize=8)
+        for r in range(rows):
+            for c in range(columns):
+                axes = places[r, c + 1]
+                axes.imshow(np.clip(self.images[r, c], 0, 1), interpolation="nearest")
+                axes.set_title(f"{self.values[r, c] + 0.0:.1f}".replace("-0.0", "0.0"), fontsize=6, pad=2, color="0.35")
+            self._label(places[r, 1], r)
+        drawn.suptitle(
+            f"{short(self.encoder)} on {short(self.world)}: one latent at a time, strongest first", fontsize=9
+        )
+        return drawn
+
+    def _label(self, axes: Any, row: int) -> None:
+        axes.text(-0.12, 0.5, f"z{self.latents[row]}", transform=axes.transAxes, ha="right", va="center", fontsize=8)
+
+
+def traverse(
+    encoder: Any, on: Any = "sprites", scene: int = 0, steps: int = 7, latents: Any = None, seed: int = 0
+) -> Traversal:
+    """Move one latent at a time between the ends of its values and decode: traverse("beta_vae", "sprites").
+
+    `encoder` is an encoder that can decode, or its spec; one that has to be fitted is fitted on frames of the world. `on` is
+    a world or its spec, `latents` the numbers of the latents to show (None: the ten that change the picture most).
+    """
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
+        raise InputError(f"traverse: steps={steps!r}: give at least 2")
+    view = world(on)
+    method, name = _encoder(encoder)
+    frames = list(view.frames(_enough(view, scene), seed))
+    method = method.fitted(method.fit(([f] for f in frames), None)) if isinstance(method, Fitting) else method
+    if not isinstance(method, Decoding):
+        raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
+    codes = np.asarray(method.encode([frame.blind() for frame in frames]), np.float64)
+    code, count = codes[scene], codes.shape[1]
+    low, high = np.quantile(codes, ENDS, axis=0)
+    values = np.linspace(low, high, steps).T
+    images = np.stack([method.decode(_moved(code, i, values[i])) for i in range(count)])
+    change = np.abs(images[:, -1] - images[:, 0]).mean(axis=(1, 2, 3))
+    shown = _shown(latents, change)
+    picked = [values[shown], images[shown], change[shown]]
+    return Traversal(name, view.name, frames[scene], code, method.decode(code[None])[0], tuple(shown), *picked)
+
+
+def _enough(view: WorldView, scene: int) -> int:
+    if isinstance(scene, bool) or not isinstance(scene, int) or scene < 0:
+        raise InputError(f"scene={scene!r}: give the number of a scene, from 0")
+    wanted = max(FRAMES, scene + 1)
+    return wanted if view.world.length is None else min(wanted, view.world.length)
+
+
+def _moved(code: np.ndarray, latent: int, values: np.ndarray) -> np.ndarray:
+    """The code once for each value of a latent."""
+    moved = np.repeat(code[None], len(values), axis=0)
+    moved[:, latent] = values
+    return moved
+
+
+def _shown(asked: Any, change: np.ndarray) -> list[int]:
+    if asked is None:
+        return np.argsort(-change, kind="stable")[:SHOWN].tolist()
+    found = [int(i) for i in asked]
+    bad = [i for i in found if not 0 <= i < len(change)]
+    if bad or not found:
+        raise InputError(f"traverse: latents={asked!r}: the encoder has latents 0 to {len(change) - 1}")
+    return found
+
+
+def _encoder(given: Any) -> tuple[Any, str]:
+    if isinstance(given, str):
+        from diorama.core.catalogue import build
+
+        made = build("method", given)
+        return made.object.for_track("represent"), made.label
+    from diorama.adapt.methods import method
+
+    name = type(given).__name__
+    return method(given, name), name

@@ -1,0 +1,189 @@
+"""What travels between a run and workers that share no folder with it: texts of JSON, never objects.
+
+Out go the plan, the user's files that it names, and the rows of a unit that are known; home come rows, kept arrays and
+tracebacks. Names of files never travel home: what is written is decided by the cases of the run.
+"""
+
+import base64
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from diorama.core.errors import InputError
+from diorama.core.plan import Cell
+from diorama.core.rows import Row, read_row
+from diorama.core.run import Run, Step, Writer, arrays_path, trace_path
+from diorama.io.names import case_path
+from diorama.io.row_files import rows_between
+from diorama.io.run_folder import is_run
+from diorama.io.store import write_whole
+
+#: The most bytes of a user's folder that are sent along with the file that a plan names.
+MOST = 512 * 2**20
+#: What a component can tell by: the device, and the name of this session where a state cannot be looked into.
+_VARIABLES = ("DIORAMA_DEVICE", "DIORAMA_SESSION")
+
+
+def opening(run: Run, timeout: float | None, gpus: int) -> str:
+    """What a worker needs once: the plan, what its keys are made of, the user's files, the variables."""
+    expected = expectation(run)  # first: it may name the session
+    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    if not gpus and variables.get("DIORAMA_DEVICE", "auto") == "auto":
+        variables["DIORAMA_DEVICE"] = "cpu"  # elsewhere a graphics processor is used if it was asked for
+    plan = {k: v for k, v in asdict(run.plan).items() if v is not None}
+    folders = {name: str(Path(name).resolve().parent) for name in run.plan.files()}
+    data = {folder: base64.b85encode(_folder(Path(folder))).decode() for folder in set(folders.values())}
+    sent = {"plan": plan, "expected": expected, "variables": variables, "files": folders, "folders": data}
+    return json.dumps(sent | {"cwd": str(Path.cwd()), "timeout": timeout})
+
+
+def _folder(folder: Path) -> bytes:
+    """The folder of a user's file as a zip: what may be imported or read beside the file."""
+    data, total = BytesIO(), 0
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as archive:
+        for path in _listed(folder):
+            total += path.stat().st_size
+            if total > MOST:
+                raise InputError(
+                    f"{folder} is sent to the workers with the file that the plan names, and holds more than"
+                    f" {MOST >> 20} MB: put the file into a folder with no more than it needs"
+                )
+            archive.write(path, path.relative_to(folder))
+    return data.getvalue()
+
+
+def _listed(folder: Path) -> Iterator[Path]:
+    """The files below a folder; no hidden ones, no compiled ones, no runs."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name == "__pycache__":
+            continue
+        if path.is_dir() and not is_run(path) and not (path / "pyvenv.cfg").exists():
+            yield from _listed(path)
+        elif path.is_file():
+            yield path
+
+
+def expectation(run: Run) -> dict[str, Any]:
+    """What the rows of a run depend on: the keys of its cells, and each component with its digest and libraries."""
+    parts = [part for cell in run.cells for part in (cell.world, cell.model, cell.method, cell.protocol) if part]
+    named = {f"{part.kind} {part.label}": {"is": part.digest, "libraries": part.key["libraries"]} for part in parts}
+    return {"cells": [cell.key for cell in run.cells], "parts": named}
+
+
+def difference(run: Run, expected: dict[str, Any]) -> str:
+    """Why a run opened elsewhere would give other rows, in words; an empty string if it gives the same.
+
+    `run` has the user's files in another place: its components are compared in their order.
+    """
+    here = expectation(run)
+    if here["cells"] == expected["cells"]:
+        return ""
+    pairs = list(zip(here["parts"].values(), expected["parts"].items(), strict=False))
+    libraries = {
+        f"{name} {mine['libraries'].get(name, 'absent')} instead of {version}"
+        for mine, (_, theirs) in pairs
+        for name, version in theirs["libraries"].items()
+        if mine["libraries"].get(name) != version
+    }
+    if libraries:
+        return f"it has {', '.join(sorted(libraries))}: install the same versions"
+    others = [name for mine, (name, theirs) in pairs if mine["is"] != theirs["is"]]
+    return f"{others[0] if others else 'diorama itself'} is not the same there: install the same version, with the same data"
+
+
+def order(run: Run, k: int, deaths: Sequence[Step]) -> str:
+    """Unit `k` as a worker is asked for it: the rows that are known, and the steps that ended a worker before."""
+    unit = run.units[k]
+    known = {cell.key: _known(run, cell, unit.indices) for cell in unit.cells}
+    return json.dumps({"unit": k, "known": known, "deaths": [[d.what, d.cell, d.index] for d in deaths]})
+
+
+def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
+    """The rows of the cases that need no more work, by index."""
+    found = rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None)
+    metrics, known = cell.protocol.object.metrics, dict[int, list[str]]()
+    for index in (i for i in indices if i < cell.count):
+        rows = [found.get((cell.cases[index].key, metric)) for metric in metrics]
+        if all(row and row.status != "error" for row in rows):
+            known[index] = [row.line() for row in rows if row]
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A unit as it comes back. `end` is empty, or says how the work ended before its time."""
+
+    unit: int
+    place: str
+    end: dict[str, Any]
+    cells: dict[str, dict[str, Any]]
+
+    @classmethod
+    def read(cls, text: str) -> "Answer":
+        """An answer from its text; ValueError if it is none."""
+        found = json.loads(text)
+        try:
+            return cls(int(found["unit"]), str(found["place"]), dict(found["end"]), dict(found["cells"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no answer: {error}") from error
+
+
+def packed(folder: Path) -> dict[str, dict[str, Any]]:
+    """All that a run folder holds of its cells, as it travels: rows as lines, arrays and tracebacks by their names."""
+    found = {}
+    for cell in folder.glob("cells/*/*"):
+        rows = [line for part in sorted(cell.glob("rows/*.jsonl")) for line in part.read_text("utf-8").splitlines()]
+        keep = {_name(path, cell): base64.b85encode(path.read_bytes()).decode() for path in cell.glob("keep/**/*.npz")}
+        errors = {_name(path, cell): path.read_text("utf-8") for path in cell.glob("errors/**/*.txt")}
+        found[cell.name] = {"rows": rows, "keep": keep, "errors": errors}
+    return found
+
+
+def _name(path: Path, cell: Path) -> str:
+    return "/".join(path.relative_to(cell).parts[1:])
+
+
+def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
+    """Write what an answer brings for the cases of its unit: how many cases are new, and why some of them failed."""
+    unit, out, failures, count = run.units[answer.unit], Writer(run), list[str](), 0
+    for cell in unit.cells:
+        brought = answer.cells.get(cell.key, {})
+        known = _known(run, cell, unit.indices)
+        for index, rows in _by_case(cell, unit.indices, brought.get("rows", ())).items():
+            if index in known:
+                continue
+            _keep(run, cell, index, brought)
+            out.add(cell, index, rows)
+            failures += [row.reason for row in rows[:1] if row.status == "error"]
+            count += 1
+    out.flush()
+    return count, failures
+
+
+def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list[Row]]:
+    """The rows of the cases of a unit that came with all their metrics, by index."""
+    index = {cell.cases[i].key: i for i in indices if i < cell.count}
+    found: dict[int, dict[str, Row]] = {}
+    for row in (read_row(cell.key, line.encode(errors="backslashreplace")) for line in lines):
+        if row.case in index:
+            found.setdefault(index[row.case], {})[row.metric] = row
+    metrics = cell.protocol.object.metrics
+    return {i: [rows[m] for m in metrics] for i, rows in sorted(found.items()) if all(m in rows for m in metrics)}
+
+
+def _keep(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
+    """Write the arrays and the traceback of a case, if it has any, before its rows."""
+    case = cell.cases[index]
+    arrays = brought.get("keep", {}).get(case_path(Path(), case.key, ".npz").as_posix())
+    if arrays is not None:
+        write_whole(arrays_path(run, cell, case), base64.b85decode(arrays))
+    trace = brought.get("errors", {}).get(case_path(Path(), case.key, ".txt").as_posix())
+    if trace is not None:
+        write_whole(trace_path(run, cell, case), trace.encode(errors="backslashreplace"))
+    else:
+        trace_path(run, cell, case).unlink(missing_ok=True)

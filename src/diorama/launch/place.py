@@ -1,0 +1,129 @@
+"""A place where units are computed far from their run: a scratch folder and one supervised worker process in it.
+
+`python -m diorama.launch.place` reads an opening and then orders, a line each, and answers every order with a line.
+"""
+
+import base64
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from diorama.core.errors import WorkerError, tell
+from diorama.core.plan import Plan
+from diorama.core.rows import read_row
+from diorama.core.run import Run, Step
+from diorama.io.row_files import write_part
+from diorama.io.run_folder import cell_folder
+from diorama.io.store import alive
+from diorama.launch.contract import Seen
+from diorama.launch.parcel import packed
+from diorama.launch.supervise import DiedError, RefusedError, Supervisor
+from diorama.launch.worker import pipes
+
+#: How the names of scratch folders begin; the process follows.
+_PREFIX = "diorama-place-"
+#: The place of this process; a new run closes the one before.
+_open: dict[str, "Place"] = {}
+
+
+def carry_out(opening: str, order: str, name: str = "") -> str:
+    """Compute a unit and say what came of it. The worker process stays, so that weights are loaded once."""
+    if opening not in _open:
+        for place in _open.values():
+            place.close()
+        _open.clear()
+        _open[opening] = Place(json.loads(opening), name or os.uname().nodename)
+    return json.dumps(_open[opening].carry_out(json.loads(order)), ensure_ascii=False)
+
+
+class Place:
+    """A scratch folder for one run with a worker process."""
+
+    def __init__(self, opening: dict[str, Any], name: str) -> None:
+        self.name = name
+        _sweep(Path(tempfile.gettempdir()))
+        self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
+        os.environ.update(opening["variables"])
+        plan, here = _unpacked(opening, Path(self.scratch.name))
+        self.run = Run(Path(self.scratch.name) / "run", plan)
+        start = {"expected": opening["expected"], "cwd": str(here), "scratch": self.scratch.name}
+        self.supervisor = Supervisor(self.run, 1, opening["timeout"], start)
+
+    def carry_out(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Compute a unit: what the answer says."""
+        shutil.rmtree(self.run.folder / "cells", ignore_errors=True)
+        self._lay_out(order["known"])
+        self.supervisor.deaths.update(Step(*step) for step in order["deaths"])
+        answer = {"unit": order["unit"], "place": self.name, "end": self._work(order["unit"])}
+        return answer | {"cells": packed(self.run.folder)}
+
+    def _lay_out(self, known: dict[str, dict[str, list[str]]]) -> None:
+        for cell, cases in known.items():
+            rows = {int(index): [read_row(cell, line.encode()) for line in lines] for index, lines in cases.items()}
+            write_part(cell_folder(self.run.folder, cell), cell, rows, tell)
+
+    def _work(self, unit: int) -> dict[str, Any]:
+        """Have the unit computed; empty, or how that ended."""
+        try:
+            self.supervisor.work([unit], Seen(lambda done, total, doing: None, 0, 1))
+        except DiedError as died:
+            return {"died": died.why, "step": [died.step.what, died.step.cell, died.step.index]}
+        except RefusedError as error:
+            return {"refused": f"{self.name} cannot compute for this run: {error}"}
+        except (WorkerError, OSError) as error:
+            return {"failed": str(error)}
+        return {}
+
+    def close(self) -> None:
+        """End the worker and remove the folder."""
+        self.supervisor.end()
+        self.scratch.cleanup()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the scratch folders of processes that were killed."""
+    for path in folder.glob(f"{_PREFIX}*-*"):
+        process = path.name.removeprefix(_PREFIX).partition("-")[0]
+        if process.isdecimal() and not alive(int(process)) and path.stat().st_uid == os.getuid():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _unpacked(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
+    """The user's files unpacked: the plan that names them where they are now, and the folder to work in.
+
+    A relative name stays as it is, below a folder that stands for the user's; beside what was sent, it has what the
+    user's own folder has here, if there is one.
+    """
+    here, plan = Path(opening["cwd"]), Plan.from_table(opening["plan"], "the plan")
+    if not opening["files"]:
+        return plan, here if here.is_dir() else folder
+    root, now = folder / "files", dict[str, str]()
+    for name, home in opening["files"].items():
+        relative = not Path(name).is_absolute() and ".." not in Path(name).parts
+        to = (root / name).parent if relative else folder / f"elsewhere{len(now)}"
+        now[name] = name if relative else str(to / Path(name).name)
+        with zipfile.ZipFile(BytesIO(base64.b85decode(opening["folders"][home]))) as archive:
+            archive.extractall(to)
+    root.mkdir(exist_ok=True)
+    for path in here.iterdir() if here.is_dir() else ():
+        if not (root / path.name).exists():
+            (root / path.name).symlink_to(path)
+    return plan.moved(now), root
+
+
+def main() -> None:
+    """Answer every order that is read, until there are no more."""
+    orders, answers = pipes()
+    opening = orders.readline().decode()
+    for line in orders:
+        answers.write(carry_out(opening, line.decode()).encode() + b"\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

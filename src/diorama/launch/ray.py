@@ -1,0 +1,162 @@
+"""A Ray cluster: `ray` starts one on this machine, `ray:ADDRESS` joins one. No shared folder is needed.
+
+Ray itself lives in a process of its own (`ray_driver`), which is told in lines of JSON what to hand out: a cluster that goes
+down ends that process, not this one, which alone writes rows.
+"""
+
+import json
+import os
+import queue
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any
+
+from diorama.core.errors import InputError, WorkerError
+from diorama.core.run import Run
+from diorama.launch.contract import Lost, Need, Remote, counted
+from diorama.launch.local import fitting
+from diorama.launch.parcel import Answer
+
+#: Seconds for Ray to start, and to end.
+_START, _END = 180.0, 20.0
+
+
+class Launcher(Remote):
+    """One Ray task per unit, at most twice as many as fit on the cluster."""
+
+    def __init__(self, argument: str, need: Need) -> None:
+        super().__init__(argument, need)
+        if find_spec("ray") is None:
+            raise InputError("--on ray needs Ray: pip install 'diorama[ray]'")
+        if argument.startswith(("ray://", "//")):
+            raise InputError(
+                f"cannot run on 'ray:{argument}': Ray's client protocol sends pickles; write ray:HOST:6379"
+            )
+        self.workers, self._folder = fitting(need), ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reports: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._early: list[Answer | Lost] = []
+
+    def describe(self, run: Run) -> str:
+        """Where."""
+        if self.argument:
+            return f"on the Ray cluster at {self.argument}"
+        return f"on Ray, started on this machine for {counted(self.workers, 'worker')}"
+
+    def start(self, opening: str) -> None:
+        """Start the process that talks to Ray, and wait until it has a cluster."""
+        self._folder = tempfile.mkdtemp(prefix="diorama-ray-") if not self.argument else ""
+        command = [sys.executable, "-m", "diorama.launch.ray_driver"]
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - what Ray says, of which the end is shown if it fails
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=self._variables(),
+            start_new_session=True,  # a Ctrl-C is ours to pass on
+        )
+        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        each = {"cpus": self.need.cpus, "gpus": self.need.gpus, "memory": self.need.memory}
+        self._tell(
+            {"address": self.argument, "folder": self._folder, "workers": self.workers, "opening": opening} | each
+        )
+        self._take(_START)
+
+    def _variables(self) -> dict[str, str]:
+        """No reports to Ray's makers. Here: only this machine may connect, and only with a new token."""
+        usual = {"RAY_gcs_rpc_server_reconnect_timeout_s": "20"}  # until a head that is silent counts as gone
+        ours = {"RAY_USAGE_STATS_ENABLED": "0"}
+        if not self.argument:
+            ours |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            ours |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # 0: it listens on 127.0.0.1 alone, on Linux too
+            ours |= {"TMPDIR": self._folder}  # what killed workers leave goes with it
+        return {**usual, **os.environ, **ours}
+
+    def _read(self, reports: Any) -> None:
+        for line in reports:
+            self._reports.put(json.loads(line))
+        self._reports.put({"gone": True})
+
+    def _tell(self, order: dict[str, Any]) -> None:
+        assert self._process and self._process.stdin
+        try:
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._take(_END)  # says why
+
+    def room(self) -> int:
+        """Twice what fits, so that no worker waits for us."""
+        return 2 * self.workers + 1
+
+    def send(self, unit: int, order: str, avoid: Sequence[str]) -> None:
+        """Have a task made of a unit."""
+        self._tell({"unit": unit, "order": order, "avoid": list(avoid)})
+
+    def receive(self) -> list[Answer | Lost]:
+        """What came back."""
+        self._take(1.0)
+        found, self._early = self._early, []
+        return found
+
+    def _take(self, seconds: float) -> None:
+        """Wait for one report and take it."""
+        try:
+            report = self._reports.get(timeout=seconds)
+        except queue.Empty:
+            if seconds == _START:
+                raise WorkerError(f"Ray did not start within {seconds:g} s: {self._last_words()}") from None
+            return
+        match report:
+            case {"slots": slots}:
+                self.workers = max(1, slots)
+            case {"unit": unit, "lost": why, "vanished": vanished}:
+                self._early.append(Lost(unit, why, vanished))
+            case {"unit": unit, "answer": text}:
+                self._early.append(_answer(unit, text))
+            case {"failed": why}:
+                raise WorkerError(f"{why}; what was computed is kept, and the same command goes on")
+            case {"gone": _}:
+                raise WorkerError(
+                    f"Ray has gone ({self._last_words()}); what was computed is kept, and the same command goes on"
+                )
+
+    def _last_words(self) -> str:
+        """The end of what Ray said."""
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 4000))
+        lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
+        return re.sub(r"^\[.*?\] \S+: ", "", " ".join(lines[-1].split()))[:120] if lines else "it said nothing"
+
+    def stop(self) -> None:
+        """End Ray where we started it, and our tasks where we did not."""
+        if self._process is None:
+            return
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(_END)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._log.close()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._process = None
+
+
+def _answer(unit: int, text: str) -> Answer | Lost:
+    try:
+        return Answer.read(text)
+    except ValueError as error:
+        return Lost(unit, f"came back damaged ({error})")

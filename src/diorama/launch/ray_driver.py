@@ -1,0 +1,156 @@
+"""The process that talks to Ray for a run: units go in as lines of JSON, answers come out as such. Its end is Ray's.
+
+Tasks get and return bytes, which Ray does not pickle. A task never raises: what is lost was lost by the machine.
+"""
+
+import json
+import queue
+import shutil
+import threading
+import time
+from typing import Any
+
+import ray
+from ray.exceptions import NodeDiedError, OutOfMemoryError, RayError, RayTaskError
+
+from diorama.core.errors import shortened
+from diorama.core.guard import attempt
+from diorama.launch.place import carry_out
+from diorama.launch.worker import pipes
+
+#: Bytes of the object store of a Ray of our own: rows and plans are small.
+_STORE = 128 * 2**20
+_openings: dict[str, str] = {}
+
+
+def carried_out(number: str, opening: list[Any], order: bytes) -> bytes:
+    """The task: on a worker of Ray, a unit as a place computes it. The opening is fetched once per process."""
+    if number not in _openings:
+        _openings.clear()
+        _openings[number] = ray.get(opening[0]).decode()
+    node = ray.get_runtime_context().get_node_id()
+    return carry_out(_openings[number], order.decode(), f"{ray.util.get_node_ip_address()} ({node})").encode()
+
+
+class Driver:
+    """Ray with the tasks that are out."""
+
+    def __init__(self, first: dict[str, Any], say: Any) -> None:
+        self.say, self.first = say, first
+        self._start()
+        self.opening = ray.put(first["opening"].encode())
+        self.each = {"num_cpus": first["cpus"], "num_gpus": first["gpus"], "memory": first["memory"]}
+        self.task = ray.remote(max_retries=0, max_calls=0)(carried_out)
+        self.out: dict[Any, int] = {}
+        self.slots, self.looked, self.nodes = 0, 0.0, list[dict[str, Any]]()
+
+    def _start(self) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        if self.first["address"]:
+            ray.init(address=self.first["address"], **quiet)
+            return
+        ray.init(
+            num_cpus=self.first["workers"] * self.first["cpus"],
+            include_dashboard=False,
+            object_store_memory=_STORE + 2 * len(self.first["opening"]),
+            _node_ip_address="127.0.0.1",
+            _temp_dir=self.first["folder"],
+            **quiet,
+        )
+
+    def count(self) -> None:
+        """Say how many workers fit on the machines that are there, where that has changed."""
+        if time.monotonic() - self.looked < 1.0:
+            return
+        self.looked, self.nodes = time.monotonic(), [node for node in ray.nodes() if node["Alive"]]
+        slots = sum(self._fitting(node["Resources"]) for node in self.nodes)
+        if slots != self.slots:
+            self.slots = slots
+            self.say({"slots": slots})
+
+    def _fitting(self, has: dict[str, float]) -> int:
+        names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+        asked = {names[key]: value for key, value in self.each.items() if value}
+        return int(min((has.get(name, 0) // value for name, value in asked.items()), default=1))
+
+    def send(self, unit: int, order: str, avoid: list[str]) -> None:
+        """Make a task of a unit, on other machines than those to avoid if there are others."""
+        others = [node["NodeID"] for node in self.nodes if self._fitting(node["Resources"])]
+        shunned = [node for node in others if any(node in place for place in avoid)]
+        where = (
+            {"label_selector": {"ray.io/node-id": f"!in({','.join(shunned)})"}}
+            if 0 < len(shunned) < len(others)
+            else {}
+        )
+        made = self.task.options(**self.each, **where)
+        self.out[made.remote(str(self.opening.hex()), [self.opening], order.encode())] = unit
+
+    def look(self) -> None:
+        """Say what has come back within half a second."""
+        done, _ = ray.wait(list(self.out), num_returns=len(self.out), timeout=0.2) if self.out else ([], [])
+        for one in done:
+            self._report(self.out.pop(one), attempt(lambda one=one: ray.get(one)))  # type: ignore[misc]
+
+    def _report(self, unit: int, outcome: Any) -> None:
+        error = outcome.error
+        if error is None:
+            self.say({"unit": unit, "answer": outcome.value.decode()})
+        elif isinstance(error, RayTaskError):
+            self.say({"failed": shortened(f"diorama cannot work on a machine of the cluster: {_last(error)}", 300)})
+        elif isinstance(error, RayError):
+            why = "ran out of memory" if isinstance(error, OutOfMemoryError) else f"was lost ({type(error).__name__})"
+            self.say({"unit": unit, "lost": why, "vanished": isinstance(error, NodeDiedError)})
+        else:
+            raise error
+
+
+def _last(error: BaseException) -> str:
+    return next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
+
+
+def main() -> None:
+    """Take orders until they end, which is the end of the run that gave them."""
+    orders, reports = pipes()
+
+    def say(report: dict[str, Any]) -> None:
+        reports.write(json.dumps(report).encode() + b"\n")
+        reports.flush()
+
+    first = json.loads(orders.readline())
+    started = attempt(lambda: Driver(first, say))
+    if started.error:
+        say({"failed": f"Ray cannot be used: {shortened(started.reason, 300)}"})
+        return
+    waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+    threading.Thread(target=lambda: _listen(orders, waiting), daemon=True).start()
+    try:
+        _serve(started.value, waiting)
+    finally:
+        ray.shutdown()
+        if first["folder"]:
+            shutil.rmtree(first["folder"], ignore_errors=True)
+
+
+def _listen(orders: Any, waiting: "queue.SimpleQueue[dict[str, Any] | None]") -> None:
+    for line in orders:
+        waiting.put(json.loads(line))
+    waiting.put(None)
+
+
+def _serve(driver: Driver, waiting: "queue.SimpleQueue[dict[str, Any] | None]") -> None:
+    while True:
+        driver.count()
+        try:
+            while order := waiting.get(timeout=0.0 if driver.out else 0.2):
+                driver.send(order["unit"], order["order"], order["avoid"])
+            return
+        except queue.Empty:
+            driver.look()
+
+
+if __name__ == "__main__":
+    from diorama.launch.ray_driver import (
+        main as really,
+    )  # the task is found by its module's name, which is not __main__
+
+    really()

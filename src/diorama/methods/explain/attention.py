@@ -1,0 +1,159 @@
+"""Attention maps of any transformer, and relevance through them: what rollout, Chefer's method and Grad-CAM share.
+
+Networks compute attention inside one function of torch (`scaled_dot_product_attention`, which timm calls, or
+`multi_head_attention_forward`, which torchvision calls). While a network runs here that function is replaced by one that
+writes the map of every block down, whatever library the network is from; the network itself is not touched.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from diorama.adapt.explaining import heatmaps, module_of
+from diorama.core.answers import Answer
+from diorama.core.errors import InputError
+from diorama.methods.explain.gradients import chosen
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+#: The functions that add two tensors.
+ADDITIONS = {
+    torch.add,
+    torch.Tensor.add,
+    torch.Tensor.add_,
+    torch.Tensor.__add__,
+    torch.Tensor.__radd__,
+    torch.Tensor.__iadd__,
+}
+#: The side of the image that a network of no stated size is first asked about.
+_USUAL_SIZE = 224
+
+
+class Watched(TorchFunctionMode):
+    """While it holds, `maps` collects the attention (n, heads, t, t) of every block, in the order of computation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maps: list[Tensor] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is functional.scaled_dot_product_attention:
+            return self._fused(*args, **kwargs)
+        if func is functional.multi_head_attention_forward:
+            return self._multi_head(*args, **kwargs)
+        return self.other(func, args, kwargs)
+
+    def other(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Any other function of torch."""
+        return func(*args, **kwargs)
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """A linear layer inside attention."""
+        return functional.linear(x, weight, bias)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+        """softmax(scale·q·kᵀ)·v, the map written down."""
+        self.maps.append((scale * q @ k.transpose(-2, -1)).softmax(-1))
+        return self.maps[-1] @ v
+
+    def _fused(self, q: Tensor, k: Tensor, v: Tensor, *rest: Any, scale: float | None = None, **_: Any) -> Tensor:
+        return self.attend(q, k, v, q.shape[-1] ** -0.5 if scale is None else scale)
+
+    def _multi_head(self, q: Tensor, k: Tensor, v: Tensor, width: int, heads: int, *rest: Any, **_: Any) -> Any:
+        """Self-attention of tokens (t, n, width); `rest` begins with the weights of q, k and v and their bias."""
+        weight, bias, out_weight, out_bias = rest[0], rest[1], rest[6], rest[7]
+        inner = self.linear(q, weight, bias).unflatten(2, (3, heads, -1)).permute(2, 1, 3, 0, 4)
+        found = self.attend(inner[0], inner[1], inner[2], (width // heads) ** -0.5)
+        return self.linear(found.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The patches among a transformer's tokens: `first` others come before, the class token being number 0."""
+
+    first: int
+    side: int
+
+    def patches(self, row: Tensor) -> Tensor:
+        """The values (…, t) of tokens as (…, side, side)."""
+        return row[..., self.first :].unflatten(-1, (self.side, self.side))
+
+
+def grid_of(maps: list[Tensor], images: int) -> Grid | str:
+    """Where the patches are among the tokens, or why that cannot be told."""
+    if not maps:
+        return "no attention of torch's own functions is computed in it"
+    shapes = {tuple(m.shape[:1] + m.shape[2:]) for m in maps}
+    count, tokens = maps[0].shape[0], maps[0].shape[-1]
+    if len(shapes) > 1 or count != images or maps[0].shape[-2] != tokens:
+        return "its attention is not among all tokens of an image (windows, or several resolutions)"
+    side = math.isqrt(tokens)
+    if side * side == tokens:
+        return f"its {tokens} tokens are patches only: there is no class token to look from"
+    return Grid(tokens - side * side, side)
+
+
+def lacks_attention(model: Any, method: str) -> str:
+    """Why a model has no attention that a method could use, or nothing; asked of one black image."""
+    module, side = module_of(model), model.size or _USUAL_SIZE
+    place = next((p.device for p in module.parameters()), torch.device("cpu"))
+    with torch.no_grad(), Watched() as seen:
+        module(torch.zeros(1, 3, side, side, device=place))
+    found = grid_of(seen.maps, 1)
+    return f"{method} needs a transformer with a class token: {found}" if isinstance(found, str) else ""
+
+
+def attention(module: nn.Module, x: Tensor) -> tuple[list[Tensor], Grid]:
+    """The attention (n, heads, t, t) of every block."""
+    with torch.no_grad(), Watched() as seen:
+        module(x)
+    return seen.maps, _grid(seen.maps, len(x))
+
+
+def with_gradients(module: nn.Module, x: Tensor, target: Tensor) -> tuple[list[Tensor], list[Tensor], Grid]:
+    """The attention of every block, and the gradient of the target's logit by it."""
+    with torch.enable_grad(), Watched() as seen:
+        logits = module(x.detach().requires_grad_(True))
+    grid = _grid(seen.maps, len(x))
+    slopes = torch.autograd.grad(chosen(logits, target).sum(), seen.maps)
+    return [m.detach() for m in seen.maps], list(slopes), grid
+
+
+def _grid(maps: list[Tensor], images: int) -> Grid:
+    found = grid_of(maps, images)
+    if isinstance(found, str):
+        raise InputError(f"this needs a transformer with a class token: {found}")
+    return found
+
+
+def rolled(matrices: list[Tensor], start: int) -> Tensor:
+    """The product (n, t, t) of (n, t, t) matrices, later ones to the left, from number `start` on."""
+    product = matrices[start]
+    for matrix in matrices[start + 1 :]:
+        product = matrix @ product
+    return product
+
+
+def painted(coarse: Tensor, images: np.ndarray) -> list[Answer]:
+    """Maps (n, side, side) as heat maps of the images' size, by nearest neighbours as FunnyBirds; not negative."""
+    return heatmaps(functional.interpolate(coarse[:, None], images.shape[1:3], mode="nearest"), signed=False)
+
+
+def eye_like(matrix: Tensor) -> Tensor:
+    """The identity (t, t) that fits a matrix (…, t, t)."""
+    return torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+
+
+def branches(a: Any, b: Any) -> bool:
+    """Whether two things are tensors of one shape that both depend on the image."""
+    tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+    return tensors and a.shape == b.shape and a.requires_grad and b.requires_grad

@@ -1,0 +1,45 @@
+"""BagNet's own explanation: the target's logit of the patch around every pixel, from one dense pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diorama.adapt.explaining import heatmaps, module_of, tensors
+from diorama.core.answers import Answer
+from diorama.core.contracts import ImageByImage
+from diorama.core.inherent import PatchEvidence, entering, inside
+from diorama.methods.explain.passes import by_image
+
+
+@dataclass(frozen=True, slots=True)
+class Bagnet(ImageByImage):
+    """The logit of every patch at stride 1, signed, (h, w): as FunnyBirds, which runs 65,536 patches one by one.
+
+    The image gets a black border of half a patch, so that there is a patch around every pixel; the network pads nothing.
+    """
+
+    gradients = True
+    cite = ("brendel2019",)
+
+    def refuses(self, model: Any) -> str:
+        """That a network's logits are not means of patches' logits."""
+        found = inside(model.module, PatchEvidence)
+        return "" if found else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Heat maps (h, w)."""
+        return by_image(self, model, images, targets)
+
+    def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
+        """Heat maps (h, w) of one image (h, w, 3) for several targets, from one pass."""
+        import torch
+        from torch.nn.functional import pad
+
+        x, classes = tensors(model, image[None], np.asarray(targets))
+        net: Any = inside(module_of(model), PatchEvidence)
+        before = (net.field - 1) // 2
+        x = pad(entering(module_of(model), net, x), (before, net.field - 1 - before) * 2)
+        with torch.no_grad():
+            return heatmaps(net.dense(x, classes)[0])

@@ -1,0 +1,54 @@
+"""Chefer et al. 2021: the relevance of every attention map times its gradient, multiplied through the blocks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diorama.adapt.explaining import module_of, need, tensors
+from diorama.core.answers import Answer
+from diorama.core.contracts import Explainer
+from diorama.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Chefer(Explainer):
+    """Row 0 of Π (I + mean over heads of max(0, ∇A ⊙ R_A)), "transformer attribution" as released, for one class.
+
+    skip   blocks left out at the start: 1 as FunnyBirds, 0 as the paper
+
+    R_A starts with 1 at the target's logit and is handed down by the paper's rules: linear layers α1β0 (positive parts of
+    w·x, no bias), attention half to the map and half to the values, skips in proportion to both branches' sums, and
+    unchanged through normalisation, GELU and softmax. Matrices are not normalised. Nearest neighbours, not negative.
+    """
+
+    gradients = True
+    cite = ("chefer2021",)
+
+    skip: int = 1
+
+    def __post_init__(self) -> None:
+        need("torch", "chefer", "torch")
+        if self.skip < 0:
+            raise InputError(f"chefer: skip={self.skip}: 0 or more blocks")
+
+    def refuses(self, model: Any) -> str:
+        """That a network has no attention."""
+        from diorama.methods.explain.attention import lacks_attention
+
+        return lacks_attention(model, "chefer")
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """Heat maps (h, w, 1), not negative."""
+        from diorama.methods.explain.attention import eye_like, painted, rolled, with_gradients
+        from diorama.methods.explain.chefer_rules import relevances
+
+        x, target = tensors(model, images, targets)
+        _, slopes, grid = with_gradients(module_of(model), x, target)
+        if self.skip >= len(slopes):
+            raise InputError(f"chefer: skip={self.skip}, but the network has {len(slopes)} blocks")
+        both = zip(slopes, relevances(module_of(model), x, target), strict=True)
+        mixed = [(slope * relevance).clamp(min=0).mean(1) for slope, relevance in both]
+        product = rolled([m + eye_like(m) for m in mixed], self.skip)
+        return painted(grid.patches(product[:, 0]), images)

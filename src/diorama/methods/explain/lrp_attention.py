@@ -1,0 +1,28 @@
+"""LRP for transformers: attention mixes values as a constant, normalisation passes relevance on, ε everywhere else."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from diorama.methods.explain.lrp import Lrp
+
+
+@dataclass(frozen=True, slots=True)
+class LrpAttention(Lrp):
+    """`lrp` with settings for transformers, own rules after Ali et al. (2022) and Achtibat et al. (2024).
+
+    Of a block's A·v the values take all relevance, the map A none; layer norm and GELU pass it on as it is; skips share it
+    by the size of their branches; linear layers follow the ε rule with a signed stabiliser, the patches' convolution γ.
+    Without biases and with epsilon=0 relevance is conserved.
+    """
+
+    cite = ("bach2015", "ali2022", "achtibat2024")
+
+    first: Literal["box", "flat", "w_square", "same"] = "same"
+    conv: Literal["alpha1_beta0", "alpha2_beta1", "gamma", "epsilon"] = "gamma"
+    stabiliser: Literal["published", "signed"] = "signed"
+
+    def refuses(self, model: Any) -> str:
+        """That a network has no attention."""
+        from diorama.methods.explain.attention import lacks_attention
+
+        return lacks_attention(model, "lrp_attention")

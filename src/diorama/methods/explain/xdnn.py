@@ -1,0 +1,18 @@
+"""X-DNN's own explanation: Input × Gradient, which is Integrated Gradients there because the network has no bias."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from diorama.core.inherent import Homogeneous, inside
+from diorama.methods.explain.input_x_gradient import InputXGradient
+
+
+@dataclass(frozen=True, slots=True)
+class Xdnn(InputXGradient):
+    """x · ∂f_target/∂x of a network with f(αx) = α·f(x), signed, per channel; its sum is the logit."""
+
+    cite = ("hesse2021",)
+
+    def refuses(self, model: Any) -> str:
+        """That a network is not homogeneous."""
+        return "" if inside(model.module, Homogeneous) else "xdnn needs a network without biases (birds_xdnn)"

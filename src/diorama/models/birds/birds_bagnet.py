@@ -1,0 +1,17 @@
+"""A small BagNet for staged birds: every logit is the mean of logits of patches of 17 pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diorama.models.birds.common import BirdClassifier
+
+
+@dataclass(frozen=True)
+class BirdsBagnet(BirdClassifier):
+    """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one."""
+
+    name = "birds_bagnet"
+    cite = ("hesse2023", "brendel2019")
+    layers = ("layer1", "layer2", "layer3", "layer4")
+    cam_layer = "layer4"

@@ -1,0 +1,59 @@
+"""What residual networks share: groups of bottlenecks, the first of each group with fewer places and more channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor, nn
+
+#: ResNet-50 (He et al. 2016): width and number of the bottlenecks of every group; the outer width is four times the inner.
+WIDTHS, COUNTS, EXPANSION = (64, 128, 256, 512), (3, 4, 6, 3), 4
+#: Makes a block of (channels in, width, channels out, stride, group, number in the group).
+MakeBlock = Callable[[int, int, int, int, int, int], nn.Module]
+
+
+def add_groups(
+    net: nn.Module,
+    make: MakeBlock,
+    inside: int,
+    widths: Sequence[int],
+    counts: Sequence[int],
+    strides: Sequence[int],
+    expansion: int,
+) -> int:
+    """Give a network its groups `layer1`, `layer2` …; gives the channels that come out of the last."""
+    for g, (width, count, stride) in enumerate(zip(widths, counts, strides, strict=True)):
+        blocks = []
+        for k in range(count):
+            blocks.append(make(inside, width, expansion * width, stride if k == 0 else 1, g, k))
+            inside = expansion * width
+        net.add_module(f"layer{g + 1}", nn.Sequential(*blocks))
+    return inside
+
+
+def groups(net: nn.Module) -> list[nn.Module]:
+    """The groups of a network."""
+    return [part for name, part in net.named_children() if name.startswith("layer")]
+
+
+class Bottleneck(nn.Module):
+    """relu(x' + norm(1×1(relu(norm(3×3(relu(norm(1×1 x)))))))), x' being x or its 1×1 convolution with norm."""
+
+    def __init__(self, inside: int, width: int, outside: int, stride: int, *_: int) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside)
+        self.relu1, self.relu2, self.relu3 = nn.ReLU(), nn.ReLU(), nn.ReLU()
+        if inside != outside or stride != 1:
+            self.downsample: nn.Module = nn.Sequential(
+                nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside)
+            )
+        else:
+            self.downsample = nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The block's features."""
+        y = self.relu1(self.bn1(self.conv1(x)))
+        y = self.relu2(self.bn2(self.conv2(y)))
+        return self.relu3(self.bn3(self.conv3(y)) + self.downsample(x))
