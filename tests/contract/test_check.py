@@ -108,3 +108,69 @@ def test_broken_components_fail_and_say_why(broken, name, says):
     lines: list[str] = []
     assert not check_all([f"{broken}:{name}"], lines.append)
     assert any(line.startswith("FAILED") and says in line for line in lines), lines
+
+
+EXPLAINERS = """
+import numpy as np
+from diorama import Heatmap
+
+def maps(images):
+    return [Heatmap(image.mean(axis=2), signed=True) for image in images]
+
+class Dice:
+    def explain(self, model, images, targets):
+        return maps(np.random.default_rng().random(images.shape))
+
+class Neighbourly:
+    def explain(self, model, images, targets):
+        return maps(images - images.mean(axis=0))
+
+class Painter:
+    def explain(self, model, images, targets):
+        found = maps(images.copy())
+        images[0] = 0
+        return found
+
+class Short:
+    def explain(self, model, images, targets):
+        return maps(images)[:3]
+
+class Hooked:
+    def explain(self, model, images, targets):
+        handle = model.module.register_forward_hook(lambda *call: None)
+        Hooked.handles.append(handle)
+        return maps(images)
+    handles = []
+
+class Vandal:
+    def explain(self, model, images, targets):
+        weight = next(model.module.parameters())
+        weight.data *= 2
+        Vandal.turns += 1
+        return maps(images)
+    turns = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Dice", "two different answers"),
+        ("Neighbourly", "two different answers"),
+        ("Painter", "the method wrote to its images"),
+        ("Short", "3 answers for 4 images"),
+        ("Hooked", "the method left hooks on the model"),
+        ("Vandal", "the method changed the model's weights"),
+    ],
+)
+def test_broken_explainers_fail_and_say_why(tmp_path, name, says):
+    pytest.importorskip("torch")
+    from diorama.testing import explainers
+
+    (tmp_path / "broken.py").write_text(EXPLAINERS)
+    lines: list[str] = []
+    try:
+        assert not check_all([f"{tmp_path}/broken.py:{name}"], lines.append)
+    finally:
+        explainers._built.cache_clear()  # some of them spoil it
+    assert any(line.startswith("FAILED") and says in line for line in lines), lines

@@ -666,7 +666,7 @@ def test_integrated_gradients_and_their_absolute_value_are_made_of_the_same_pass
     module.register_forward_hook(lambda *_: calls.append(1))
 
     class Model:
-        pass
+        folded = None
 
     Model.module = module
     images, targets = np.random.default_rng(0).random((2, 8, 8, 3), np.float32), np.array([0, 1])

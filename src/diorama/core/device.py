@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from diorama.core.errors import InputError
 
 _VARIABLE = "DIORAMA_DEVICE"
+#: What Linux has below /dev where there is an accelerator of any make.
+_NODES = ("nvidia0", "nvidiactl", "kfd", "dri", "dxg", "accel")
 
 
 def choose(device: str) -> None:
@@ -37,12 +39,17 @@ def current() -> str:
     device = os.environ.get(_VARIABLE, "auto")
     if device != "auto":
         return device
-    if importlib.util.find_spec("torch") is None:
+    if not _accelerated() or importlib.util.find_spec("torch") is None:
         return "cpu"
     import torch
 
     found = torch.accelerator.current_accelerator(check_available=True)
     return found.type if found else "cpu"
+
+
+def _accelerated() -> bool:
+    """Whether this machine could have an accelerator: asking torch takes seconds, and every plan asks."""
+    return sys.platform != "linux" or any(os.path.exists(f"/dev/{node}") for node in _NODES)
 
 
 def chunk(device: str) -> int:

@@ -16,6 +16,7 @@ from diorama.core.catalogue import Component
 from diorama.core.contracts import Layered, Saved, World
 from diorama.core.errors import InputError, Undefined, which_layer
 from diorama.core.frame import Frame, channel_mean, linear_to_srgb
+from diorama.core.memory import Scope
 from diorama.core.scene import Scene
 from diorama.metrics.errors import scale
 from diorama.protocols.concepts.concept_sets import BRANCHES
@@ -142,15 +143,15 @@ class Reader:
         return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
 
     def features(self, world: Component[World], count: int | None) -> Rows:
-        """The activations of the first scenes of a world, or all."""
-        return self._of_world(world, count, _features)
+        """The activations of the first scenes of a world, or all; there may be thousands, so frames are let go."""
+        return self._of_world(world, count, _features, "unit")
 
     def members(self, concept: Scene) -> Rows:
         """The activations of the images of a concept set."""
         members = partial(self.bench.world.object.members, concept)
         return self._read(self.bench.world, (concept.key,), members, _features)
 
-    def _of_world(self, world: Component[World], count: int | None, reading: Reading) -> Rows:
+    def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Rows:
         """Images of another world, of the size of the concept sets' where no other is given."""
         seed, side = self.bench.case.payload["seed"], self.bench.world.object.size
         sized = self.bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
@@ -159,17 +160,23 @@ class Reader:
             raise InputError(f"{world.label} has no end: say how many of its scenes to take")
         places = range(min(length, count or length))
         found = partial(_scenes, sized.object, seed, places)
-        return self._read(sized, (seed, len(places)), found, reading)
+        return self._read(sized, (seed, len(places)), found, reading, scope)
 
     def _read(
-        self, world: Component[World], name: tuple[Any, ...], scenes: Callable[[], Sequence[Scene]], reading: Reading
+        self,
+        world: Component[World],
+        name: tuple[Any, ...],
+        scenes: Callable[[], Sequence[Scene]],
+        reading: Reading,
+        scope: Scope = "run",
     ) -> Rows:
         bench, asked = self.bench.on(world), self.bench.asked
+        drawn = bench.on(world, scope)
         saved = bench.case.key if isinstance(asked.object, Saved) else ""
         key = ("csm", reading.__name__, asked.digest, bench.point, saved, *name)
 
         def passed() -> Rows:
-            found = _passed(bench, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
+            found = _passed(bench, drawn, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
             for probe, rows in found.items():
                 if probe != self.probe:
                     bench.keep("run", (*key, probe), partial(dict, rows))
@@ -182,11 +189,13 @@ def _scenes(world: World, seed: int, places: range) -> list[Scene]:
     return [world.scene_at(seed, i)[1] for i in places]
 
 
-def _passed(bench: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]) -> dict[Probe, Rows]:
-    """Every image is rendered and decomposed once; frames stay, as other methods are asked about them too."""
+def _passed(
+    bench: Bench, drawn: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]
+) -> dict[Probe, Rows]:
+    """Every image is rendered and decomposed once; frames that `drawn` keeps for the run serve other methods too."""
     parts: dict[tuple[Probe, str], list[np.ndarray]] = {(p, b): [] for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
-        frames = bench.on(bench.world, "run").frames(some)
+        frames = drawn.frames(some)
         for branch in BRANCHES:
             for probe, rows in zip(probes, reading(bench, frames, branch, probes), strict=True):
                 parts[probe, branch].append(rows)
