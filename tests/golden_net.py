@@ -491,9 +491,9 @@ def tolerance(name: str, kept: dict[str, Any]) -> Tolerance:
     """
     if kept["stack"] == stack():
         return Tolerance(1e-6 if PLANS[name].torch else 0.0)
-    if not PLANS[name].torch:
-        return Tolerance(1e-6)
-    return Tolerance(1e-2, 1.0) if any("csm" in p for p in PLANS[name].protocols) else Tolerance(1e-4, 0.1)
+    if any("csm" in protocol for protocol in PLANS[name].protocols):
+        return Tolerance(1e-2, 1.0)
+    return Tolerance(1e-4, 0.1) if PLANS[name].torch else Tolerance(1e-6)
 
 
 def differences(old: Any, new: Any, within: Tolerance, where: str = "") -> Iterator[str]:

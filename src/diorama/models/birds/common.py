@@ -40,7 +40,6 @@ class BirdClassifier(Model):
     cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
     located = ("checkpoint",)
     encoding: ClassVar[Literal["srgb"]] = "srgb"
-    differentiable = True
     classes = 50
     size = 128
 
@@ -51,6 +50,12 @@ class BirdClassifier(Model):
     def path(self) -> Path:
         """The checkpoint file in use."""
         return weights.checkpoint_path(self.checkpoint, self.name)
+
+    @property
+    def differentiable(self) -> bool:
+        """True, said without loading the network; without torch there is none."""
+        weights.require_torch(self.name)
+        return True
 
     @cached_property
     def module(self) -> nn.Module:
