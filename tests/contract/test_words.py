@@ -130,3 +130,10 @@ def test_examples_can_be_planned(text):
         table.setdefault(options[flag], []).append(value)
     expanded = expand(Plan.from_table({**table, "cases": 2}, "an example"))
     assert expanded.cells and not expanded.skipped
+
+
+def test_every_layout_belongs_to_a_world():
+    from diorama.layouts import ANY, LAYOUTS
+
+    own = {name for entry in ENTRIES if entry.kind == "world" for name in find("world", entry.name).target.layouts}
+    assert {*ANY, *own} == set(LAYOUTS)
