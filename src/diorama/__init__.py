@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from diorama import data as data
     from diorama import metrics as metrics
-    from diorama.api import run
+    from diorama.api import evaluate, run
     from diorama.core.answers import Boxes, Code, Heatmap, Layers, Mask, Sensitivity
     from diorama.core.bench import Bench
     from diorama.core.cases import Case, Panel, Score
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from diorama.data.look import look
     from diorama.data.traverse import traverse
     from diorama.data.views import world
+    from diorama.results import Results
     from diorama.testing.check import check_component
     from diorama.training.tune import tune
 
 #: Where each public name lives. Nothing is imported before it is asked for.
 _HOME = {
-    "api": ("run",),
+    "api": ("evaluate", "run"),
+    "results": ("Results",),
     "core.answers": ("Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity"),
     "core.bench": ("Bench",),
     "core.catalogue": ("build",),
@@ -51,7 +53,8 @@ _PACKAGES = ("data", "metrics")
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - in the order of _HOME
-    "run", "Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity", "Bench", "build", "Case", "Decomposer", "Panel",
+    "evaluate", "run", "Results", "Boxes", "Code", "Heatmap", "Layers", "Mask", "Sensitivity", "Bench", "build", "Case",
+    "Decomposer", "Panel",
     "Score", "World", "scene_at", "AnswerError", "Excluded", "InputError", "Undefined", "Frame", "Note", "Plan", "Row",
     "Scene", "rng", "look", "traverse", "world", "check_component", "tune",
 ]  # fmt: skip

@@ -1,15 +1,181 @@
-"""Diorama from Python: the same plans, specs and results as on the command line."""
+"""Diorama from Python: live objects and specs through one door, results that show themselves."""
 
-from collections.abc import Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from diorama.core.errors import InputError
+from diorama.adapt.classifying import is_module
+from diorama.adapt.live import Live, answers, by_case, component
+from diorama.core import device as devices
+from diorama.core.catalogue import Component, Kind
+from diorama.core.errors import InputError, tell
 from diorama.core.plan import Plan
-from diorama.core.run import Run, taken
+from diorama.core.run import Run, silent, taken
+from diorama.core.watch import Watch
 from diorama.launch.contract import Launcher, Show
-from diorama.launch.local import draw, launch, on
-from diorama.report.summary import Results, document, read_results
+from diorama.launch.local import draw, launch
+from diorama.launch.local import on as launched
+from diorama.progress import shown
+from diorama.report.summary import Results as Read
+from diorama.report.summary import document, read_results
+from diorama.results import Results
+
+
+def evaluate(
+    methods: Any = (),
+    *,
+    on: Any,
+    by: Any,
+    model: Any = (),
+    cases: int | None = None,
+    seed: int = 0,
+    controls: bool = False,
+    device: str = "auto",
+    processes: int = 1,
+    progress: bool = True,
+    out: str | Path | None = None,
+    keep: str | None = None,
+) -> Results:
+    """Score methods on worlds (`on`) by protocols (`by`), about models where the protocols need one.
+
+    Each of them is a spec ("lime(samples=200)"), a live object, or a list or dictionary of these; the keys of a dictionary
+    are the names that tables and plots show. Live objects: a torch module, a function, a class or object of captum, an
+    attributor of zennit, a transformer of scikit-learn, answers already computed as an array in the order of the cases,
+    an object of a contract. They are left as they were.
+
+    cases      how many; without it 32 of a staged world, all of a recorded one
+    controls   also run oracle, chance and growing doses of error, and judge the protocol by them
+    device     auto, cpu, cuda, cuda:1, mps
+    processes  more than one only with specs, which other processes can make too
+    progress   a bar with the time left and the cell at work; lines where there is no terminal
+    out        a folder that the same call takes up again; without it results live as long as the object returned
+    keep       "maps" keeps every answer: `.maps`, and `.case` of results that are read again
+    """
+    with devices.using(device):
+        plan = _plan(methods, model, on, by, cases, seed, controls, keep)
+        if processes > 1:
+            _check_shared(plan, processes)
+        folder = _Folder(out)
+        with _untouched(plan), taken(folder.path, plan) as made:
+            with shown("scoring", "cases") if progress else nullcontext(silent) as said:
+                if out is None:
+                    launch(made, processes, said)  # pictures are drawn when somebody looks
+                else:
+                    execute(made, processes, said)
+            results = Results(folder.path, made)
+    results.held = folder  # a temporary one goes with the results
+    return results
+
+
+class _Folder:
+    """The folder of a run; a temporary one is removed with this object."""
+
+    def __init__(self, out: str | Path | None) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="diorama-") if out is None else out)
+        if out is None:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def _plan(
+    methods: Any, model: Any, on: Any, by: Any, cases: int | None, seed: int, controls: bool, keep: str | None
+) -> Plan:
+    for name, given in (("on", on), ("by", by)):
+        if not _listed(given):
+            kind = "world" if name == "on" else "protocol"
+            raise InputError(f"{name} is empty: name a {kind}, e.g. {name}='{_EXAMPLES[kind]}' (diorama ls {kind}s)")
+    worlds, protocols = _components("world", _listed(on)), _components("protocol", _listed(by))
+    side = _side(worlds) if any(not isinstance(one, str) for _, one in _listed(model)) else None
+    models = _components("model", _listed(model), side)
+    given = [(name, _with_names(one, worlds, seed)) for name, one in _listed(methods)]
+    return Plan(worlds, _components("method", given), protocols, models, cases, seed, controls, keep or "")
+
+
+_EXAMPLES = {"world": "birds", "protocol": "single_deletion"}
+
+
+def _listed(given: Any) -> list[tuple[str, Any]]:
+    """Components with their names: a single one, a list, or a dictionary by name."""
+    if given is None or (isinstance(given, list | tuple) and not given):
+        return []
+    if isinstance(given, Mapping):
+        return [(str(name), one) for name, one in given.items()]
+    if isinstance(given, list | tuple):
+        return [("", one) for one in given]
+    return [("", given)]
+
+
+def _components(kind: Kind, given: list[tuple[str, Any]], side: int | None = None) -> list[str | Component]:
+    """Specs as they are, and live objects made components, each under a name that no other has."""
+    found: list[str | Component] = []
+    for name, one in given:
+        if "=" in name:
+            raise InputError(f"{name!r} is no name for a {kind}: leave out the sign =")
+        if isinstance(one, str):
+            found.append(f"{name}={one}" if name else one)
+        else:
+            found.append(_numbered(component(kind, one, name, side), found))
+    return found
+
+
+def _numbered(made: Component, others: Sequence[str | Component]) -> Component:
+    """A live component, numbered where another is called so already."""
+    known = {one.label for one in others if isinstance(one, Component)}
+    free = (n for i in range(1, len(known) + 2) if (n := made.label if i == 1 else f"{made.label} {i}") not in known)
+    return replace(made, shown=next(free)) if made.is_live else made
+
+
+def _side(worlds: list[str | Component]) -> int | None:
+    """The side of the images that all worlds have, for networks that do not say what they take."""
+    sides = {component("world", world).object.size for world in worlds}
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
+    """Answers already computed with the names of their cases; anything else as it is."""
+    if not answers(given):
+        return given
+    if len(worlds) > 1:
+        raise InputError("answers already computed belong to one world: name one in on=")
+    world = component("world", worlds[0]).object
+    layers = isinstance(given, Mapping) and set(given) <= {"reflectance", "shading"}
+    if isinstance(given, Mapping) and not layers:
+        return by_case(given, ())
+    count = len(next(iter(given.values())) if isinstance(given, Mapping) else given)
+    if world.length is not None and count > world.length:
+        raise InputError(f"{count} answers were given, and the world has {world.length} scenes")
+    return by_case(given, [world.scene_at(seed, i)[0] for i in range(count)])
+
+
+def _live(plan: Plan) -> list[Live]:
+    given = [*plan.worlds, *plan.models, *plan.methods, *plan.protocols]
+    return [one for one in given if isinstance(one, Live)]
+
+
+def _check_shared(plan: Plan, processes: int) -> None:
+    for one in _live(plan):
+        raise InputError(
+            f"{one.label} is a live {one.kind}, which {processes} processes cannot share: write what makes it into a file"
+            " and name that, './mine.py:build', or leave out processes"
+        )
+
+
+@contextmanager
+def _untouched(plan: Plan) -> Iterator[None]:
+    """Put the user's own networks back as they were; components work on copies, but a function may reach the original."""
+    watches = {
+        one.label: Watch(one.given) for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)
+    }
+    try:
+        yield
+    finally:
+        for label, watch in watches.items():
+            if changed := watch.put_back(thorough=True):
+                tell(f"{label}: {changed[0]} was changed by a method, and is as it was again")
 
 
 def run(
@@ -25,23 +191,20 @@ def run(
 ) -> dict[str, Any]:
     """Run a plan given in specs and return the results document; what is already in `out` is not computed again.
 
-    A network of your own is named by the file that makes it, `models=["./mine.py:build"]`: a run can then be taken up
-    again, and by other processes.
+    For scripts that want the document of `diorama run --json`; `evaluate` takes live objects too and shows its results.
     """
     for given in (*worlds, *models, *methods, *protocols):
         if not isinstance(given, str):
-            raise InputError(
-                f"{type(given).__name__} is no spec: write the name of the file that makes it, ./mine.py:build"
-            )
+            raise InputError(f"{type(given).__name__} is no spec: diorama.evaluate takes live objects")
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
     with taken(Path(out), plan) as made:
-        ended = execute(made, processes, lambda done, total, doing: None)
+        ended = execute(made, processes, silent)
         return ended[1] if ended else {}
 
 
 def execute(
     made: Run, launcher: Launcher | int, show: Show, timeout: float | None = None
-) -> tuple[Results, dict[str, Any]] | None:
+) -> tuple[Read, dict[str, Any]] | None:
     """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
 
     A launcher has components run in worker processes, whatever they do; a number is how many processes do it unwatched.
@@ -54,9 +217,9 @@ def execute(
     total = sum(len(cell.cases) for cell in made.cells)
     missing = sum(len(made.missing(cell)) for cell in made.cells)
     if isinstance(launcher, int):
-        launch(made, launcher, lambda done, total: show(done, total, ""))
+        launch(made, launcher, show)
         illustrate(made)
-    elif on(launcher, made, show):
+    elif launched(launcher, made, show):
         draw(made, launcher.drawers(), timeout)
     else:
         return None

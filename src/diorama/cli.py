@@ -209,6 +209,9 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
+@click.option(
+    "--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows, for diorama.Results.read."
+)
 @click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
 @click.option("--dry-run", is_flag=True, help="With --on slurm: print the job array and submit nothing.")
 @click.option("--no-wait", is_flag=True, help="With --on slurm: return once the job array is submitted.")
@@ -278,7 +281,7 @@ def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
     if path is None:
         return Plan.from_table(given, "the command line")
     file = Plan.read(path)
-    return Plan.from_table({**{k: v for k, v in vars(file).items() if v is not None}, **given}, str(path))
+    return Plan.from_table({**file.table(), **given}, str(path))
 
 
 def _check_timeout(seconds: float | None) -> None:

@@ -9,6 +9,8 @@ from typing import Protocol
 
 #: Seconds between two lines where stderr is no terminal; shorter work says nothing.
 EVERY = 15.0
+#: Seconds between two pictures of the bar in a notebook.
+REDRAWN = 0.25
 
 
 class Progress(Protocol):
@@ -19,9 +21,17 @@ class Progress(Protocol):
 
 @contextmanager
 def shown(what: str, units: str) -> Iterator[Progress]:
-    """Show how far `what` is, counted in `units`, until the end of the block."""
-    with _bar(what) if sys.stderr.isatty() else _lines(what, units) as progress:
+    """Show how far `what` is, counted in `units`, until the end of the block: a bar in a notebook and on a terminal."""
+    with (
+        _cell(what, units) if in_notebook() else _bar(what) if sys.stderr.isatty() else _lines(what, units) as progress
+    ):
         yield progress
+
+
+def in_notebook() -> bool:
+    """Whether a notebook reads what this process says: IPython runs in a kernel."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 
 class State:
@@ -40,6 +50,11 @@ class State:
         if total != self._total or done < self._done:
             self._since, self._first = self._now(), done
         self._done, self._total, self._doing = done, total, doing
+
+    @property
+    def share(self) -> float:
+        """The share that is done, 0 to 1."""
+        return self._done / self._total if self._total else 0.0
 
     def line(self) -> str:
         """What is done, how long it took, how long the rest will take, in one line.
@@ -93,17 +108,33 @@ def _lines(what: str, units: str) -> Iterator[Progress]:
 def _bar(what: str) -> Iterator[Progress]:
     from rich import progress as rich
     from rich.console import Console
+    from rich.markup import escape
 
-    left = rich.TextColumn("left"), rich.TimeRemainingColumn()
-    doing_ = rich.TextColumn("{task.fields[doing]}")
-    columns = (
-        rich.TextColumn(what),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeElapsedColumn(),
-        *left,
-        doing_,
-    )
+    left = rich.TextColumn("left"), rich.TimeRemainingColumn(), rich.TextColumn("{task.fields[doing]}", style="dim")
+    columns = rich.TextColumn(what), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(), *left
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
         task = drawn.add_task(what, total=None, doing="")
-        yield lambda done, total, doing="": drawn.update(task, completed=done, total=total, doing=doing)
+        yield lambda done, total, doing="": drawn.update(task, completed=done, total=total, doing=escape(doing))
+
+
+@contextmanager
+def _cell(what: str, units: str) -> Iterator[Progress]:
+    """A bar in the cell of a notebook, drawn at most four times a second, gone when the work is done."""
+    from html import escape as escaped
+
+    from IPython.display import HTML, display
+
+    state, drawn, last = State(what, units), display(HTML(""), display_id=True), 0.0
+
+    def tell(done: int, total: int, doing: str = "") -> None:
+        nonlocal last
+        state(done, total, doing)
+        if time.monotonic() - last > REDRAWN:
+            last = time.monotonic()
+            bar = f'<progress value="{state.share:.3f}" style="width:20rem;vertical-align:middle"></progress>'
+            drawn.update(HTML(f"{bar} <small>{escaped(state.line())}</small>"))
+
+    try:
+        yield tell
+    finally:
+        drawn.update(HTML(""))

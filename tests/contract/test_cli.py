@@ -244,7 +244,21 @@ class Filling:
 def test_a_full_disk_loses_nothing(diorama, tmp_path):
     """A limit on file size, set in the middle of the work, stands in for the disk: writing beyond it fails alike."""
     (tmp_path / "filling.py").write_text(FILLING)
-    command = ["run", "-w", WORLD, "-p", "lmse", "-m", "./filling.py:Filling", "-n", "8", "-o", "out"]
+    command = [
+        "run",
+        "-w",
+        WORLD,
+        "-p",
+        "lmse",
+        "-m",
+        "./filling.py:Filling",
+        "-n",
+        "8",
+        "-o",
+        "out",
+        "--on",
+        "local:1",
+    ]
     one_line(diorama(*command), 1, "what was computed is kept")
     again = diorama(*command)
     one_line(again, 1, "what was computed is kept")

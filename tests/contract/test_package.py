@@ -60,6 +60,7 @@ RULES = {
     "gates": "core",
     "layouts": "core data io metrics worlds",
     "progress": "",
+    "results": "core io report",
     "streams": "",
 }
 

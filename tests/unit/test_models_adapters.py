@@ -275,7 +275,7 @@ def test_a_network_of_another_number_of_classes_is_skipped():
 
 
 def test_objects_are_refused_in_plans_with_the_way_out():
-    with pytest.raises(InputError, match=r"write the name of the file that makes it"):
+    with pytest.raises(InputError, match=r"diorama.evaluate takes live objects"):
         api.run(["birds"], ["grad_cam"], ["single_deletion"], [torch.nn.Identity()])
 
 

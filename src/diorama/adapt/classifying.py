@@ -30,12 +30,19 @@ if TYPE_CHECKING:
 USUAL_SIZE = 224
 
 
-def adapt(given: Any, name: str) -> Any:
-    """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model."""
+def adapt(given: Any, name: str, side: int | None = None) -> Any:
+    """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
+
+    `side` is that of the images to come, for a network that does not say what it takes and takes no other.
+    """
     if is_module(given):
-        return Classifier(copy.deepcopy(given), name, _whole(given, "size"), getattr(given, "cam_layer", None))
+        copies: dict[int, Any] = {}
+        module = copy.deepcopy(given, copies)
+        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side)
+        made.copies = copies
+        return made
     if callable(given):
-        return Function(given, name)
+        return Function(given, name, side or USUAL_SIZE)
     raise InputError(
         f"{name} is {type(given).__name__}, not a model: give a torch module, a function images → logits,"
         " or an object with logits and classes"
@@ -66,13 +73,22 @@ class Classifier(Model):
 
     encoding: ClassVar[Literal["srgb"]] = "srgb"
 
-    def __init__(self, module: nn.Module, name: str, size: int | None = None, cam_layer: str | None = None):
-        self.module = laid_out(prepared(module), size or USUAL_SIZE)
+    def __init__(
+        self,
+        module: nn.Module,
+        name: str,
+        size: int | None = None,
+        cam_layer: str | None = None,
+        side: int | None = None,
+    ):
+        module = prepared(module)
+        asked = size or _first_side(module, side)
+        self.module = laid_out(module, asked)
         self.name, self.size = name, size
-        seen = probe(self.module, size or USUAL_SIZE, name)
+        seen = probe(self.module, asked, name)
         self.classes, self.layers = seen.classes, seen.layers
         self.cam_layer = seen.cam_layer if cam_layer is None else existing_layer(self.module, cam_layer, name)
-        self.folded = folded(self.module, size or USUAL_SIZE)
+        self.folded = folded(self.module, asked)
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB in [0, 1] → (n, classes) float32."""
@@ -99,9 +115,9 @@ class Function(Model):
 
     encoding: ClassVar[Literal["srgb"]] = "srgb"
 
-    def __init__(self, function: Callable[[np.ndarray], Any], name: str):
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str, side: int = USUAL_SIZE):
         self._function, self.name, self.size = function, name, _whole(function, "size")
-        side = self.size or USUAL_SIZE
+        side = self.size or side
         outcome = attempt(lambda: self.logits(np.zeros((1, side, side, 3), np.float32)))
         if outcome.error:
             raise InputError(f"{name} cannot be asked about a {side}×{side} image: {outcome.reason}") from outcome.error
@@ -141,6 +157,14 @@ def prepared(module: nn.Module) -> nn.Module:
         if getattr(part, "inplace", False) is True:
             part.inplace = False  # type: ignore[assignment]
     return module.eval().requires_grad_(False).float().to(device.current())
+
+
+def _first_side(module: nn.Module, side: int | None) -> int:
+    """The side of the first image: the usual one, so that nothing depends on the world, or `side` if it takes no other."""
+    import torch
+
+    trial = torch.zeros(1, 3, USUAL_SIZE, USUAL_SIZE, device=_device(module))
+    return USUAL_SIZE if side is None or _output(module, trial) is not None else side
 
 
 def laid_out(module: nn.Module, size: int) -> nn.Module:

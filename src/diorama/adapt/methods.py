@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt.arrays import as_layers
+from diorama.adapt.attributors import Attributor, Composite, Made, Zennit
+from diorama.adapt.classifying import is_module
+from diorama.adapt.encoders import Network, transformer
 from diorama.adapt.explaining import heatmaps, tensors
 from diorama.adapt.models import model as as_model
 from diorama.adapt.wrapping import has, require, wrapped
@@ -50,14 +54,34 @@ def method(given: Any, name: str) -> Method:
     if isinstance(given, Method):
         return given
     bases = [kind for kind, signs in _SIGNS.items() if has(given, *signs)]
-    if bases and bases != [Fitting]:
+    if bases and bases != [Fitting] and not _encodes_tensors(given):
         return wrapped(given, bases)
-    if has(given, "attribute"):
-        return Attributor(given)
+    if found := _of_a_library(given):
+        return found
     if callable(given):
         return Function(given)
     require(given, ("explain, decompose, encode or solve",), "method", name)
     raise InputError(f"{name} is no method")
+
+
+def _encodes_tensors(given: Any) -> bool:
+    """Whether `encode` is that of a torch module, which takes a tensor, and not that of our contract, which takes frames."""
+    if not is_module(given) or not has(given, "encode"):
+        return False
+    return next(iter(inspect.signature(given.encode).parameters), "") != "frames"
+
+
+def _of_a_library(given: Any) -> Method | None:
+    """What torch, captum, zennit and scikit-learn make, or something of the same form."""
+    if is_module(given):
+        return Network(given)
+    if has(given, "attribute"):
+        return Made(given) if inspect.isclass(given) else Attributor(given)
+    if has(given, "composite", "model", "forward"):
+        return Zennit(given)
+    if has(given, "context", "register", "handles"):
+        return Composite(given)
+    return transformer(given) if has(given, "fit", "transform") else None
 
 
 def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
@@ -68,20 +92,6 @@ def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> 
     return list(asked.explain(known, images, targets))
 
 
-class Attributor(Explainer):
-    """An object with captum's `attribute(x, target=)`; zennit's attributors made by a factory have it too."""
-
-    gradients = True
-
-    def __init__(self, given: Any):
-        self.given = given
-
-    def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """What it attributes."""
-        x, target = tensors(model, images, targets)
-        return heatmaps(self.given.attribute(x.requires_grad_(True), target=target))
-
-
 class Function(Method):
     """A plain function, whose track is that of the protocol that asks it."""
 
@@ -90,10 +100,7 @@ class Function(Method):
 
     def for_track(self, track: str) -> Method:
         """The function as a method of a track."""
-        kinds: dict[str, type[_OfTrack]] = {"explain": _Explains, "decompose": _Decomposes, "represent": _Encodes}
-        if track not in kinds:
-            raise InputError(f"{_name(self.given)} is a function, which no protocol of the {track} track can ask")
-        return kinds[track](self.given)
+        return _TRACKS[track](self.given)
 
 
 class _OfTrack(Method):
@@ -110,17 +117,17 @@ class _Explains(_OfTrack, Explainer):
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """One map for each image."""
         if inspect.isfunction(self.given) and len(inspect.signature(self.given).parameters) == 1:
-            return Attributor(self.given(model.module)).explain(model, images, targets)
+            return Made(self.given).explain(model, images, targets)
         x, target = tensors(model, images, targets)
         return heatmaps(_called(self.given, model.module, x, target))
 
 
 class _Decomposes(_OfTrack, Decomposer):
-    """`frames -> Layers`."""
+    """`frames -> Layers`, or (reflectance, shading)."""
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """What it gives."""
-        return self.given(frames)
+        return as_layers(self.given(frames))
 
 
 class _Encodes(_OfTrack, Encoder):
@@ -129,6 +136,22 @@ class _Encodes(_OfTrack, Encoder):
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
         """What it gives."""
         return self.given(np.stack([frame.srgb() for frame in frames]))
+
+
+class _Solves(_OfTrack, Trainer):
+    """`(grams, labels, seeds) -> coefficients, intercepts`."""
+
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: Any) -> Any:
+        """What it gives."""
+        return self.given(grams, labels, seeds)
+
+
+_TRACKS: dict[str, type[_OfTrack]] = {
+    "explain": _Explains,
+    "decompose": _Decomposes,
+    "represent": _Encodes,
+    "concept": _Solves,
+}
 
 
 def _called(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:

@@ -23,8 +23,8 @@ _SESSION = "DIORAMA_SESSION"
 #: Files of a folder that are looked at by name, size and time of change; a larger folder is unknown.
 _MOST_FILES = 20_000
 _PLAIN = (bool, int, float, complex, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
-
-
+#: Types as annotations spell them, which a dataclass keeps.
+_ANNOTATIONS = (types.UnionType, types.GenericAlias)
 #: What Python keeps in a class for itself, some of it only after an object was looked into.
 _NO_STATE = frozenset(
     (
@@ -52,7 +52,7 @@ class State:
     def add(self, value: Any) -> None:
         """Take in a value and all that hangs on it."""
         self._say(type(value).__name__)
-        if isinstance(value, _PLAIN):
+        if isinstance(value, (*_PLAIN, *_ANNOTATIONS)):
             self._say(repr(value))
         elif isinstance(value, str | Path):
             self._text(value)
@@ -125,7 +125,7 @@ class State:
         for cell in function.__closure__ or ():
             self.add(attempt(lambda cell=cell: cell.cell_contents).value)  # type: ignore[misc]
         names, texts = set[str](), set[str]()
-        for code in _codes(function.__code__):
+        for code in codes(function.__code__):
             names |= set(code.co_names)
             texts |= {text for text in code.co_consts if isinstance(text, str)}
         for text in sorted(texts):
@@ -175,11 +175,12 @@ def _holds(part: type, ours: Any) -> bool:
     return any(ours(function.__code__.co_filename) for function in functions)
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions inside it."""
     yield code
     for held in code.co_consts:
         if isinstance(held, types.CodeType):
-            yield from _codes(held)
+            yield from codes(held)
 
 
 def _existing(text: str, folder: Path) -> Path | None:

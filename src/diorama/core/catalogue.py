@@ -35,6 +35,8 @@ CONTRACTS: dict[Kind, type[Contract]] = {"world": World, "model": Model, "method
 KINDS = tuple(CONTRACTS)
 TRACKS = ("explain", "decompose", "concept", "represent")
 _PACKAGE = Path(__file__).resolve().parents[1]
+#: What the spec of an object begins with that no file makes (`adapt/live.py`).
+LIVE = "live:"
 Made = TypeVar("Made", bound=Contract)
 
 
@@ -226,6 +228,11 @@ class Component(Generic[Made]):
         return attempt(lambda: world.render([world.scene_at(0, 0)[1]])[0].image.shape[:2]).value
 
     @property
+    def is_live(self) -> bool:
+        """Whether it is an object of this process that no spec makes."""
+        return self.spec.name.startswith(LIVE)
+
+    @property
     def label(self) -> str:
         """How the component is shown in tables: its spec as given."""
         return self.shown or str(self.spec)
@@ -250,8 +257,16 @@ def _plain(v: Any) -> Any:
 
 
 def find(kind: Kind, text: str | spec.Spec) -> Component:
-    """The component that a spec names, its parameters not yet looked at."""
-    parsed = spec.parse(text) if isinstance(text, str) else text
+    """The component that a spec names, its parameters not yet looked at; `ours=SPEC` gives it a name of one's own."""
+    if isinstance(text, str) and text.startswith(LIVE):
+        gone = text.removeprefix(LIVE)
+        raise InputError(f"{gone} was an object of a Python session: call diorama.evaluate with it and the same out=")
+    own, text = spec.named(text) if isinstance(text, str) else ("", text)
+    found = _named(kind, spec.parse(text) if isinstance(text, str) else text)
+    return replace(found, shown=own) if own else found
+
+
+def _named(kind: Kind, parsed: spec.Spec) -> Component:
     if ":" not in parsed.name:
         return _inside(kind, parsed)
     if not of_family(kind, parsed.name):
@@ -267,9 +282,11 @@ def of_family(kind: Kind, name: str) -> bool:
     return bool(colon) and family in entries(kind)
 
 
-def build(kind: Kind, text: str | spec.Spec) -> Component:
-    """The component that a spec names, made: every mistake in its parameters is found now."""
-    component = find(kind, text)
+def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
+    """The component that a spec names, made: every mistake in its parameters is found now. One that is made is itself."""
+    if isinstance(given, Component):
+        return given
+    component = find(kind, given)
     _check_parameters(component)
     _ = component.object
     return component

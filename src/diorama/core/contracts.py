@@ -140,6 +140,8 @@ class Model(Contract):
     cam_layer: str | None = None
     #: The torch module behind it: sRGB (n, 3, h, w) in, logits out. None: methods that need gradients are skipped.
     module: Any = None
+    #: Of a live network: what became of its parts, by the identity of the user's own (what `copy.deepcopy` remembers).
+    copies: Mapping[int, Any] = {}
     #: Its faster twin (`adapt.folding.Folded`), where there is one. Used by passes that look at logits and gradients alone.
     folded: Any = None
     #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
@@ -443,6 +445,10 @@ class Protocol(Contract):
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
         """Called after `score`: what is kept beside the rows, as `keep/<case>.npz`."""
+        return {}
+
+    def seen(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
+        """Called when a case is looked at that is no single scene: `answer` and true arrays by name; none of others."""
         return {}
 
     def fold(self, index: int, count: int) -> list[int]:

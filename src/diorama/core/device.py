@@ -21,6 +21,17 @@ def choose(device: str) -> None:
     os.environ[_VARIABLE] = device
 
 
+@contextmanager
+def using(device: str) -> Iterator[None]:
+    """Use a device inside, and the one chosen before after it."""
+    before = os.environ.get(_VARIABLE)
+    choose(device)
+    try:
+        yield
+    finally:
+        _set(_VARIABLE, before)
+
+
 def current() -> str:
     """The device to use, `auto` resolved: an accelerator if torch sees one, otherwise the CPU."""
     device = os.environ.get(_VARIABLE, "auto")

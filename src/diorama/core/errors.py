@@ -6,6 +6,10 @@ import sys
 class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line: what is wrong, and what would be right."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the line alone."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class AnswerError(ValueError):
     """A method answered with something that is not an answer: wrong shape, wrong type, NaN."""
@@ -75,6 +79,7 @@ def which_layer(name: str, known: list[str], outer: list[str] | None = None) -> 
 #: Which extra brings a package that the base install lacks.
 _EXTRAS = {"numba": "render", "embreex": "render", "trimesh": "render", "torch": "torch", "captum": "torch"}
 _EXTRAS |= {"skimage": "lime", "zennit": "lrp", "torchvision": "zoos", "timm": "zoos", "sklearn": "represent"}
+_EXTRAS |= {"pandas": "notebook", "matplotlib": "notebook"}
 
 
 def missing_package(error: ImportError) -> str:

@@ -13,7 +13,7 @@ from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
-from diorama.core.run import NOBODY, Run, Step, Watch, asked_for
+from diorama.core.run import NOBODY, Run, Step, Watch, asked_for, keep_maps
 from diorama.core.scene import digest
 from diorama.core.summary import Settled, settle
 from diorama.io.images import encode_webp, quantise, resize
@@ -43,6 +43,18 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), w
         for cell, point in alone[at]:
             _try_to_draw(run, cell, at[1], point, watch)
         run.memory.end("unit")
+    for cell in run.cells if run.plan.keep else ():
+        _keep_what_was_known(run, cell, range(mine, cell.count, of), watch)
+
+
+def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
+    """Answers of cases that were scored before anybody asked for them to be kept."""
+    for index in indices:
+        step = Step("picture", cell.key, index)
+        if step not in watch.lost:
+            watch.begin(step)
+            keep_maps(run, cell, index)
+            run.memory.end("unit")
 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:

@@ -59,7 +59,7 @@ def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
     files, libraries = _closure(path.resolve(), roots)
     parts = [sources.facts(f).syntax for f in files]
     sources.remember()
-    return {"source": digest(sorted(parts)), "libraries": {name: _version(name) for name in sorted(libraries)}}
+    return {"source": digest(sorted(parts)), "libraries": {name: version(name) for name in sorted(libraries)}}
 
 
 def _closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
@@ -79,7 +79,7 @@ def _closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]
 
 
 @cache
-def _version(library: str) -> str:
+def version(library: str) -> str:
     """The major.minor of the distribution that provides a top-level module, or "absent"."""
     for distribution in _named(library):
         try:

@@ -3,14 +3,14 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from diorama.core import device, keys
+from diorama.core import device, keys, spec
 from diorama.core.bench import Asked, Bench
 from diorama.core.capabilities import Labelled
 from diorama.core.cases import Case, make_case
@@ -26,25 +26,33 @@ from diorama.io.names import check_distinct
 
 #: The most cases of a cell: every one has a scene in memory and a row on disk.
 MOST_CASES = 100_000
+#: What a plan lists.
+LISTS = ("worlds", "models", "methods", "protocols")
 #: What ends the name of a file or module to the left of a colon in a spec.
 _ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for, in specs; the same in TOML, on the command line and in Python."""
+    """What the user asked for, in specs; the same in TOML, on the command line and in Python, where components may be live.
 
-    worlds: list[str]
-    methods: list[str]
-    protocols: list[str]
-    models: list[str] = field(default_factory=list)
+    `keep="maps"` keeps every answer beside the rows.
+    """
+
+    worlds: Sequence[str | Component]
+    methods: Sequence[str | Component]
+    protocols: Sequence[str | Component]
+    models: Sequence[str | Component] = field(default_factory=list)
     cases: int | None = None
     seed: int = 0
     controls: bool = False
+    keep: str = ""
 
     def __post_init__(self) -> None:
         if self.cases is not None and self.cases < 1:
             raise InputError(f"cases={self.cases}: at least one case is needed")
+        if self.keep not in ("", "maps"):
+            raise InputError(f"keep={self.keep!r}: write maps, or nothing")
         for name in ("worlds", "protocols"):
             if not getattr(self, name):
                 raise InputError(f"the plan names no {name[:-1]}: give one with -{name[0]} or {name} = […]")
@@ -61,26 +69,29 @@ class Plan:
     def moved(self, now: dict[str, str]) -> "Plan":
         """The same plan where some of the files are elsewhere."""
         worlds, methods, protocols, models = (
-            [_respelt(text, now) for text in texts]
+            [_respelt(text, now) if isinstance(text, str) else text for text in texts]
             for texts in (self.worlds, self.methods, self.protocols, self.models)
         )
         return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
 
     def _named(self) -> list[str]:
-        texts = [*self.worlds, *self.models, *self.methods, *self.protocols]
+        texts = [text for name in LISTS for text in getattr(self, name) if isinstance(text, str)]
         return [name for text in texts for name in _outside(text) if name not in entries("model")]
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""
-        lists = ("worlds", "models", "methods", "protocols")
-        more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in lists)
+        more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in LISTS)
         enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
         return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
 
     def to_toml(self) -> str:
         """The plan as TOML."""
-        shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
-        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in shown.items())
+        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in self.table().items())
+
+    def table(self) -> dict[str, Any]:
+        """What the plan says, as a file says it; a live component by what it is called."""
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) not in (None, "")}
+        return shown | {name: [written(given) for given in getattr(self, name)] for name in LISTS}
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
@@ -100,20 +111,28 @@ class Plan:
     @classmethod
     def from_table(cls, table: dict[str, Any], where: str) -> "Plan":
         """A plan from a dictionary, with every key and type checked."""
-        lists = ("worlds", "methods", "protocols", "models")
         known = [f.name for f in fields(cls)]
         for name, value in table.items():
             if name not in known:
                 raise InputError(f"{where}: unknown key {name!r}; {did_you_mean(name, known)}")
-            if name in lists:
+            if name in LISTS:
                 fits, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of strings"
             elif name == "controls":
                 fits, wanted = isinstance(value, bool), "true or false"
+            elif name == "keep":
+                fits, wanted = value == "maps", '"maps"'
             else:
                 fits, wanted = type(value) is int, "a whole number"
             if not fits:
                 raise InputError(f"{where}: {name} = {value!r} should be {wanted}")
-        return cls(**{**{name: [] for name in lists}, **table})
+        return cls(**{**{name: [] for name in LISTS}, **table})
+
+
+def written(given: str | Component) -> str:
+    """A component as a plan names it: its spec, after the name of one's own where it has one."""
+    if isinstance(given, str):
+        return given
+    return f"{given.shown}={given.spec}" if given.shown and not given.is_live else str(given.spec)
 
 
 def _outside(text: str) -> list[str]:
@@ -282,7 +301,9 @@ class Expansion:
 def expand(plan: Plan) -> Expansion:
     """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
     parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
-    methods = [build("method", _in_track(text, parts["protocol"])) for text in plan.methods]
+    methods = [build("method", _in_track(given, parts["protocol"])) for given in plan.methods]
+    for components in (*parts.values(), methods):
+        _check_names(components)
     _check_needs(parts["protocol"], parts["model"], plan)
     cells: dict[str, Cell] = {}
     skipped: list[dict[str, Any]] = []
@@ -302,8 +323,8 @@ def expand(plan: Plan) -> Expansion:
                 cell = Cell(world, model, method, protocol, plan.seed, count, control)
                 if reason := refusal(cell):
                     skipped.append({**cell.labels, "reason": reason})
-                else:
-                    cells.setdefault(cell.key, cell)
+                elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:
+                    skipped.append({**cell.labels, "reason": f"it is the same as {_told_apart(same, cell)}"})
     if not cells:
         reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
         raise InputError(f"nothing can be run: {reasons}")
@@ -320,6 +341,18 @@ def _acquainted(cells: list[Cell]) -> list[Cell]:
 
 def _group(cell: Cell) -> tuple[str, str, str]:
     return cell.world.digest, cell.model.digest if cell.model else "", cell.asked.digest
+
+
+def _check_names(components: list[Component]) -> None:
+    """Tables know components by their labels: two that differ are not called the same."""
+    known: dict[str, Component] = {}
+    for component in components:
+        if known.setdefault(component.label, component).digest != component.digest:
+            raise InputError(f"two {component.kind}s are called {component.label!r}: give one another name, NAME=SPEC")
+
+
+def _told_apart(one: Cell, other: Cell) -> str:
+    return ", ".join(str(label) for kind, label in one.labels.items() if label != other.labels[kind])
 
 
 def needs_model(protocol: Component) -> bool:
@@ -375,14 +408,17 @@ def _asked(
             yield None, "dose"
 
 
-def _in_track(text: str, protocols: list[Component]) -> str:
+def _in_track(given: str | Component, protocols: list[Component]) -> str | Component:
     """`random` means `decompose/random` where the plan's protocols are all of that track."""
+    if isinstance(given, Component):
+        return given
+    own, text = spec.named(given)
     name, paren, rest = text.partition("(")
     tracks = {p.object.track for p in protocols}
     short = [n for n in entries("method") if n.rpartition("/")[2] == name.strip()]
     if len(short) > 1 and len(tracks) == 1 and (full := f"{tracks.pop()}/{name.strip()}") in short:
-        return full + paren + rest
-    return text
+        return (f"{own}=" if own else "") + full + paren + rest
+    return given
 
 
 def lacking(world: Component, protocol: Component) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import diorama
+from diorama.core import kept
 from diorama.core.bench import Asked
 from diorama.core.cases import Case, Score
 from diorama.core.device import one_thread
@@ -55,6 +56,11 @@ class Run:
     def units(self) -> "list[Unit]":
         """What is computed together, in a fixed order."""
         return units(self)
+
+    def title(self, key: str) -> str:
+        """What a cell is called while it is computed: its method, and its protocol."""
+        labels = next(cell.labels for cell in self.cells if cell.key == key)
+        return " by ".join(label for label in (labels["method"] or labels["model"], labels["protocol"]) if label)
 
     @cached_property
     def memory(self) -> Memory:
@@ -206,22 +212,30 @@ class Watch:
 
 
 NOBODY = Watch()
-Progress = Callable[[int, int], None]
+#: Called with what is done, what there is in all, and a text that says more: the cell at work.
+Progress = Callable[..., None]
 
 
-def work(run: Run, shard: int, shards: int, progress: Progress = lambda done, total: None) -> None:
+def silent(done: int, total: int, doing: str = "") -> None:
+    """Progress that nobody looks at."""
+
+
+def work(run: Run, shard: int, shards: int, progress: Progress = silent) -> None:
     """Compute the rows that are missing in shard `shard` of `shards`, in this process."""
     with locked(run.folder / "locks" / f"shard-{shard}-of-{shards}"), one_thread():
         mine = range(shard, len(run.units), shards)
         total, done = sum(len(missing_of(run, k)) for k in mine), 0
 
+        def begin(step: Step) -> None:
+            progress(done, total, run.title(step.cell))
+
         def finished(failure: str) -> None:
             nonlocal done
             done += 1
-            progress(done, total)
 
         for k in mine:
-            work_unit(run, k, Watch(finished=finished))
+            work_unit(run, k, Watch(begin, finished))
+        progress(done, total)
 
 
 def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
@@ -243,6 +257,8 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
                 prepared[cell.key] = _prepare(run, cell, run.units[k], watch)
             rows = score_case(run, cell, index, watch, prepared[cell.key])
             _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
+            if run.plan.keep:
+                keep_maps(run, cell, index)
             run.memory.end("case")
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
@@ -314,6 +330,16 @@ def _keep_arrays(run: Run, cell: Cell, index: int) -> None:
 def arrays_path(run: Run, cell: Cell, case: Case) -> Path:
     """Where the arrays that a protocol keeps of a case are."""
     return case_path(run.cell_folder(cell) / "keep", case.key, ".npz")
+
+
+def keep_maps(run: Run, cell: Cell, index: int) -> None:
+    """Keep what can be looked at of a case, unless it is there, or is one of the many that are not kept."""
+    path = kept.place(run.cell_folder(cell), cell.cases[index].key)
+    if index >= kept.MOST or cell.control == "dose" or path.exists():
+        return
+    found = attempt(lambda: kept.look(cell, index, asked_for(run, cell, index), run.memory))
+    if found.error is None and found.value.answer:
+        kept.write(path, found.value, cell.protocol.object.needs)
 
 
 def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared: float = 0.0) -> list[Row]:

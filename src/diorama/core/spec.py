@@ -58,6 +58,17 @@ def parse(text: str) -> Spec:
     return Spec(name, params)
 
 
+def named(text: str) -> tuple[str, str]:
+    """The name of one's own that stands before a spec, or an empty one, and the spec.
+
+    >>> named("IG (ours)=./expl.py:ig"), named("lime(samples=200)")
+    (('IG (ours)', './expl.py:ig'), ('', 'lime(samples=200)'))
+    """
+    name, equals, rest = text.partition("=")
+    own = bool(equals and name.strip()) and all(name.count(a) == name.count(b) for b, a in _CLOSING.items())
+    return (name.strip(), rest.strip()) if own else ("", text)
+
+
 def value(word: str, context: str = "") -> Any:
     """A literal, or the word itself when it is a bare word or path.
 

@@ -101,27 +101,33 @@ def _same(now: dict[str, Any], then: dict[str, Any]) -> bool:
 
 
 class _Weights:
-    """One parameter or buffer: its values, whether it takes gradients."""
+    """One parameter or buffer: its values, whether it takes gradients, its gradient."""
 
     def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.tensor = name, tensor
         self.copy, self.wants = tensor.detach().clone(), tensor.requires_grad
+        self.grad = None if tensor.grad is None else tensor.grad.clone()
 
-    def sign(self) -> tuple[int, bool, bool]:
+    def sign(self) -> tuple[int, bool, int | None]:
         """What is cheap to compare."""
-        return self.tensor._version, self.tensor.requires_grad, self.tensor.grad is None
+        grad = self.tensor.grad
+        return self.tensor._version, self.tensor.requires_grad, None if grad is None else grad._version
 
     def put_back(self) -> Iterator[str]:
         """Undo changes and name them."""
         if self.tensor.requires_grad != self.wants:
             self.tensor.requires_grad_(self.wants)
             yield f"requires_grad of {self.name}"
-        if self.tensor.grad is not None:
-            self.tensor.grad = None
+        if not _same_gradient(self.tensor.grad, self.grad):
+            self.tensor.grad = None if self.grad is None else self.grad.clone()
             yield f"the gradient of {self.name}"
         if not _equal(self.tensor.detach(), self.copy):
             self.tensor.data = self.copy.clone()
             yield f"the values of {self.name}"
+
+
+def _same_gradient(a: Tensor | None, b: Tensor | None) -> bool:
+    return a is b if a is None or b is None else _equal(a, b)
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

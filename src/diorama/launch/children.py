@@ -10,7 +10,6 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from diorama.core.device import start_with_one_thread
@@ -47,8 +46,7 @@ class Child:
         os.close(reports_in)
         self._unread = b""
         if not self.forked:
-            plan = {k: v for k, v in asdict(run.plan).items() if v is not None}
-            self.order({"folder": str(run.folder), "plan": plan} | (start or {}))
+            self.order({"folder": str(run.folder), "plan": run.plan.table()} | (start or {}))
 
     def order(self, value: dict[str, Any]) -> None:
         """Send an order; a child that has died already is noticed by `ended`."""

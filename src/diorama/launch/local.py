@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from diorama.core.errors import InputError
 from diorama.core.gallery import pending
 from diorama.core.record import record
-from diorama.core.run import Progress, Run, missing_of, work
+from diorama.core.run import Progress, Run, missing_of, silent, work
 from diorama.io.locks import locked
 from diorama.launch import contract, machine
 from diorama.launch.contract import Need, Seen
@@ -70,7 +70,7 @@ def launch(run: Run, count: int, progress: Progress) -> None:
     if count == 1:
         work(run, 0, 1, progress)
     else:
-        on(Launcher(str(count), Need()), run, lambda done, total, doing: progress(done, total))
+        on(Launcher(str(count), Need()), run, progress)
     record(run)
 
 
@@ -88,7 +88,7 @@ def _weight(run: Run, k: int, cases: int) -> int:
 
 def draw(run: Run, count: int = 1, timeout: float | None = None) -> None:
     """Draw the pictures of a run in worker processes; those that cannot be drawn are left out."""
-    if not pending(run):
+    if not (pending(run) or run.plan.keep):
         return
     with Supervisor(run, count, timeout) as all_:
-        all_.work([(i, count) for i in range(count)], Seen(lambda done, total, doing: None, 0, 0))
+        all_.work([(i, count) for i in range(count)], Seen(silent, 0, 0))

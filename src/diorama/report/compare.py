@@ -33,9 +33,9 @@ def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> l
 def _of(results: Results, method: str) -> list[CellResult]:
     """The cells of a method, by its label or the name before its parameters."""
     cells = [c for c in results.cells if c.manifest["method"] == method]
-    cells = cells or [c for c in results.cells if c.manifest["method"].partition("(")[0] == method]
+    cells = cells or [c for c in results.cells if (c.manifest["method"] or "").partition("(")[0] == method]
     if not cells:
-        known = sorted({c.manifest["method"] for c in results.cells if c.manifest["control"] != "dose"})
+        known = sorted({c.manifest["method"] or "" for c in results.cells if c.manifest["control"] != "dose"} - {""})
         raise InputError(f"{results.folder} has no method {method!r}; {did_you_mean(method, known)}")
     return cells
 

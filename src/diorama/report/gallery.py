@@ -88,9 +88,12 @@ class Gallery:
     left_out: int
 
 
-def select(found: list[Section], budget: int) -> Gallery:
-    """Take each line's worst case, then each line's second worst, and so on while the budget of bytes lasts."""
-    stacks = [(i, line, pictures(s, line)) for i, s in enumerate(found) for line in s.lines]
+def select(found: list[Section], budget: int, most: int | None = None) -> Gallery:
+    """Take each line's worst case, then each line's second worst, and so on while the budget of bytes lasts.
+
+    `most` is the most pictures of a line.
+    """
+    stacks = [(i, line, pictures(s, line)[:most]) for i, s in enumerate(found) for line in s.lines]
     stacks.sort(key=lambda stack: bool(stack[1].control))  # controls are shown where there is room
     taken = [0] * len(stacks)
     for depth in range(max((len(p) for _, _, p in stacks), default=0)):

@@ -18,9 +18,18 @@ from diorama.report.summary import Results
 from diorama.report.tables import Table, spread_table, table
 from diorama.report.verdicts import Verdict
 
+#: The colours of pages and notebook cells, by day and by night.
+COLOURS = {
+    "light": "--paper:#fff;--ink:#1d2127;--soft:#5c6570;--rule:#dfe3e8;--wash:#f5f7f9;--good:#00705a;--bad:#b5440b;"
+    "--s0:#0072b2;--s1:#b8560a;--s2:#007d5c;--s3:#a8497f;--s4:#7a6a00;--s5:#2f86c4;--s6:#6b4fa0;--control:#6b737d",
+    "dark": "--paper:#15181c;--ink:#e4e7ea;--soft:#9aa4ae;--rule:#313840;--wash:#1d2126;--good:#4cc9a4;--bad:#f2995c;"
+    "--s0:#56b4e9;--s1:#e69f00;--s2:#2fc79a;--s3:#dd8fba;--s4:#e0d34a;--s5:#8fc7ff;--s6:#b9a3e8;--control:#a0a8b0",
+}
 LIMIT = 3_000_000
 #: Beyond this size the tables of every case are left out, then the figures, to leave room for pictures.
 ROOMY = 1_500_000
+#: Bytes of pictures in a cell of a notebook, sections that it shows, and pictures of each method.
+PICTURES, SHOWN, WORST = 400_000, 4, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,16 @@ def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
             break
     slack = 2_000 + 200 * sum(len(section.lines) for section in found)
     return _render({**context, "gallery": select(found, limit - slack - bare)})
+
+
+def fragment(results: Results) -> str:
+    """What a cell of a notebook shows: tables, verdicts, dose curves and the worst cases."""
+    found = sections({"": results})
+    first = found[:SHOWN]
+    gallery = select(first, PICTURES, WORST)
+    parts = [_part(i, section, 1) for i, section in enumerate(first)]
+    context = {"parts": parts, "gallery": gallery, "more": len(found) - len(first), "incomplete": incomplete([results])}
+    return _template("notebook.html.j2").render(colours=COLOURS, skipped=skipped([results]), **context)
 
 
 _LEFT_OUT = {2: "", 1: "The tables of every case were", 0: "The figures and the tables of every case were"}
@@ -95,17 +114,17 @@ def _part(index: int, section: Section, detail: int) -> Part:
 
 
 def _render(context: dict[str, Any]) -> str:
-    return _template().render(context)
+    return _template("report.html.j2").render(colours=COLOURS, **context)
 
 
 @cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("diorama.report", "templates")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["breakable"] = breakable
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def breakable(text: str) -> Markup:

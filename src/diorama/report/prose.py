@@ -127,5 +127,6 @@ def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
 
 
 def reproduce(results: Results) -> dict[str, Any]:
-    """The command that makes the run again, and its plan."""
-    return {"command": f"diorama run plan.toml -o {results.folder.name or 'run'}", "plan": results.plan}
+    """The command that makes the run again, and its plan; one of live objects has no command."""
+    command = f"diorama run plan.toml -o {results.folder.name or 'run'}"
+    return {"command": command, "plan": results.plan, "live": '"live:' in results.plan}

@@ -281,12 +281,30 @@ def records(runs: Runs) -> Iterator[dict[str, Any]]:
             for row in cell.settled.rows:
                 said = {"case": row.case, "metric": row.metric, "status": row.status, "reason": row.reason}
                 known = {"run": run, **fixed, **said, "seconds": row.seconds, "cell": manifest["key"]}
-                values = list(enumerate(row.value)) if isinstance(row.value, list) else [(None, row.value)]
-                for at, value in values:
-                    place = cell.settled.chosen.get(row.case) if at is None else at
-                    where = "" if place is None else ", ".join(f"{k}={v}" for k, v in points[place].items())
+                values: list[tuple[Any, str]]
+                if isinstance(row.value, list):
+                    values = [(v, _read_at(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
+                else:
+                    place = cell.settled.chosen.get(row.case)
+                    values = [(row.value, "" if place is None else _named(points[place]))]
+                for value, where in values:
                     record = {**known, "value": value, "point": where}
                     yield {field: record[field] for field in FIELDS}
+
+
+def _read_at(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
+    """Where the i-th of a row's values was read: a point of the method's grid, and on the protocol's own grid its number.
+
+    >>> _read_at([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
+    'dose=1.0, t #2'
+    """
+    own = max(count // len(points), 1)
+    here = [_named(points[min(i // own, len(points) - 1)])] + [f"{at.rpartition(',')[2]} #{i % own + 1}"] * (own > 1)
+    return ", ".join(filter(None, here))
+
+
+def _named(point: dict[str, Any]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in point.items())
 
 
 def long_csv(runs: Runs) -> str:

@@ -29,7 +29,11 @@ def verdicts(section: Section) -> list[Verdict]:
     if section.some.manifest.get("track", "some") == "":  # the model itself is judged: there is no answer to control
         return []
     found = [*_oracle(section), *_chance(section), *_dose(section)]
-    return found or [Verdict("controls", "unknown", "No controls were run: add --controls to the same command.")]
+    return found or [
+        Verdict(
+            "controls", "unknown", "No controls were run: add --controls to the same command, controls=True in Python."
+        )
+    ]
 
 
 def _oracle(section: Section) -> list[Verdict]:

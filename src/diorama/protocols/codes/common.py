@@ -84,6 +84,11 @@ class Draws(Protocol):
         """What an encoder is fitted on: draws of the other parity; a single draw on itself, without its factors."""
         return two_fold(index, count) or [index]
 
+    def seen(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
+        """The codes of a draw, and its factors."""
+        draw = self.frames_of(bench.world.object, case)
+        return {"answer": codes_of(bench, draw), "factors": factors_of(bench, draw)}
+
     def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Code:
         """The factors of the whole draw, each scaled to 0 … 1."""
         return Code(unit(factors_of(bench, self.frames_of(bench.world.object, bench.case))))

@@ -1,0 +1,117 @@
+"""Answers that were computed before, given as arrays: maps, codes or layers, by case."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, Code, Heatmap, Layers, as_array
+from diorama.core.contracts import Method, Saved
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+
+#: The names of layers, by which a dictionary of layers is told from one of cases.
+_LAYERS = ("reflectance", "shading")
+
+
+def is_array(given: Any) -> bool:
+    """Whether something is an array of numpy, a tensor of torch, or a list or dictionary of them."""
+    if isinstance(given, Answer) or type(given).__module__.split(".")[0] in ("numpy", "torch"):
+        return isinstance(given, Answer | np.ndarray) or type(given).__name__ == "Tensor"
+    if isinstance(given, Mapping):
+        return len(given) > 0 and all(map(is_array, given.values()))
+    return isinstance(given, list | tuple) and len(given) > 0 and all(map(is_array, given))
+
+
+class Arrays(Saved):
+    """One answer for each case: rows of an array in the order of the cases, or a dictionary by the names of cases.
+
+    Maps are (cases, h, w) or (cases, h, w, c), codes (frames, latents), layers a dictionary of `reflectance` and
+    `shading`, each (cases, h, w, 1 or 3). Maps for several classes of a case are named by (case, class).
+    """
+
+    def __init__(self, given: Any, names: Sequence[str]):
+        self.rows = _by_case(given, names)
+        self.targeted = any(isinstance(key, tuple) for key in self.rows)
+
+    def for_track(self, track: str) -> Method:
+        """The arrays as answers of a track."""
+        kinds: dict[str, type[_OfTrack]] = {"explain": _Maps, "decompose": _LayersOf, "represent": _Codes}
+        if track not in kinds:
+            raise InputError(f"arrays cannot be judged by protocols of the {track} track: give an object with solve")
+        return kinds[track](self)
+
+    def find(self, case: str, target: int | None) -> Any:
+        """What was given for a case and class."""
+        found = self.rows.get((case, target), self.rows.get(case))
+        if found is None:
+            raise InputError(f"there is no answer for case {case!r}: {len(self.rows)} were given")
+        return found
+
+    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
+        """Arrays are asked as answers of a track."""
+        raise InputError("these arrays belong to no track")
+
+
+class _OfTrack(Saved):
+    def __init__(self, saved: Arrays):
+        self.saved, self.targeted = saved, saved.targeted
+
+
+class _Maps(_OfTrack):
+    """Attribution maps."""
+
+    track = "explain"
+
+    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
+        """The map of a case."""
+        found = self.saved.find(case, target)
+        if isinstance(found, Answer):
+            return found
+        values = as_array(found)
+        if values.ndim == 3 and values.shape[0] in (1, 3) and values.shape[1:] == frame.image.shape[:2]:
+            values = values.transpose(1, 2, 0)  # as torch and captum have them
+        return Heatmap(values, signed=bool((values < 0).any()))
+
+
+class _LayersOf(_OfTrack):
+    """Reflectance and shading."""
+
+    track = "decompose"
+
+    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
+        """The layers of a case."""
+        return as_layers(self.saved.find(case, target))
+
+
+class _Codes(_OfTrack):
+    """Codes."""
+
+    track = "represent"
+
+    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
+        """The code of a frame."""
+        found = self.saved.find(case, target)
+        return found if isinstance(found, Answer) else Code(as_array(found).astype(np.float64))
+
+
+def as_layers(given: Any) -> Layers:
+    """Layers from themselves, from a dictionary of them, or from (reflectance, shading)."""
+    if isinstance(given, Layers):
+        return given
+    pair = [given[name] for name in _LAYERS] if isinstance(given, Mapping) else list(given)
+    if len(pair) != 2:
+        raise InputError(f"a decomposition is (reflectance, shading), not {len(pair)} arrays")
+    layers = [as_array(layer) for layer in pair]
+    return Layers(*(layer[:, :, None] if layer.ndim == 2 else layer for layer in layers))
+
+
+def _by_case(given: Any, names: Sequence[str]) -> dict[Any, Any]:
+    if isinstance(given, Mapping) and set(given) <= set(_LAYERS):
+        missing = [name for name in _LAYERS if name not in given]
+        if missing:
+            raise InputError(f"the saved layers lack {missing[0]}: give reflectance and shading")
+        return dict(zip(names, ({k: v[i] for k, v in given.items()} for i in range(len(names))), strict=True))
+    if isinstance(given, Mapping):
+        return dict(given)
+    return dict(zip(names, given, strict=True))

@@ -1,0 +1,137 @@
+"""Networks and transformers that are methods themselves: encoders and decomposers of torch, transformers of scikit-learn."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from diorama.adapt.arrays import as_layers
+from diorama.adapt.classifying import prepared
+from diorama.adapt.wrapping import has
+from diorama.core.answers import Layers, as_array
+from diorama.core.contracts import Decoding, Decomposer, Encoder, Fitting, Method
+from diorama.core.errors import InputError
+from diorama.core.frame import Frame
+
+#: Images that a transformer is fitted on.
+FITTED_ON = 500
+
+
+class Network(Method):
+    """A torch module that is asked itself. It is copied: the user's stays as it is."""
+
+    def __init__(self, given: Any):
+        self.given = given
+
+    def for_track(self, track: str) -> Method:
+        """The module as an encoder or a decomposer."""
+        if track not in ("represent", "decompose"):
+            raise InputError(
+                f"a {type(self.given).__name__} is a network, not a method of the {track} track: give it as model="
+            )
+        module = prepared(copy.deepcopy(self.given))
+        if track == "decompose":
+            return _Splits(module)
+        return _Decodes(module) if has(module, "encode", "decode") else _Encodes(module)
+
+
+class _Asked(Method):
+    def __init__(self, module: Any):
+        self.module = module
+
+    def _tensor(self, images: Any) -> Any:
+        import torch
+
+        place = next((p.device for p in self.module.parameters()), None)
+        return torch.from_numpy(np.ascontiguousarray(images)).to(place)
+
+    def _images(self, frames: Sequence[np.ndarray]) -> Any:
+        return self._tensor(np.stack(frames).transpose(0, 3, 1, 2))
+
+
+class _Encodes(_Asked, Encoder):
+    """`module.encode(x)` where it has one, or `module(x)`: codes, or their means first; x (n, 3, h, w) sRGB in [0, 1]."""
+
+    def encode(self, frames: Sequence[Frame]) -> np.ndarray:
+        """The codes (n, latents)."""
+        import torch
+
+        verb = self.module.encode if has(self.module, "encode") else self.module
+        with torch.no_grad():
+            found = verb(self._images([frame.srgb() for frame in frames]))
+        first = found[0] if isinstance(found, tuple | list) else found
+        return as_array(first).reshape(len(frames), -1)
+
+
+class _Decodes(_Encodes, Decoding):
+    """An encoder that also has `module.decode(z)`: images (n, 3, h, w)."""
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Images (n, h, w, 3)."""
+        import torch
+
+        with torch.no_grad():
+            found = as_array(self.module.decode(self._tensor(codes.astype(np.float32))))
+        images = found.transpose(0, 2, 3, 1)
+        return images.repeat(3, axis=3) if images.shape[3] == 1 else images
+
+
+class _Splits(_Asked, Decomposer):
+    """`module(x)` gives (reflectance, shading), each (1, 1 or 3, h, w); x (1, 3, h, w), all in linear light."""
+
+    def decompose(self, frames: Sequence[Frame]) -> Layers:
+        """The two layers."""
+        import torch
+
+        with torch.no_grad():
+            found = self.module(self._images([frames[0].linear()]))
+        pair = found.values() if isinstance(found, dict) else found
+        return as_layers([as_array(layer)[0].transpose(1, 2, 0) for layer in pair])
+
+
+def transformer(given: Any) -> Encoder:
+    """A transformer of scikit-learn as an encoder of flat images; one that is not fitted yet is fitted on other draws."""
+    return _Transforms(given) if _is_fitted(given) else _Learns(given)
+
+
+def _is_fitted(given: Any) -> bool:
+    """scikit-learn's own rule: fitting leaves attributes whose names end with an underscore."""
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(given))
+
+
+class _Transforms(Encoder):
+    def __init__(self, given: Any):
+        self.given = given
+
+    def encode(self, frames: Sequence[Frame]) -> np.ndarray:
+        """What `transform` gives, (n, latents)."""
+        return np.asarray(self.given.transform(_flat(frames)))
+
+
+class _Learns(Fitting, Encoder):
+    """What is kept of a fit are the images: estimators could only be stored as pickles, so they are fitted again."""
+
+    def __init__(self, given: Any):
+        self.given = given
+
+    def fit(self, examples: Iterator[list[Frame]], objective: Any) -> dict[str, np.ndarray]:
+        """The images to fit on."""
+        return {"images": _flat([views[0] for views in islice(examples, FITTED_ON)]).astype(np.float32)}
+
+    def fitted(self, fit: dict[str, np.ndarray]) -> Encoder:
+        """A copy of the transformer, fitted, with random_state 0 where it takes one and none is given."""
+        made = copy.deepcopy(self.given)
+        if has(made, "get_params", "set_params") and made.get_params().get("random_state", 0) is None:
+            made.set_params(random_state=0)
+        return _Transforms(made.fit(fit["images"].astype(np.float64)))
+
+    def encode(self, frames: Sequence[Frame]) -> np.ndarray:
+        """Nothing before it is fitted."""
+        raise InputError("a transformer is fitted on other draws by a run: it cannot encode before")
+
+
+def _flat(frames: Sequence[Frame]) -> np.ndarray:
+    """(n, pixels · 3) float64 as a screen shows them."""
+    return np.stack([frame.srgb().ravel() for frame in frames]).astype(np.float64)

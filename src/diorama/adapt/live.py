@@ -1,0 +1,202 @@
+"""Live objects as components: a network, a function, an array, an object of any library, without a file that makes it.
+
+What a file would say of a component, its key, is read from the object: the code of its functions and classes, its
+attributes, its weights, the versions of the libraries it is made of. What cannot be looked into makes the key one of this
+process: the object can be used, and its results are never taken up again.
+"""
+
+import copy
+import dataclasses
+import inspect
+import sys
+import sysconfig
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from diorama.adapt import adapt
+from diorama.adapt.arrays import Arrays, is_array
+from diorama.adapt.classifying import is_module
+from diorama.adapt.state import State, codes
+from diorama.core import keys, spec
+from diorama.core.catalogue import LIVE, Component, Kind, build, entries, parameters
+from diorama.core.errors import InputError, tell
+from diorama.core.guard import attempt
+
+
+def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -> Component:
+    """A component from a spec or a live object, under a name of one's own where there is one.
+
+    An object or class of ours, and a class of captum, are what a spec makes too. `side` is that of the images to come,
+    for networks that do not say what they take.
+    """
+    if isinstance(given, Component):
+        return dataclasses.replace(given, shown=name or given.shown)
+    if isinstance(given, str):
+        return build(kind, f"{name}={given}" if name else given)
+    if made := _of_ours(kind, given) or _of_captum(kind, given):
+        return dataclasses.replace(build(kind, made), shown=name)
+    label = name or called(given)
+    found = Live(kind, spec.Spec(f"{LIVE}{label}"), label, type(given), Path(), keys.OURS, label, given, side)
+    _ = found.object  # what is wrong with it is found now
+    return found
+
+
+def called(given: Any) -> str:
+    """What a live object is called in tables if nobody names it.
+
+    >>> called(print), called(lambda: 0), called([0.5])
+    ('print', 'function', 'list')
+    """
+    name = str(getattr(given, "__name__", type(given).__name__))
+    return "function" if name == "<lambda>" else name
+
+
+@dataclass(frozen=True)
+class Live(Component):
+    """A component whose object is there already. The user's own is copied where it could be changed."""
+
+    given: Any = None
+    side: int | None = None
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """The fields of a dataclass; other objects have no named parameters."""
+        fields = dataclasses.fields(self.made) if dataclasses.is_dataclass(self.made) else ()
+        return {field.name: getattr(self.made, field.name) for field in fields}
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """None: it is made already."""
+        return {}
+
+    def with_default(self, **params: Any) -> "Live":
+        """It stays as it is."""
+        return self
+
+    @cached_property
+    def made(self) -> Any:
+        """The object; a class is made with nothing, unless it is asked for each model."""
+        if not inspect.isclass(self.given) or hasattr(self.given, "attribute"):
+            return self.given
+        outcome = attempt(self.given)
+        if outcome.error:
+            raise InputError(f"{self.name} cannot be made with nothing ({outcome.reason}): give an object of it")
+        return outcome.value
+
+    @cached_property
+    def object(self) -> Any:
+        """The object made one of the contracts; whatever goes wrong is one line."""
+        outcome = attempt(lambda: adapt(self.kind, self.made, self.name, self.side))
+        if isinstance(outcome.error, InputError):
+            raise outcome.error
+        if outcome.error:
+            raise InputError(f"{self.name} cannot be used as a {self.kind}: {outcome.reason}") from outcome.error
+        return outcome.value
+
+    def at(self, point: dict[str, Any]) -> Any:
+        """The object with some attributes changed."""
+        changed = copy.copy(self.made)
+        for name, value in point.items():
+            object.__setattr__(changed, name, value)  # a frozen dataclass too
+        return adapt(self.kind, changed, self.name)
+
+    @cached_property
+    def key(self) -> dict[str, Any]:
+        """What the object is, as far as that can be seen."""
+        state = _LiveState(Path.cwd())
+        if (failed := attempt(lambda: state.add(self.given))).error:
+            state.unknown.append(failed.reason)
+        if state.unknown:
+            tell(
+                f"{self.name} holds {state.unknown[0]}, which cannot be looked into: its results are never taken up again"
+            )
+        own = sorted(str(keys.source_key(path)["source"]) for path in state.sources)
+        versions = {name: keys.version(name) for name in sorted(state.libraries)}
+        return {
+            "target": f"{LIVE}{type(self.given).__name__}",
+            "data": state.digest(),
+            "source": own,
+            "libraries": versions,
+        }
+
+
+class _LiveState(State):
+    """The state of an object whose source no file key covers: code counts too, of libraries their version."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.libraries: set[str] = set()
+        self.sources: set[Path] = set()
+
+    def _function(self, function: types.FunctionType) -> None:
+        if self._ours(function.__code__.co_filename):
+            for code in codes(function.__code__):
+                self.add((code.co_code, code.co_names, code.co_varnames, code.co_freevars))
+                self.add([const for const in code.co_consts if not isinstance(const, types.CodeType)])
+        else:
+            self._foreign(function.__module__)
+        super()._function(function)
+
+    def _class(self, given: type) -> None:
+        self._foreign(given.__module__)
+        super()._class(given)
+
+    def _object(self, value: Any) -> None:
+        if is_module(value):  # whether it is in training mode changes no value: it is asked in evaluation mode
+            self.add(type(value))
+            self.add({name: held for name, held in vars(value).items() if name != "training"})
+        else:
+            super()._object(value)
+
+    def _foreign(self, module: str | None) -> None:
+        """Take note of a library, and of our own modules by their source."""
+        top = (module or "").split(".")[0]
+        file = getattr(sys.modules.get(module or ""), "__file__", None) or ""
+        if top == "diorama":
+            self.sources.add(Path(file))
+        elif top and top not in sys.stdlib_module_names and not self._ours(file):
+            self.libraries.add(top)
+
+    def _ours(self, file: str) -> bool:
+        """Whether code is the user's: of no installed library, and not Diorama's. A notebook's has a made-up file."""
+        return bool(file) and not any(Path(file).is_relative_to(place) for place in _INSTALLED)
+
+
+_INSTALLED = [Path(place) for place in {*sysconfig.get_paths().values(), str(keys.OURS.folder)} if place != sys.prefix]
+
+
+def _of_ours(kind: Kind, given: Any) -> spec.Spec | None:
+    """The spec of an object or class of this package whose parameters can be written down."""
+    made = given if inspect.isclass(given) else type(given)
+    place = f"diorama.{kind}s."
+    listed = {entry.path: full for full, entry in entries(kind).items()}
+    if not made.__module__.startswith(place) or (found := listed.get(keys.OURS.file(made.__module__))) is None:  # type: ignore[arg-type]
+        return None
+    if inspect.isclass(given):
+        return spec.Spec(found)
+    named = {p.name: (getattr(given, p.name, p.empty), p.default) for p in parameters(made, kind)}
+    values = {name: value for name, (value, default) in named.items() if value is not default}
+    plain = all(isinstance(value, str | int | float | bool | tuple | list | dict | None) for value in values.values())
+    return spec.Spec(found, values) if plain else None
+
+
+def _of_captum(kind: Kind, given: Any) -> spec.Spec | None:
+    """The spec of a class of `captum.attr`."""
+    captum = sys.modules.get("captum.attr")
+    name = getattr(given, "__name__", "")
+    known = kind == "method" and inspect.isclass(given) and captum is not None and getattr(captum, name, None) is given
+    return spec.Spec("captum", {"name": name}) if known else None
+
+
+def by_case(given: Any, names: Sequence[str]) -> Arrays:
+    """Answers already computed, one for each of the named cases, or a dictionary of them by case."""
+    return Arrays(given, names)
+
+
+def answers(given: Any) -> bool:
+    """Whether something is answers already computed: an array, or a dictionary of arrays."""
+    return is_array(given) or (isinstance(given, dict) and len(given) > 0 and all(map(is_array, given.values())))

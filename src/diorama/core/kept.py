@@ -1,0 +1,139 @@
+"""What can be looked at of a case: its frame, its truth and the answer, as arrays; kept beside the rows on request."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer
+from diorama.core.bench import Asked, Bench
+from diorama.core.guard import attempt
+from diorama.core.memory import Memory
+from diorama.core.plan import Cell
+from diorama.core.scene import Scene
+from diorama.io.images import quantise
+from diorama.io.names import case_path
+from diorama.io.store import write_whole
+
+#: Cases of a cell that are kept, and the most bytes of one, compressed.
+MOST, LARGEST = 500, 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A case: the image (h, w, 3) sRGB in [0, 1] or None, true arrays by name, and the answer's arrays by name.
+
+    The arrays of an answer have one more axis in front: the points of the method's grid.
+    """
+
+    frame: np.ndarray | None
+    truth: dict[str, Any]
+    answer: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listening(Bench):
+    """A bench that remembers what was answered."""
+
+    heard: dict[tuple[str, int | None], Answer] = field(default_factory=dict)
+
+    def answer(self, scene: Scene, target: int | None = None) -> Answer:
+        """As the bench, and remembered."""
+        found = Bench.answer(self, scene, target)
+        self.heard.setdefault((scene.key, target), found)
+        return found
+
+
+def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> Look:
+    """Have a case scored and listen. What fails has failed, and been reported, as a score."""
+    protocol, case = cell.protocol.object, cell.cases[index]
+    points: list[dict[str, np.ndarray]] = []
+    truth: dict[str, Any] = {}
+    frame: np.ndarray | None = None
+    for point in range(len(asked.points)):
+        plain = cell.bench(case, memory, asked, point)
+        bench = _Listening(**{f.name: getattr(plain, f.name) for f in fields(plain)})
+        attempt(partial(_scored, bench))
+        seen = attempt(partial(protocol.seen, bench, case)).value or {}
+        if "scene" in case.payload:
+            shown = attempt(partial(bench.frame, case.scene)).value
+            if shown is not None:
+                frame, truth = shown.srgb(), {name: value for name, value in shown.truth.items() if value is not None}
+        truth |= {name: value for name, value in seen.items() if name != "answer"}
+        points.append({"answer": seen["answer"]} if "answer" in seen else _arrays(_about(bench, truth.get("label"))))
+    names = list(points[0])
+    alike = [p for p in points if list(p) == names]
+    return Look(frame, truth, {name: np.stack([p[name] for p in alike]) for name in names})
+
+
+def _scored(bench: Bench) -> None:
+    for _ in bench.protocol.score(bench, bench.case):
+        pass
+
+
+def _about(bench: _Listening, label: Any) -> Answer | None:
+    """What was said about the case's own scene, for its true class where that was asked, or else first."""
+    if "scene" not in bench.case.payload:
+        return None
+    key = bench.case.scene.key
+    said = {target: answer for (scene, target), answer in bench.heard.items() if scene == key}
+    own = label if isinstance(label, int) else None
+    return said.get(own, next(iter(said.values()), None))
+
+
+def _arrays(answer: Answer | None) -> dict[str, np.ndarray]:
+    """The arrays that an answer is made of, by name."""
+    if answer is None or not is_dataclass(answer):
+        return {}
+    held = {f.name: getattr(answer, f.name) for f in fields(answer)}
+    return {name: value for name, value in held.items() if isinstance(value, np.ndarray)}
+
+
+def place(cell: Path, case: str) -> Path:
+    """Where what is kept of a case lies, in the folder of its cell."""
+    return case_path(cell / "maps", case, ".npz")
+
+
+def write(path: Path, found: Look, needs: tuple[Any, ...]) -> None:
+    """Write what can be looked at: the image in 8 bits, answers in half precision, of the truth what is needed."""
+    kept: dict[str, Any] = {} if found.frame is None else {"frame": quantise(found.frame, 8)}
+    wanted = {name for name in needs if isinstance(name, str)} | {"label", "mask", "factors"}
+    kept |= {f"truth/{name}": _plain(value) for name, value in found.truth.items() if name in wanted}
+    for name, array in found.answer.items():
+        scale = max(float(np.abs(array).max(initial=0)), 1e-30)
+        kept |= {f"answer/{name}": (array / scale).astype(np.float16), f"scale/{name}": np.float64(scale)}
+    data = BytesIO()
+    np.savez_compressed(data, **kept)
+    if data.tell() <= LARGEST:
+        write_whole(path, data.getvalue())
+
+
+def _plain(value: Any) -> np.ndarray:
+    """An array, or the text of what is none."""
+    return value if isinstance(value, np.ndarray) else np.array(json.dumps(value, default=str))
+
+
+def read(path: Path) -> Look | None:
+    """What is kept in a file; None where there is none, or a damaged one."""
+    found = attempt(lambda: _read(path))
+    return found.value
+
+
+def _read(path: Path) -> Look:
+    with np.load(path, allow_pickle=False) as file:
+        held = {name: file[name] for name in file.files}
+    frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
+    answers = {
+        name: array.astype(np.float32) * np.float32(held[f"scale/{name}"]) for name, array in _of(held, "answer/")
+    }
+    truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
+    return Look(frame, truth, answers)
+
+
+def _of(held: Mapping[str, np.ndarray], prefix: str) -> list[tuple[str, np.ndarray]]:
+    return [(name.removeprefix(prefix), array) for name, array in held.items() if name.startswith(prefix)]
