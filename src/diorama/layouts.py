@@ -321,7 +321,7 @@ LAYOUTS: dict[str, Callable[..., Path]] = {
     "concepts-linear": partial(write_concepts, linear=True),
 }
 #: What every world can be written as.
-ANY = ("flat", "concepts", "concepts-linear")
+ANY = ("flat", "dataset", "concepts", "concepts-linear")
 
 
 def layouts_of(world: Any) -> tuple[str, ...]:

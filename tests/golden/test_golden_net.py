@@ -21,11 +21,11 @@ LEFT_OUT = {
     ),
     "methods": dict.fromkeys(
         ["explain/rollout", "explain/chefer", "explain/lrp_attention", "explain/bagnet", "explain/bcos", "explain/xdnn",
-         "explain/prototypes"], "needs a network whose weights are not bundled; tests/test_explain_*.py"
+         "explain/prototypes"], "needs a network whose weights are not bundled; tests/unit/test_explain_*.py"
     )
     | dict.fromkeys(
         ["explain/guided_backprop", "explain/guided_grad_cam", "explain/deep_lift", "explain/part_shapley"],
-        "compared with captum and closed forms in tests/test_explain_inherent.py",
+        "compared with captum and closed forms in tests/unit/test_explain_inherent.py",
     )
     | {"decompose/iid_checkpoint": "weights that are not bundled"},
     "protocols": {},

@@ -20,6 +20,7 @@ class Bagnet(ImageByImage):
     The image gets a black border of half a patch, so that there is a patch around every pixel; the network pads nothing.
     """
 
+    example = "diorama run -w birds -M birds_bagnet -m {} -p single_deletion"
     gradients = True
     cite = ("brendel2019",)
 

@@ -16,6 +16,7 @@ from diorama.core.inherent import LinearMap, entering, inside
 class Bcos(Explainer):
     """Contributions of the six channels [x, 1 − x], (h, w, 6), signed; their sum is the logit above its constant."""
 
+    example = "diorama run -w birds -M birds_bcos -m {} -p single_deletion"
     gradients = True
     cite = ("boehle2022",)
 

@@ -23,6 +23,7 @@ class Chefer(Explainer):
     unchanged through normalisation, GELU and softmax. Matrices are not normalised. Nearest neighbours, not negative.
     """
 
+    example = "diorama run -w birds -M birds_vit -m {} -p single_deletion"
     gradients = True
     cite = ("chefer2021",)
 

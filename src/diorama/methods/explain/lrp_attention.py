@@ -15,6 +15,7 @@ class LrpAttention(Lrp):
     Without biases and with epsilon=0 relevance is conserved.
     """
 
+    example = "diorama run -w birds -M birds_vit -m {} -p single_deletion"
     cite = ("bach2015", "ali2022", "achtibat2024")
 
     first: Literal["box", "flat", "w_square", "same"] = "same"

@@ -25,6 +25,7 @@ class Prototypes(Explainer):
               (the last two after Opłatek et al. 2024)
     """
 
+    example = "diorama run -w birds -M birds_protopnet -m {} -p single_deletion"
     gradients = True
     cite = ("chen2019", "hesse2023", "oplatek2024")
 

@@ -21,6 +21,7 @@ class Rollout(Explainer):
     Patches are enlarged by nearest neighbours. Since the map knows no class, target sensitivity is 0 (ties).
     """
 
+    example = "diorama run -w birds -M birds_vit -m {} -p single_deletion"
     gradients = True
     targeted = False
     cite = ("abnar2020",)

@@ -11,6 +11,7 @@ from diorama.methods.explain.input_x_gradient import InputXGradient
 class Xdnn(InputXGradient):
     """x · ∂f_target/∂x of a network with f(αx) = α·f(x), signed, per channel; its sum is the logit."""
 
+    example = "diorama run -w birds -M birds_xdnn -m {} -p single_deletion"
     cite = ("hesse2021",)
 
     def refuses(self, model: Any) -> str:
