@@ -397,9 +397,10 @@ def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> t
 
     count = len(made.units)
     mine = lists.read(units, count) if units else lists.shard(shard, count)
+    lock = f"units-{units[:80]}" if units else f"shard-{shard.replace('/', '-of-')}"  # a second of the same is refused
     lacked = sum(len(missing_of(made, k)) for k in mine)
     with shown("scoring", "cases") as progress:
-        on(Launcher("1", Need(timeout=timeout), f"units-{lists.spelt(mine)[:80]}"), made, progress, mine)
+        on(Launcher("1", Need(timeout=timeout), lock), made, progress, mine)
     record(made)
     return lacked, sum(len(missing_of(made, k)) for k in mine)
 

@@ -331,7 +331,7 @@ def test_ctrl_c_keeps_what_was_computed(diorama, tmp_path, on):
 
 
 def test_two_processes_on_one_run_do_not_mix(diorama, tmp_path):
-    process = start_slow(tmp_path)
+    process = start_slow(tmp_path, "--on", "local:1")
     one_line(
         diorama("run", "-w", WORLD, "-p", "lmse", "-m", "./slow.py:Slow", "-n", "20", "-o", "out"),
         2,

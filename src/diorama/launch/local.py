@@ -18,7 +18,7 @@ USUAL = 2 * 2**30
 class Launcher(contract.Launcher):
     """Supervised worker processes that take units from one list, so that they end together."""
 
-    def __init__(self, argument: str, need: Need, lock: str = "units") -> None:
+    def __init__(self, argument: str, need: Need, lock: str = "shard-0-of-1") -> None:
         super().__init__(argument, need)
         self.lock = lock
         if argument and (not argument.isdecimal() or int(argument) < 1):
