@@ -283,7 +283,7 @@ def test_keys_follow_code_parameters_and_weights_and_results_are_taken_up(tmp_pa
     key(unknown, net)
     assert capsys.readouterr().err.count("m holds generator, which cannot be looked into") == 1
     script = f"""if True:
-        import diorama, tests.test_evaluate as t
+        import diorama, tests.contract.test_evaluate as t
         r = diorama.evaluate({{"m": t.gradient}}, model=t.network(), **{asked | {"out": str(tmp_path / "run")}!r})
         print(r.document["cells"][0]["key"])"""
     keys = {
