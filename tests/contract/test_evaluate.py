@@ -78,6 +78,28 @@ def test_the_block_of_the_design(tmp_path):
     assert result.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
 
+def test_the_rest_of_the_block_of_the_design():
+    """Metrics on arrays, frames for a loop, a torch data set, and a network fitted to a staged world and then judged."""
+    rng = np.random.default_rng(0)
+    truth, scale = rng.random((40, 40)), 3.0
+    assert (
+        diorama.metrics.lmse(scale * truth, truth, np.ones((40, 40), bool)).value < 1e-12
+    )  # each window has its scale
+    factors = rng.integers(0, 4, (600, 2))
+    assert diorama.metrics.mig(factors.astype(float), factors).value > 0.9
+    assert diorama.metrics.irs(factors.astype(float), factors).value > 0.99
+    heat = np.array([[1.0, 0.0], [0.0, -1.0]])
+    assert diorama.metrics.confusion(heat, np.array([[True, True], [False, False]])).value == 1.0
+    frames = [*diorama.world("candle", confounding="pairs", width=32, samples=2).frames(3, seed=0)]
+    assert len(frames) == 3 and all(frame.image.shape[2] == 3 for frame in frames)
+    birds = diorama.world("birds", classes=2, size=64)
+    image, label, _ = birds.torch_dataset(n=2, split="train")[1]
+    assert image.shape == (3, 64, 64) and int(label) in (0, 1)
+    net = diorama.tune(network(), on="birds(classes=2, size=64)", minutes=0.1)
+    result = diorama.evaluate("saliency", model=net, on="birds(classes=2, size=64)", by="single_deletion", cases=2)
+    assert result.table["n_ok"].sum() + result.table["n_undefined"].sum() >= 2
+
+
 def test_a_live_module_scores_as_the_same_network_from_a_file(tmp_path):
     torch.save(network().state_dict(), tmp_path / "weights.pt")
     (tmp_path / "mine.py").write_text(

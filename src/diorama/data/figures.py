@@ -47,7 +47,7 @@ def blank(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InputError("drawing a picture needs matplotlib: pip install 'diorama[plots]'") from error
+        raise InputError("drawing a picture needs matplotlib: pip install 'diorama[notebook]'") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 
