@@ -9,7 +9,7 @@ import json
 import os
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.keys import source_key
 from diorama.core.scene import rng
-from diorama.core.summary import summarise
+from diorama.core.summary import Summary
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.cg import cg, farthest
 from diorama.metrics.dci import dci
@@ -59,8 +59,15 @@ _COLOURS = (
 )
 
 
-#: Rows by network, protocol and metric.
-Found = dict[tuple[str, str, str], list[Any]]
+class Measured(NamedTuple):
+    """The rows of a metric, and what they come to: the interval is kept within the metric's range."""
+
+    rows: list[Any]
+    summary: Summary
+
+
+#: What was measured, by network, protocol and metric.
+Found = dict[tuple[str, str, str], Measured]
 
 
 def method(folder: Path, name: str) -> str:
@@ -75,21 +82,21 @@ def run(folder: Path, protocols: list[str], draws: int, out: str, models: tuple[
     for cell in read_results(BUILD / out).cells:
         name = specs.get(str(cell.manifest["method"]), str(cell.manifest["method"]))
         for metric in cell.manifest["metrics"]:
-            found[name, cell.manifest["protocol"], metric] = cell.of(metric)
+            found[name, cell.manifest["protocol"], metric] = Measured(cell.of(metric), cell.record.summary[metric])
     return found
 
 
-def shown(rows: list[Any], places: int = 3) -> str:
-    found = summarise(rows)
+def shown(measured: Measured, places: int = 3) -> str:
+    found = measured.summary
     if found.mean is None:
         return "undefined"
     spread = "" if found.lo is None else f" [{found.lo:.{places}f}, {found.hi:.{places}f}]"
     return f"{found.mean:.{places}f}{spread}"
 
 
-def distribution(rows: list[Any]) -> str:
+def distribution(measured: Measured) -> str:
     """How often each value came: UC takes few."""
-    values = [round(row.value, 2) for row in rows if row.status == "ok"]
+    values = [round(row.value, 2) for row in measured.rows if row.status == "ok"]
     counts = {v: values.count(v) for v in sorted(set(values))}
     return " · ".join(f"{v:.2f}×{n}" for v, n in counts.items()) or "undefined"
 
