@@ -39,7 +39,7 @@ def _count(method: str, birds: int = 8) -> tuple[float, float]:
 
     with tempfile.TemporaryDirectory() as folder, _Counted() as counted:
         plan = Plan(["birds"], [method], PROTOCOLS, ["birds_cnn"], cases=birds)
-        launch(create(Path(folder), plan), 1, lambda done, total: None)
+        launch(create(Path(folder), plan), 1)
     return counted.forward / birds, counted.backward / birds
 
 

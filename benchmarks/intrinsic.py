@@ -42,7 +42,7 @@ def table() -> dict[str, float]:
 
     def whole(folder: str) -> None:
         made = create(Path(folder), Plan([f"mit_intrinsic(root={DATA})"], METHODS, ["lmse"]))
-        launch(made, 2, lambda done, total: None)
+        launch(made, 2)
         means.update({c["method"]: c["summary"]["lmse"]["mean"] for c in document(read_results(Path(folder)))["cells"]})
 
     means: dict[str, float] = {}

@@ -1,7 +1,6 @@
 """A launcher of your own: `diorama run … --on ./own_launcher.py:Processes:2`, or `:Processes:host1,host2` through ssh.
 
-Every worker is a process that reads an opening and then orders, a line each, and answers each order with a line. What is
-lost is tried again elsewhere, rows are written and progress is shown by `Remote`.
+A worker reads an opening, then orders, a line each, and answers with a line. `Remote` retries, writes rows, shows progress.
 """
 
 import queue
@@ -28,8 +27,8 @@ class Processes(Remote):
         self.todo, self.back = queue.SimpleQueue(), queue.SimpleQueue()
 
     def start(self, opening: str) -> None:
-        pipe = subprocess.PIPE
-        self.processes = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for command in self.commands]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.processes = [subprocess.Popen(command, **pipes) for command in self.commands]
         for process in self.processes:
             threading.Thread(target=self._serve, args=(process, opening), daemon=True).start()
 
@@ -52,11 +51,10 @@ class Processes(Remote):
         try:
             return [self.back.get(timeout=1)]
         except queue.Empty:
-            if all(process.poll() is not None for process in self.processes):
-                raise WorkerError("all workers have ended; the same command goes on from here") from None
-            return []
+            if any(process.poll() is None for process in self.processes):
+                return []
+            raise WorkerError("all workers have ended; the same command goes on from here") from None
 
     def stop(self) -> None:
         for process in self.processes:
-            process.kill()
-            process.communicate()
+            process.kill(), process.communicate()

@@ -372,10 +372,12 @@ def work(run_folder: Path, shard: str | None, units: str | None, timeout: float 
     """Compute missing rows of a RUN; what launchers and job arrays call. Says what it did and what is left."""
     from diorama.core import device as devices
     from diorama.core.run import open_run
+    from diorama.launch import units as lists
 
     _check_timeout(timeout)
     if shard and units:
         raise InputError(f"--shard {shard} and --units {units}: give one of them")
+    lists.shard(shard or "0/1", 1)  # a mistake in it is said before the run is opened
     devices.start_with_one_thread()
     with apart() as out:
         made = open_run(run_folder)

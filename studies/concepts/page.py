@@ -96,7 +96,7 @@ class Job:
         """Run what is missing."""
         run = create(self.folder, self.plan)
         missing, start = sum(len(run.missing(cell)) for cell in run.cells), time.monotonic()
-        launch(run, PROCESSES if missing > 8 else 1, lambda done, total: None)
+        launch(run, PROCESSES if missing > 8 else 1)
         _tell(f"{self.name}: {missing} cases in {time.monotonic() - start:.0f} s")
 
     def rows(self) -> Found:

@@ -172,7 +172,7 @@ def compute(job: Job) -> None:
     run = create(setup.folder / _slug(method), plan)
     missing = sum(len(run.missing(cell)) for cell in run.cells)
     start = time.monotonic()
-    launch(run, PROCESSES if missing > 8 else 1, lambda done, total: None)
+    launch(run, PROCESSES if missing > 8 else 1)
     taken = time.monotonic() - start
     _tell(f"{setup.data} · {setup.network} · {method}: {missing} of {count} in {taken:.0f} s")
 

@@ -53,7 +53,7 @@ def run(network: str) -> Cells:
     for name, methods, cases, controls in (("fast", FAST, many, True), ("slow", SLOW, few, False)):
         out = BUILD / f"{name}-{network}"
         plan = Plan(["birds"], list(methods), list(PROTOCOLS), [network], cases, SEED, controls)
-        launch(create(out, plan), PROCESSES, lambda done, total: None)  # without a gallery, which explains once more
+        launch(create(out, plan), PROCESSES)  # without a gallery, which explains once more
         found += document(read_results(out))["cells"]
     return found
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from diorama.core.fits import fitted
+from diorama.core.memory import Memory
 from diorama.core.plan import Plan, expand
 
 LEARNER = """
@@ -43,21 +44,21 @@ def fits(tmp_path):
 
 def test_a_fit_sees_the_other_fold_only_and_is_made_once(cell, tmp_path):
     world = cell.world.object
-    learned = fitted(cell, 0, tmp_path / "fits")
+    learned = fitted(cell, 0, tmp_path / "fits", Memory())
     others = [world.render([cell.cases[i].scene])[0].truth["reflectance"].mean() for i in (1, 3)]
     frame = world.render([cell.cases[0].scene])[0]
     assert learned.object.decompose([frame]).reflectance.mean() == pytest.approx(np.mean(others), rel=1e-5)
-    again = fitted(cell, 2, tmp_path / "fits")  # the same fold
+    again = fitted(cell, 2, tmp_path / "fits", Memory())  # the same fold
     assert again.digest == learned.digest and fits(tmp_path) == 1
-    assert fitted(cell, 1, tmp_path / "fits").digest != learned.digest and fits(tmp_path) == 2
+    assert fitted(cell, 1, tmp_path / "fits", Memory()).digest != learned.digest and fits(tmp_path) == 2
 
 
 def test_a_damaged_fit_is_set_aside_and_made_anew(cell, tmp_path, capsys):
-    fitted(cell, 0, tmp_path / "fits")
+    fitted(cell, 0, tmp_path / "fits", Memory())
     (path,) = (tmp_path / "fits").rglob("fit.safetensors")
     whole = path.read_bytes()
     path.write_bytes(whole[:-4] + bytes(4))
-    fitted(cell, 0, tmp_path / "fits")
+    fitted(cell, 0, tmp_path / "fits", Memory())
     assert fits(tmp_path) == 2 and path.read_bytes() == whole
     assert "fit.safetensors" in capsys.readouterr().err
 
@@ -66,4 +67,4 @@ def test_without_another_case_there_is_nothing_to_fit_on(cell, tmp_path):
     from dataclasses import replace
 
     with pytest.raises(ValueError, match="no other case"):
-        fitted(replace(cell, count=1), 0, tmp_path / "fits")
+        fitted(replace(cell, count=1), 0, tmp_path / "fits", Memory())

@@ -207,7 +207,7 @@ def test_parcels_bring_the_same_rows_home_and_know_what_is_known(mine, tmp_path,
     assert parcel.take_home(mine, parcel.Answer.read(json.dumps(known))) == (0, [])
     assert parcel.take_home(mine, parcel.Answer.read(json.dumps(fresh)))[0] == 2
     here = create(tmp_path / "here", mine.plan)
-    local.launch(here, 1, lambda done, total: None)
+    local.launch(here, 1)
     wanted, found = rows(here.folder), rows(mine.folder)
     assert all(
         set(found[cell]) < set(lines) and len(found[cell]) == len(lines) / 3 * 2 for cell, lines in wanted.items()

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import REPOSITORY
 
 #: Without the user's site-packages hooks: only what is added here helps.
-PLAIN = "import sys; sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != '_Finder']; "
+PLAIN = "import sys; sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != 'TorchvisionFinder']; "
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

@@ -209,7 +209,7 @@ def test_mit_layout_of_a_warm_light_has_coloured_shading():
 def test_mit_layout_refuses_other_worlds_and_misspelt_objects(tmp_path, diorama):
     done = diorama("render", "mondrian", "-n", "1", "-o", "x", "--layout", "mit")
     assert done.returncode != 0
-    assert "tabletop" in done.stderr
+    assert "layout 'mit'" in done.stderr and "flat" in done.stderr
     (tmp_path / "teapot").mkdir()
     with pytest.raises(InputError, match="teapot"):
         MitIntrinsic(str(tmp_path), objects=("teapt",))

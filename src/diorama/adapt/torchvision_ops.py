@@ -22,11 +22,16 @@ def make_importable() -> None:
     Call it before torchvision, timm, zennit or a user's file is imported. It imports nothing itself, and changes nothing
     where torchvision works as it is.
     """
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if not any(map(_ours, sys.meta_path)):
+        sys.meta_path.insert(0, TorchvisionFinder())
 
 
-class _Finder(MetaPathFinder):
+def _ours(finder: object) -> bool:
+    """Whether a finder is this one, or that of a copy of this file (`scripts/torchvision_shim` installs one)."""
+    return type(finder).__name__ == TorchvisionFinder.__name__
+
+
+class TorchvisionFinder(MetaPathFinder):
     """Finds torchvision where the other finders do, and has it executed with care."""
 
     def find_spec(
@@ -35,7 +40,7 @@ class _Finder(MetaPathFinder):
         """The spec of torchvision; None for everything else."""
         if fullname != "torchvision":
             return None
-        others = [finder for finder in sys.meta_path if finder is not self]
+        others = [finder for finder in sys.meta_path if not _ours(finder)]
         found = next((s for finder in others if (s := finder.find_spec(fullname, path, target))), None)
         if found is not None and found.loader is not None:
             found.loader = _Careful(found.loader)

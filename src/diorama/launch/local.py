@@ -65,7 +65,7 @@ def _shares(each: int, workers: int) -> list[dict[str, str]]:
     return [{"CUDA_VISIBLE_DEVICES": ",".join(found[i * each : (i + 1) * each])} for i in range(workers)]
 
 
-def launch(run: Run, count: int, progress: Progress) -> None:
+def launch(run: Run, count: int, progress: Progress = silent) -> None:
     """Do all the missing work of a run in `count` processes, and record what its rows come to; 1 means this process."""
     if count == 1:
         work(run, 0, 1, progress)

@@ -9,7 +9,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def opening(run: Run, timeout: float | None, gpus: int) -> str:
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     if not gpus and variables.get("DIORAMA_DEVICE", "auto") == "auto":
         variables["DIORAMA_DEVICE"] = "cpu"  # elsewhere a graphics processor is used if it was asked for
-    plan = {k: v for k, v in asdict(run.plan).items() if v is not None}
+    plan = run.plan.table()
     folders = {name: str(Path(name).resolve().parent) for name in run.plan.files()}
     data = {folder: base64.b85encode(_folder(Path(folder))).decode() for folder in set(folders.values())}
     sent = {"plan": plan, "expected": expected, "variables": variables, "files": folders, "folders": data}

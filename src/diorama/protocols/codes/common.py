@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import diorama.metrics.chance as chance  # not through the package, whose names are of all metrics
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
 from diorama.core.capabilities import Levelled
@@ -22,7 +23,6 @@ from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
 from diorama.core.guard import Note
 from diorama.core.scene import Scene, rng
-from diorama.metrics import chance
 from diorama.metrics.codes import Measured, continuous
 from diorama.metrics.planted import Defect, planted, unit
 from diorama.protocols.codes.draws import codes_of, factors_of

@@ -17,6 +17,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+import diorama.metrics.funnybirds as formulas  # not through the package, whose names are of all metrics
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
@@ -25,7 +26,6 @@ from diorama.core.errors import Excluded, InputError, Undefined
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
-from diorama.metrics import funnybirds as formulas
 from diorama.metrics.funnybirds import THRESHOLDS
 from diorama.protocols.parts.funnybirds.published import paper_row
 from diorama.protocols.parts.funnybirds.summary import condense
