@@ -311,7 +311,7 @@ class Wrapped:
     """A torch module as a model."""
 
     def __init__(self, module):
-        self.module = module
+        self.module, self.folded = module, None
 
 
 @pytest.mark.parametrize("normed", [False, True])

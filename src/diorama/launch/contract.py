@@ -198,10 +198,12 @@ class _Returns:
         self.tried: Counter[tuple[int, bool]] = Counter()
         self.refused: list[str] = []
         self.avoid: dict[int, str] = {}
+        self.told: dict[int, list[str]] = {}
 
     def avoided(self, unit: int) -> list[str]:
         """The places that a unit should not go to."""
-        return [*self.refused, *([self.avoid[unit]] if unit in self.avoid else [])]
+        self.told[unit] = [*self.refused, *([self.avoid[unit]] if unit in self.avoid else [])]
+        return self.told[unit]
 
     def take(self, one: "Answer | Lost") -> bool:
         """Write what came; whether the unit is done."""
@@ -212,7 +214,7 @@ class _Returns:
         self.seen.finished(brought, failures)
         match one.end:
             case {"refused": why}:
-                self._refuse(one.place, why)
+                self._refuse(one.unit, one.place, why)
                 return False
             case {"failed": why}:
                 raise WorkerError(f"a worker on {one.place} failed: {why}; the same command goes on from here")
@@ -237,9 +239,10 @@ class _Returns:
         self.seen.unit_finished()
         return True
 
-    def _refuse(self, place: str, why: str) -> None:
+    def _refuse(self, unit: int, place: str, why: str) -> None:
         """A place whose rows would be others gets no more work; where it is the only one, nothing can be done."""
-        if place in self.refused:
+        if place in self.told[unit]:  # there was no other
             raise WorkerError(f"no worker can be used: {why}")
-        self.refused.append(place)
-        tell(why)
+        if place not in self.refused:  # several units may have been there already
+            self.refused.append(place)
+            tell(why)
