@@ -243,3 +243,22 @@ def test_watching_a_bundled_network_costs_little_of_a_pass(name):
     each = min(timeit.repeat(lambda: watch.put_back(thorough=False), number=20, repeat=5)) / 20
     assert watch.put_back(thorough=True) == []
     assert each < min(timeit.repeat(lambda: model.logits(images), number=1, repeat=3)) / 25
+
+
+def test_a_model_that_changes_switches_while_tcav_asks_it_is_found(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "net.py").write_text(
+        "import numpy as np\nimport torch\n\n\nclass Net(torch.nn.Module):\n    size = 64\n\n"
+        "    def __init__(self):\n        super().__init__()\n        self.conv = torch.nn.Conv2d(3, 4, 8, 8)\n"
+        "        self.head = torch.nn.Linear(4, 50)\n\n"
+        "    def forward(self, x):\n        len(x) < 8 or np.seterr(all='ignore')\n"
+        "        return self.head(self.conv(x).relu().mean((2, 3)))\n\n\n"
+        "def build():\n    torch.manual_seed(0)\n    return Net()\n"
+    )
+    before = np.geterr()
+    tcav = (
+        "tcav(concept='birds(objects=0, size=64)', negatives='birds(size=64)', images=20, pool=24, tests=4, layer=conv)"
+    )
+    run(["birds(size=64)"], ["ridge"], [tcav], [f"{tmp_path}/net.py:build"], cases=1, out=tmp_path / "out")
+    assert np.geterr() == before
+    assert any("numpy's handling of errors" in reason for reason in errors_of(tmp_path / "out"))

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
@@ -23,6 +23,7 @@ from diorama.core.guard import Outcome, attempt, one_line
 from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Expansion, Plan, expand
 from diorama.core.rows import Row, Status
+from diorama.core.watch import undisturbed
 from diorama.io.locks import locked
 from diorama.io.names import case_path
 from diorama.io.row_files import Rows, heal, read_rows, rows_between, write_part
@@ -416,10 +417,18 @@ def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, S
         raise AnswerError(f"the case could not be made: {case.failure}")
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
-    for point in range(len(asked.points)):
-        for score in protocol.score(cell.bench(case, memory, asked, point), case):
-            found.setdefault(score.metric, []).append(score)
+    with _watched(cell, case):
+        for point in range(len(asked.points)):
+            for score in protocol.score(cell.bench(case, memory, asked, point), case):
+                found.setdefault(score.metric, []).append(score)
     return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
+
+
+def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:
+    """Also what a protocol asks of the model itself (TCAV its layers, CG its logits) changes nothing that others use."""
+    if cell.model is None:
+        return nullcontext()
+    return undisturbed(f"{cell.model.name}, asked by {cell.protocol.name},", cell.model.watch, case.key)
 
 
 def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
