@@ -106,6 +106,7 @@ def taken(folder: Path, plan: Plan) -> Iterator[Run]:
         except OSError as error:
             raise _unwritable(folder, error) from error
         yield run
+        remove_leftovers(folder)  # of workers that outlived a killed run, and wrote when this one had begun
 
 
 @contextmanager
