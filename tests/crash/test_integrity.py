@@ -173,3 +173,13 @@ def test_a_world_without_cases_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no case"):
         create(tmp_path / "out", Plan([f"{tmp_path}/none.py:Empty"], ["weiss"], ["lmse"]))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_pipe_or_device_in_the_place_of_a_manifest_is_never_read(tmp_path):
+    from diorama.io.run_folder import manifest_damage, read_manifest
+
+    for name, make in (("pipe", os.mkfifo), ("device", lambda path: os.symlink("/dev/zero", path))):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name / "manifest.json")
+        assert manifest_damage(tmp_path / name / "manifest.json") == "it is no regular file"
+        assert read_manifest(tmp_path / name) is None

@@ -17,6 +17,7 @@ from diorama.core.contracts import Bounds
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
+from diorama.io.run_folder import content
 from diorama.io.store import write_json
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _single(row: Row) -> Row:
 
 def _manifest(folder: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((folder / "manifest.json").read_bytes())
+        found = json.loads(content(folder / "manifest.json"))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
@@ -134,7 +135,7 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
 
 def _fitting(folder: Path, rows: Sequence[Row]) -> Record | None:
     try:
-        found = json.loads((folder / NAME).read_bytes())
+        found = json.loads(content(folder / NAME))
         return _from_json(found, rows) if found["rows"] == digest(rows) else None
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # absent, torn or edited
         return None

@@ -18,10 +18,17 @@ def cell_folder(run: Path, key: str) -> Path:
     return run / "cells" / key[:2] / key
 
 
+def content(path: Path) -> bytes:
+    """The content of a file of a run; ValueError where a pipe, device or folder stands in its place, which is never read."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no regular file")
+    return path.read_bytes()
+
+
 def read_document(path: Path) -> dict[str, Any]:
     """The object in a JSON file; ValueError if there is none in it."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(content(path))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(found, dict):
