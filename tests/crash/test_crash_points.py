@@ -48,6 +48,12 @@ class Fitted:
 WORK = {"run": ("weiss", ""), "fit": ("./fitted.py:Fitted", "/fits/")}
 
 
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch):
+    """What source files hold is remembered when they have settled: at a moment of its own, in the user's cache."""
+    monkeypatch.setattr("diorama.core.sources.remember", lambda: None)
+
+
 def compute(folder: Path, methods: list[str]) -> None:
     run([WORLD], methods, ["lmse"], cases=2, out=folder)
     write_report([folder], None, "html")
