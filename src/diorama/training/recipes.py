@@ -57,7 +57,7 @@ class Recipe:
 
 _PROGRESSIVE = Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)
 #: Positions are learnt for one size, and a patch must show as much from the first epoch on: full images throughout.
-_WHOLE = Schedule(sizes=(128,) * 12, batch=32, rate=1e-3, average=0.999)
+_WHOLE = Schedule(sizes=(128,) * 14, batch=32, rate=1e-3, average=0.999)
 _PATCHES = replace(_WHOLE, sizes=(128,) * 8, rate=2e-3)
 _UNNORMALISED = replace(_PROGRESSIVE, sizes=(64,) * 5 + (96,) * 3 + (128,) * 3, batch=32, rate=1e-3, average=0.999)
 RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("birds_cnn", "birds_vgg", "birds_resnet")}
@@ -71,6 +71,8 @@ RECIPES |= {
 _PART_HEADS = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds_xdnn")
 #: The largest norm of a gradient, for networks without normalisation.
 _CLIP = {"birds_xdnn": 1.0, "birds_bcos": 1.0, "birds_vit": 1.0}
+#: Networks trained in bfloat16. B-cos is not: its cosines divide by lengths, and it would not be faster.
+_HALF = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds_xdnn")
 
 
 def train(name: str, out: Path, progress: Progress) -> Path:
@@ -132,7 +134,7 @@ def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
     from diorama.models.birds import small
     from diorama.models.birds.networks import network
     from diorama.training import folding
-    from diorama.training.loop import Task
+    from diorama.training.loop import Loss, Task
     from diorama.training.losses import multi_target_loss
 
     classes = data["train"].targets.shape[1]
@@ -140,12 +142,12 @@ def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
         net = folding.quiet_branches(small.xdnn(classes, folding.StandardisedConv))
     else:
         net = network(recipe.name, classes)
-    how = (data["train"], data["validation"], recipe.schedule)
-    if recipe.name not in _PART_HEADS:
-        return Task(net, multi_target_loss, *how, clip=_CLIP.get(recipe.name))
-    variants, counts = folding.variants_of(recipe.orders()["train"].world.classes)
-    loss = folding.PartLoss(variants, counts)
-    return Task(folding.with_part_head(net, variants), loss, *how, clip=_CLIP.get(recipe.name))
+    loss: Loss = multi_target_loss
+    if recipe.name in _PART_HEADS:
+        variants, counts = folding.variants_of(recipe.orders()["train"].world.classes)
+        net, loss = folding.with_part_head(net, variants), folding.PartLoss(variants, counts)
+    clip, half = _CLIP.get(recipe.name), recipe.name in _HALF
+    return Task(net, loss, data["train"], data["validation"], recipe.schedule, clip=clip, half=half)
 
 
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:

@@ -58,7 +58,7 @@ class Patches(nn.Module):
         convolutions: list[nn.Module] = []
         channels = 3
         for i in range(stem):
-            outside = width // 2 ** (stem - i)
+            outside = width // 2 ** (stem - 1 - i)
             conv = nn.Conv2d(channels, outside, 3, 2, 1, bias=False)
             convolutions += [conv, nn.BatchNorm2d(outside), nn.ReLU()]
             channels = outside
