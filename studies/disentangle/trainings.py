@@ -154,10 +154,10 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=0, help="train, so many at a time; 0 says how far they are")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="only trainings whose names begin with one of these (comma)"
+        "--only", default="", metavar="TEXT", help="trainings whose names begin so, several after commas, in that order"
     )
     given = parser.parse_args(argv)
-    names = [n for n in trainings() if any(n.startswith(part) for part in given.only.split(","))]
+    names = list(dict.fromkeys(n for part in given.only.split(",") for n in trainings() if n.startswith(part)))
     if not names:
         parser.error(f"--only {given.only}: no training begins so; groups are {', '.join(_groups())}")
     if given.jobs:
