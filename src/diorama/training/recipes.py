@@ -57,8 +57,8 @@ class Recipe:
 
 _PROGRESSIVE = Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)
 #: Positions are learnt for one size, and a patch must show as much from the first epoch on: full images throughout.
-_WHOLE = Schedule(sizes=(128,) * 14, batch=32, rate=1e-3, average=0.999)
-_PATCHES = replace(_WHOLE, sizes=(128,) * 8, rate=2e-3)
+_WHOLE = Schedule(sizes=(128,) * 10, batch=32, rate=1e-3, average=0.999)
+_PATCHES = replace(_WHOLE, sizes=(128,) * 5, rate=2e-3, average=0.998)
 _UNNORMALISED = replace(_PROGRESSIVE, sizes=(64,) * 5 + (96,) * 3 + (128,) * 3, batch=32, rate=1e-3, average=0.999)
 RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("birds_cnn", "birds_vgg", "birds_resnet")}
 RECIPES |= {
