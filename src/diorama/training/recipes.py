@@ -65,7 +65,7 @@ RECIPES |= {
     "birds_vit": Recipe("birds_vit", _WHOLE),
     **{name: Recipe(name, _PATCHES) for name in ("birds_bagnet", "birds_bagnet25", "birds_bagnet33")},
     "birds_xdnn": Recipe("birds_xdnn", _UNNORMALISED),
-    "birds_bcos": Recipe("birds_bcos", replace(_UNNORMALISED, rate=2e-3)),
+    "birds_bcos": Recipe("birds_bcos", replace(_UNNORMALISED, sizes=(64,) * 4 + (96,) * 2 + (128,) * 2, rate=2e-3)),
 }
 #: Networks that end in a linear layer, which learns faster as a head of parts (`folding.py`).
 _PART_HEADS = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds_xdnn")
