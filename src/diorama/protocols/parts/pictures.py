@@ -7,6 +7,7 @@ from diorama.core.bench import Bench
 from diorama.core.cases import Panel
 from diorama.core.errors import Undefined
 from diorama.core.scene import Scene
+from diorama.io.images import resize
 from diorama.io.pictures import coloured_parts, diverging
 from diorama.protocols.parts.importance import Elements, part_importance
 
@@ -26,6 +27,8 @@ def panels(
     except Undefined:
         said = np.zeros(len(drops))
     found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops)))
+    if isinstance(answer, Boxes) and answer.examples is not None:
+        found.append(Panel("this … looks like that", looks_like(answer, frame.srgb())))
     gone = {part: None for part, keep in zip(names, kept, strict=True) if not keep}
     only = ", ".join(part for part in names if part not in gone) or "nothing"
     reduced = bench.frame(bench.world.object.do(scene, **gone) if gone else scene)
@@ -42,6 +45,20 @@ def _shown(answer: Answer, image: np.ndarray) -> np.ndarray:
         for (x0, y0, x1, y1), weight in zip(answer.corners.astype(int), answer.weights, strict=True):
             heat[y0:y1, x0:x1] += weight
     return diverging(heat, image)
+
+
+def looks_like(answer: Boxes, image: np.ndarray, most: int = 3, side: int = 96) -> np.ndarray:
+    """The boxes of largest weight, each beside the picture that it is said to look like; (most · side, 2 · side, 3)."""
+    assert answer.examples is not None
+    rows = []
+    for i in np.argsort(-answer.weights, kind="stable")[:most]:
+        x0, y0, x1, y1 = answer.corners[i].astype(int)
+        pair = [
+            resize(np.ascontiguousarray(part, np.float32), side - 4, side - 4)
+            for part in (image[y0:y1, x0:x1], answer.examples[i])
+        ]
+        rows.append(np.concatenate([np.pad(p, ((2, 2), (2, 2), (0, 0)), constant_values=1.0) for p in pair], 1))
+    return np.concatenate(rows).astype(np.float32)
 
 
 def bars(names: tuple[str, ...], said: np.ndarray, measured: np.ndarray, side: int = 288) -> np.ndarray:
