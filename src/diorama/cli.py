@@ -128,19 +128,19 @@ def render(
 ) -> None:
     """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS, check_layout, write_flat
+    from diorama.layouts import LAYOUTS, Writing, check_layout
 
     staged = build("world", world)
     check_layout(staged, layout)
     if model and layout != "flat":
         raise InputError(f"-M {model}: only --layout flat names what a model predicts")
-    write = partial(write_flat, model=build("model", model)) if model else LAYOUTS[layout]
+    named = build("model", model) if model else None
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
     parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
     try:
         with apart() as results, shown("rendering", "scenes") as progress:
-            print(write(staged, count, seed, parsed, out, progress), file=results)
+            print(LAYOUTS[layout](Writing(staged, count, seed, parsed, out, progress, named)), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 

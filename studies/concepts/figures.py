@@ -13,8 +13,8 @@ from diorama.core.catalogue import build
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.core.rows import Row
 from diorama.metrics.errors import scale
-from diorama.protocols.layers.common import colour_pairs
 from diorama.protocols.layers.dssim import Dssim
+from diorama.protocols.layers.judging import colour_pairs
 from diorama.protocols.layers.lmse import Lmse
 from diorama.protocols.layers.si_mse import SiMse
 from diorama.worlds.concepts import figure

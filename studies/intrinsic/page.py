@@ -26,7 +26,7 @@ from diorama.core.memory import Memory
 from diorama.core.run import asked_for, open_run
 from diorama.core.summary import settle
 from diorama.io.store import write_json
-from diorama.protocols.layers.common import comparison
+from diorama.protocols.layers.judging import comparison
 from diorama.report import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
@@ -193,7 +193,7 @@ def staged() -> str:
     """Staged objects in the data set's layout, and the world that reads them."""
     folder = BUILD / "staged"
     if not (folder / "contact.png").exists():
-        layouts.write_mit(build("world", STAGE), STAGED, SEED, {}, folder, lambda done, total: None)
+        layouts.write_mit(layouts.Writing(build("world", STAGE), STAGED, SEED, {}, folder, lambda done, total: None))
     names = tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
     return f"mit_intrinsic(root={folder}, objects={names})"
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from diorama.core.capabilities import Confounded, Levelled
 from diorama.core.catalogue import Component
+from diorama.core.contracts import Progress
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -27,7 +28,6 @@ from diorama.data.weak import labelled, sharing
 from diorama.io.images import quantise, write_png
 from diorama.io.store import write_json
 
-Progress = Callable[[int, int], None]
 Row = dict[str, Any]
 SHARES: dict[Split, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
 #: Pairs that share a factor, for each factor, as a share of the training images.

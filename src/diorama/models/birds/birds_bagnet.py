@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

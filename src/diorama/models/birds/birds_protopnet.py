@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diorama.io.images import read_image
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 if TYPE_CHECKING:
     from torch import nn

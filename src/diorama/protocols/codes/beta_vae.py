@@ -7,7 +7,7 @@ import numpy as np
 
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.codes import Measured, Rule
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

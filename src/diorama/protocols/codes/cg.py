@@ -19,7 +19,7 @@ from diorama.metrics.cg import ENOUGH, cg, farthest, random_sets
 from diorama.metrics.codes import Measured, active, sample
 from diorama.metrics.irs import robustness
 from diorama.metrics.uc import released, top
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 from diorama.protocols.codes.draws import Draw, codes_of, factors_of
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.infomec import infomec
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

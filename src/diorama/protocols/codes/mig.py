@@ -7,7 +7,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.mig import excess, mig
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 #: A draw is small if information is too large by more than this share of a factor's entropy.
 FEW = 0.02

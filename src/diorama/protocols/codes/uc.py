@@ -9,7 +9,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.metrics.codes import Measured, active
 from diorama.metrics.planted import Defect
 from diorama.metrics.uc import uc, uc_published
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

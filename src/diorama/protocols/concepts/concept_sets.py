@@ -8,7 +8,7 @@ from diorama.core.capabilities import Sets
 from diorama.core.cases import Case
 from diorama.core.contracts import World
 from diorama.core.scene import Scene
-from diorama.protocols.layers.common import OnLayers
+from diorama.protocols.layers.judging import OnLayers
 
 BRANCHES = ("reflectance", "shading")
 #: The change that a set of the other kind shows.

@@ -14,7 +14,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
 from diorama.metrics.whdr import Judgements, constant_whdr, judgements, lightness, ordinal, whdr
-from diorama.protocols.layers.common import OnLayers
+from diorama.protocols.layers.judging import OnLayers
 
 #: Pairs that are drawn where a world has true reflectance instead of judgements.
 PAIRS = 200

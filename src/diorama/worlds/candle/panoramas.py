@@ -223,7 +223,7 @@ def panorama_files(hdri: str) -> dict[str, Path]:
 def read_panorama(path: Path) -> np.ndarray:
     """A lat-long picture (h, 2h, 3), linear, its middle turned to the view and its columns to the azimuth."""
     from diorama.core.frame import srgb_to_linear
-    from diorama.worlds.recorded.common import colour, read_picture
+    from diorama.worlds.recorded.reading import colour, read_picture
 
     image = colour(read_picture(path))
     image = image if path.suffix.lower() in (".exr", ".hdr") else srgb_to_linear(image)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from diorama.methods.decompose.iid.common import IidNetwork
+from diorama.methods.decompose.iid.passes import IidNetwork
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of,
 from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
 from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Reader, without_layer
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
 DRAWS = 200
@@ -272,7 +272,7 @@ class Csm(OnSets):
         """The first, middle and last image of the set with what the method makes of it."""
         members, panels = set_members(bench, case), []
         for i in (0, len(members) // 2, len(members) - 1):
-            panels += common.comparison(_bare(bench, members[i]), bench.layers(members[i]))
+            panels += judging.comparison(_bare(bench, members[i]), bench.layers(members[i]))
         return panels
 
 

@@ -105,6 +105,23 @@ def colour_pairs(frame: Frame, layers: Layers) -> list[tuple[np.ndarray, np.ndar
     return pairs
 
 
+def usual(world: World) -> dict[str, str]:
+    """What `settings` says where a protocol says nothing else."""
+    return {
+        "encoding": "linear",
+        "scale": "none",
+        "window": "the whole image",
+        "mask": mask_of(world),
+        "mean": "arithmetic over cases",
+        "tuning": "leave one out",
+    }
+
+
+def counted_mask(world: World) -> str:
+    """What `settings` says where pixels off the mask are black and count."""
+    return f"{mask_of(world)}, black outside and counted" if "mask" in world.truth else "none"
+
+
 def mask_of(world: World) -> str:
     """What `settings` says about the mask."""
     return "the world's" if "mask" in world.truth else "none"
