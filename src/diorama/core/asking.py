@@ -81,8 +81,7 @@ def _group(bench: Bench, asked: Questions, by_image: bool) -> list[list[Answer]]
 
 
 def _explain_image(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
-    assert bench.model is not None
-    return list(method.explain_targets(bench.model.object, frames[0].srgb(), list(targets)))
+    return list(method.explain_targets(bench.forward, frames[0].srgb(), list(targets)))
 
 
 def _explain_chunk(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
