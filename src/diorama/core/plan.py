@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from diorama.adapt import engines
 from diorama.core import device, keys, spec
 from diorama.core.bench import Asked, Bench
 from diorama.core.capabilities import Labelled
@@ -36,7 +37,7 @@ _ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 class Plan:
     """What the user asked for, in specs; the same in TOML, on the command line and in Python, where components may be live.
 
-    `keep="maps"` keeps every answer beside the rows.
+    `keep="maps"` keeps every answer beside the rows; `engine` computes logits (`adapt.engines`).
     """
 
     worlds: Sequence[str | Component]
@@ -47,6 +48,7 @@ class Plan:
     seed: int = 0
     controls: bool = False
     keep: str = ""
+    engine: str = engines.USUAL
 
     def __post_init__(self) -> None:
         if self.cases is not None and self.cases < 1:
@@ -82,7 +84,8 @@ class Plan:
         """Whether everything that the other plan asks for is asked for here too."""
         more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in LISTS)
         enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
-        return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
+        same = self.seed == other.seed and self.engine == other.engine
+        return bool(more and enough) and same and self.controls >= other.controls
 
     def to_toml(self) -> str:
         """The plan as TOML."""
@@ -121,6 +124,8 @@ class Plan:
                 fits, wanted = isinstance(value, bool), "true or false"
             elif name == "keep":
                 fits, wanted = value == "maps", '"maps"'
+            elif name == "engine":
+                fits, wanted = isinstance(value, str), 'the name of an engine, e.g. "openvino"'
             else:
                 fits, wanted = type(value) is int, "a whole number"
             if not fits:
@@ -172,6 +177,8 @@ class Cell:
     control: str = ""
     #: The protocols of the plan that ask the same method about the same world, this one among them.
     fellows: tuple[Any, ...] = ()
+    #: What computes the model's logits.
+    engine: str = engines.USUAL
 
     @cached_property
     def asked(self) -> Asked:
@@ -196,8 +203,9 @@ class Cell:
     def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
         """The bench of a case, for the method as it is or as it was fitted."""
         protocol = self.protocol.object
+        asked = asked or self.asked
         return Bench(
-            self.world, self.model, asked or self.asked, protocol, case, memory, point, self.chunk, self.fellows
+            *(self.world, self.model, asked, protocol, case, memory, point, self.chunk, self.fellows, self.engine)
         )
 
     @cached_property
@@ -205,7 +213,7 @@ class Cell:
         """Images per pass: what the device takes, where torch has a part in the cell at all."""
         parts = [part for part in (self.world, self.model, self.method, self.protocol) if part]
         torch = any("torch" in part.libraries for part in parts)
-        return device.chunk(device.current() if torch else "cpu")
+        return device.chunk(device.of_workers() if torch else "cpu")
 
     @property
     def fitted(self) -> bool:
@@ -224,6 +232,8 @@ class Cell:
             "version": self.protocol.object.version,
             "engine": keys.engine_key(),
         }
+        if self.model and self.engine != engines.USUAL:
+            described["logits"] = f"{self.engine} {keys.version(self.engine)}"
         if self.fitted:  # what it is fitted on depends on all the cases
             described["fitted_on"] = [case.key for case in self.cases]
         return described
@@ -300,6 +310,7 @@ class Expansion:
 
 def expand(plan: Plan) -> Expansion:
     """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
+    engines.check(plan.engine)
     parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
     methods = [build("method", _in_track(given, parts["protocol"])) for given in plan.methods]
     for components in (*parts.values(), methods):
@@ -320,7 +331,7 @@ def expand(plan: Plan) -> Expansion:
             for model, (method, control) in product(
                 models, _asked(methods, parts["protocol"], protocol, plan.controls)
             ):
-                cell = Cell(world, model, method, protocol, plan.seed, count, control)
+                cell = Cell(world, model, method, protocol, plan.seed, count, control, engine=plan.engine)
                 if reason := refusal(cell):
                     skipped.append({**cell.labels, "reason": reason})
                 elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:

@@ -252,9 +252,11 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
 
 def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts."""
-    out, prepared = Writer(run), dict[str, float]()
+    out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
+    for cell, index in missing[:1] if run.units[k].cells[0].model else ():
+        _ = cell.bench(cell.cases[index], run.memory).forward  # a network that an engine cannot compute ends the run
     try:
-        for cell, index in missing_of(run, k):
+        for cell, index in missing:
             if cell.key not in prepared:
                 prepared[cell.key] = _prepare(run, cell, run.units[k], watch)
             rows = score_case(run, cell, index, watch, prepared[cell.key])
