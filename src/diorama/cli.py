@@ -357,8 +357,9 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
-    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:
+    "beta_tcvae(world=candle(confounding=pairs), beta=6)". Goes on where an earlier call was stopped.
     """
     from diorama.training.recipes import train as train_recipe
 

@@ -74,14 +74,19 @@ _HALF = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds
 
 
 def train(name: str, out: Path, progress: Progress) -> Path:
-    """Train a bundled recipe, or tune(backbone=MODEL, world=WORLD), in folder `out`, or continue; gives the checkpoint."""
-    from diorama.training.autoencoders import VAE_RECIPES, train_vae
+    """Train a recipe in folder `out`, or continue; gives the checkpoint.
+
+    A recipe is the name of a bundled one, tune(backbone=MODEL, world=WORLD), or a learner of codes with what it is to
+    learn, beta_tcvae(world=WORLD, beta=6).
+    """
+    from diorama.training.autoencoders import VAE_RECIPES, train_vae, vae_recipe
     from diorama.training.iid.recipes import IID_RECIPES, train_iid
 
-    if name.partition("(")[0].strip() == "tune":
+    asked = name.partition("(")[0].strip()
+    if asked == "tune":
         return _tune(parse(name), out, progress)
-    if name in VAE_RECIPES:
-        return train_vae(VAE_RECIPES[name], out, progress)
+    if asked in VAE_RECIPES:
+        return train_vae(vae_recipe(parse(name)), out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
     if name == "birds_protopnet":
