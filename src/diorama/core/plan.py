@@ -23,6 +23,7 @@ from diorama.core.guard import attempt
 from diorama.core.memory import Memory
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
+from diorama.core.wording import asked
 from diorama.io.names import check_distinct
 
 #: The most cases of a cell: every one has a scene in memory and a row on disk.
@@ -273,8 +274,11 @@ class Cell:
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
+        question, meanings = asked(protocol, (*protocol.derived, *protocol.metrics))
         return {
             **self.labels,
+            "question": question,
+            "meanings": meanings,
             "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
             "key": self.key,
             "control": self.control,

@@ -4,7 +4,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask, Similarity
 from diorama.core.bench import Bench
-from diorama.core.cases import Panel
+from diorama.core.cases import Matrix, Panel
 from diorama.core.errors import Undefined
 from diorama.core.scene import Scene
 from diorama.io.images import resize
@@ -26,7 +26,8 @@ def panels(
         said = part_importance(answer, seen)[: len(drops)]
     except Undefined:
         said = np.zeros(len(drops))
-    found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops)))
+    named = Matrix(("importance", "measured effect"), names, np.stack([scaled(said), scaled(drops)]))
+    found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops), named))
     if isinstance(answer, Boxes) and answer.examples is not None:
         found.append(Panel("this … looks like that", looks_like(answer, frame.srgb())))
     gone = {part: None for part, keep in zip(names, kept, strict=True) if not keep}
@@ -61,14 +62,22 @@ def looks_like(answer: Boxes, image: np.ndarray, most: int = 3, side: int = 96) 
     return np.concatenate(rows).astype(np.float32)
 
 
+def scaled(values: np.ndarray) -> np.ndarray:
+    """The values over the largest of them, by size.
+
+    >>> scaled(np.array([1.0, -4.0])).tolist()
+    [0.25, -1.0]
+    """
+    return values / max(float(np.abs(values).max(initial=0)), 1e-12)
+
+
 def bars(names: tuple[str, ...], said: np.ndarray, measured: np.ndarray, side: int = 288) -> np.ndarray:
     """Two bars for every part, each series scaled to its largest value; (side, side, 3) in [0, 1]."""
     import cv2
 
     picture, middle, step = np.ones((side, side, 3)), side * 11 // 24, side / len(names)
     for k, (values, colour) in enumerate(((said, _SAID), (measured, _MEASURED))):
-        top = max(float(np.abs(values).max(initial=0)), 1e-12)
-        for i, value in enumerate(values / top):
+        for i, value in enumerate(scaled(values)):
             x = round((i + 0.14 + 0.36 * k) * step)
             y = sorted((middle, middle - round(value * side * 0.43)))
             picture[y[0] : y[1] + 1, x : x + max(1, round(0.34 * step))] = colour
