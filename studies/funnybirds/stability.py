@@ -3,7 +3,7 @@
     python -m studies.funnybirds.stability SECOND [--birds 500] [--many 2500]
 
 SECOND is a folder with NAME/NAME.safetensors of second trainings: `diorama train "birds_vgg(seed=1)" -o SECOND/birds_vgg`
-makes one. Networks that are not there are left out. Runs are kept in build/reproduce/funnybirds/stability and taken up again;
+makes one. Networks that are not there are left out. Runs are kept below build/reproduce/funnybirds and taken up again;
 the rows of the first trainings are those of Table 2.
 """
 
