@@ -20,13 +20,14 @@ from studies.funnybirds.table2 import BUILD, HOME
 from studies.page_kit import made
 
 PAGE = HOME / "docs" / "results" / "funnybirds" / "rise-and-lime.md"
-HEAD = ("| settings | SD | mX |", "|---|---|---|")
-REASON = """RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below zero, so that
-the map is that offset times the mean mask, and its noise. LIME hides whole superpixels in black, which no training bird ever was. The
-settings below change what hidden pixels show (`fill`), what is averaged (`output`: the logit, the logit minus its mean over
-classes, the probability; `contrast`: minus its mean over masks), how much is shown (`keep`), the size of superpixels (`scaled`), and
-for LIME whether the five largest superpixels are a binary map (published) or all have their weight (signed). `part_shapley` is
-no method for images: it removes the parts themselves, all 32 subsets, and is the best that any perturbation could say.
+HEAD = ("| settings | SD | Com | mX |", "|---|---|---|---|")
+REASON = """RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below
+zero, so that the map is that offset times the mean mask, and its noise. LIME hides whole superpixels in black, which
+no training bird ever was. The settings below change what hidden pixels show (`fill`), what is averaged (`output`: the
+logit, the logit minus its mean over classes, the probability; `contrast`: minus its mean over masks), how much is
+shown (`keep`), the size of superpixels (`scaled`), and for LIME whether the five largest superpixels are a binary map
+(published) or all have their weight (signed). `part_shapley` is no method for images: it removes the parts
+themselves, all 32 subsets, and is the best that any perturbation could say.
 """
 
 #: Settings to try. LIME's superpixels are scaled with the image where `kernel_size` and `max_dist` are given.
@@ -75,8 +76,8 @@ def best_of(named: dict[str, str], scores: dict[str, dict[str, Any]]) -> str:
 
 
 def line(name: str, summary: dict[str, Any]) -> str:
-    """A row of the page: SD and mX with their intervals."""
-    return f"| {name} | {value(summary['sd'])} | {value(summary['mx'])} |"
+    """A row of the page: SD, Com and mX with their intervals."""
+    return f"| {name} | {value(summary['sd'])} | {value(summary['com'])} | {value(summary['mx'])} |"
 
 
 def value(told: dict[str, Any]) -> str:
