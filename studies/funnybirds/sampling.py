@@ -21,7 +21,8 @@ from studies.page_kit import made
 
 PAGE = HOME / "docs" / "results" / "funnybirds" / "rise-and-lime.md"
 HEAD = ("| settings | SD | Com | mX |", "|---|---|---|---|")
-REASON = """RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below
+REASON = """\
+RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below
 zero, so that the map is that offset times the mean mask, and its noise. LIME hides whole superpixels in black, which
 no training bird ever was. The settings below change what hidden pixels show (`fill`), what is averaged (`output`: the
 logit, the logit minus its mean over classes, the probability; `contrast`: minus its mean over masks), how much is
