@@ -64,7 +64,7 @@ def _smooth(tests: int) -> Callable[[float, float], float]:
 
 
 def readings(published: str, corrected: str, tests: int, others: Sequence[str] = ()) -> list[Reading]:
-    """The scores in question; of CSM the one that is to tell this leak: CSM_R for reflectance, CSM_S for shading.
+    """The scores in question; of CSM the score that is meant to notice this leak: CSM_R for reflectance, CSM_S for shading.
 
     `others` are further choices of the published CSM.
     """

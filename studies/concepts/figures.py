@@ -40,7 +40,7 @@ def pairs(setting: str, size: int) -> dict[str, Frame]:
 
 
 def figure4(path: Path, networks: Sequence[str]) -> None:
-    """A0I0, A1I0 and A0I1 of a simple and a complex scene: truth, and what each network makes of it."""
+    """A0I0, A1I0 and A0I1 of a simple and a complex scene: the true layers, and the layers each network answers."""
     rows = [
         (name, _answers(frame, networks))
         for setting in ("rgb-simple", "textured-complex")

@@ -33,7 +33,8 @@ USUAL_SIZE = 224
 def adapt(given: Any, name: str, side: int | None = None) -> Any:
     """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
 
-    `side` is that of the images to come, for a network that does not say what it takes and takes no other.
+    `side` is the size of the world's images; it is used for a network that neither states its size nor accepts the
+    usual one.
     """
     if is_module(given):
         copies: dict[int, Any] = {}
@@ -160,7 +161,9 @@ def prepared(module: nn.Module) -> nn.Module:
 
 
 def _first_side(module: nn.Module, side: int | None) -> int:
-    """The side of the first image: the usual one, so that nothing depends on the world, or `side` if it takes no other."""
+    """The side of the first image: the usual side, so that the digest does not depend on the world; `side` for a
+    network that takes no other.
+    """
     import torch
 
     trial = torch.zeros(1, 3, USUAL_SIZE, USUAL_SIZE, device=_device(module))
@@ -186,7 +189,7 @@ def laid_out(module: nn.Module, size: int) -> nn.Module:
 
 
 def _output(module: nn.Module, x: Tensor) -> Tensor | None:
-    """What a module gives; None where it fails or gives something else than a tensor, which `probe` speaks about."""
+    """What a module gives; None where it fails or returns no tensor; `probe` then says which."""
     import torch
 
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Checks every renderer makes before it starts: one-line errors that say what to change."""
+"""Checks every renderer makes before it starts: every error is one line that says what to change."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Budget:
 
 
 def planned(pace: Pace, minutes: float) -> Budget:
-    """The most scenes that nine epochs leave time for; where that is more than enough of them, more epochs.
+    """The most scenes that nine epochs leave time for; if even MOST of them leave time over, more epochs.
 
     >>> planned(Pace(0.006, {64: 0.0013, 96: 0.0027, 128: 0.005}), 20.0).scenes > 20_000
     True

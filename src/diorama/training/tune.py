@@ -183,7 +183,7 @@ def _network(net: Any) -> tuple[nn.Module, str, str]:
 
 
 def tune_in(job: Job, folder: Path, progress: Progress, say: Say, timer: Clock = time.perf_counter) -> Tuned:
-    """Plan, say, stage, fit, judge; or what is left of that in this folder."""
+    """Plan, announce, stage, fit and judge; continues what an earlier call left unfinished in this folder."""
     with locked(folder / "lock"):
         budget, pace = _plan(job, folder, timer)
         card = folder / "card.json"

@@ -84,6 +84,7 @@ class CandleRecorded(Recorded, Levelled):
         return files_digest(files, self.folder)
 
     def read(self, scene: Scene) -> Frame:
+        """The image with its factors and boxes."""
         number = scene.params["index"]
         image = colour(read_picture(self.folder / f"{number}.png"))
         record = _record(self.root, number)

@@ -186,7 +186,7 @@ class Decoder(nn.Module):
 
     @property
     def levels(self) -> list[nn.Module]:
-        """What follows each other, upsampling left out."""
+        """The layers in order, without those that only upsample."""
         return [*cast(Blocks, self.model[0]).model, self.model[2], self.model[4], self.model[5]]
 
     def forward(self, x: Tensor, how: Tensor) -> Tensor:

@@ -165,7 +165,9 @@ class Csm(OnSets):
         }
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
-        """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
+        """Why a method cannot be judged, or an empty string: it lacks the layer, or it has a grid (one set cannot
+        choose a point of it).
+        """
         if method.grid:
             names = ", ".join(method.grid[0])
             return f"csm: give {type(method).__name__} its parameters ({names}): no grid point can be chosen"
@@ -290,7 +292,7 @@ class Sensed:
 
     @property
     def counted(self) -> Fitted:
-        """The CAVs that count; all of them where none does, for what is drawn from them."""
+        """The CAVs that count; all of them where none does, because the draws of the interval need some."""
         return self.fitted.only(self.passed) if self.passed.any() else self.fitted
 
 

@@ -52,7 +52,7 @@ class Space:
         return self._fit(trainer, [(some[a], others[b]) for a, b in drawn], draw)
 
     def fit_chance(self, trainer: str, names: tuple[str, str], runs: int, draw: np.random.Generator) -> "Fitted":
-        """CAVs of two sets of which each image is dealt to either side at random: labels that mean nothing."""
+        """CAVs of shuffled labels: every image of the two sets is put on either side at random."""
         sides = [self.places[name] for name in names]
         return self._fit(trainer, dealt(np.concatenate(sides), min(map(len, sides)), runs, draw), draw)
 
