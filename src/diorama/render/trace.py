@@ -179,7 +179,7 @@ class Library:
         return scene
 
 
-class Scene:
+class EmbreeScene:
     """The instances of a stage, ready to be hit; use it in a `with` block, which frees it."""
 
     def __init__(self, stage: Stage) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diorama.adapt.classifying import is_module, laid_out, probe
+from diorama.adapt.classifying import first_pass, is_module, laid_out
 from diorama.core import device
 from diorama.core.capabilities import Labelled, Parted
 from diorama.core.catalogue import build
@@ -147,7 +147,7 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     if height == width:
         module = laid_out(module.eval(), height)
         if (
-            probe(
+            first_pass(
                 module, height, f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
             ).classes
             != classes

@@ -158,8 +158,8 @@ class Concepts(OnTabletop, Sets):
         if change == "albedo":
             return [self._repainted(concept, i).changed({"member": i}) for i in range(count)]
         count = min(count, len(SWEEP))
-        spread = np.linspace(0, len(SWEEP) - 1, count) if count > 1 else np.array([len(SWEEP) // 2])
-        angles = [SWEEP[i] for i in np.rint(spread).astype(int)]
+        steps = np.linspace(0, len(SWEEP) - 1, count) if count > 1 else np.array([len(SWEEP) // 2])
+        angles = [SWEEP[i] for i in np.rint(steps).astype(int)]
         return [concept.changed({"light_angle": a, "member": i}) for i, a in enumerate(angles)]
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:

@@ -51,7 +51,6 @@ class WatchedNetwork(Layered):
 
     name: ClassVar[str]
     branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
-    encoding: ClassVar[str] = "linear"
     scale: ClassVar[str] = "relative"
 
     @property
