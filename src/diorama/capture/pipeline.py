@@ -5,8 +5,6 @@ part passes whole when the filter is parallel and not at all when it is crossed.
 full strength the two photographs are D + 2·C and D. The published `original.png` is their mean, D + C.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

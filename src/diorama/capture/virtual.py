@@ -1,7 +1,5 @@
 """The capture rehearsed: photograph a tabletop scene and its uniformly painted twin, then develop R, S and C."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

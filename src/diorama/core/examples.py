@@ -5,8 +5,6 @@ seen a bird without its beak says nothing sensible when a protocol takes the bea
 class that has the parts that are left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

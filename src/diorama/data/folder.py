@@ -10,8 +10,6 @@
 The scenes are those of `diorama.world(…).torch_dataset`: none of them is a scene that `diorama run` judges on.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ the same for every pixel, and a ball-shaped lamp a fixed set of points: shadows 
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Checks every renderer makes before it starts: every error is one line that says what to change."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -7,8 +7,6 @@ the byte-exact re-render, anti-aliased or not, and costs only the pixels that ch
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

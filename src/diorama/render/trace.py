@@ -6,8 +6,6 @@ A mesh is given to Embree once, known by its content; a scene of instances lives
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import ctypes
 import weakref
 from collections import OrderedDict

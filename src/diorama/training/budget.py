@@ -1,7 +1,5 @@
 """How many scenes and epochs fit into so many minutes: pace is measured on the spot, the rest is arithmetic."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable

@@ -7,8 +7,6 @@ an interruption and ends with the same weights. In the end `weights.safetensors`
 `checkpoint(path=FOLDER)` reads.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

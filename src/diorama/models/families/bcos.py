@@ -7,8 +7,6 @@ pairs, with normalisation) and their names differ, so it cannot read these weigh
 forty lines.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager

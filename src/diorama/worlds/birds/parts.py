@@ -4,8 +4,6 @@ Placement is the published table (three.js r141 units). Own meshes are made in b
 official GLB files keep their own scales and rotations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ top left: `object` is tight, `loose` the published one, made before the camera's
 Rotation shows on the cube only, unless `marked`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ A panorama is seen from the camera's place and is infinitely far, as in the publ
 sharp plate of what the camera may see, and as a small lat-long map that lights the object and the floor.
 """
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from pathlib import Path

@@ -11,8 +11,6 @@ on the `tabletop`. A scene of this world is a whole set, named as the paper's fo
 of a base scene is the same in all its sets. Without inter-reflection (`bounces=0`) R is constant over Δi and S over Δa.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property

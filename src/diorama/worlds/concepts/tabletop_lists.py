@@ -1,7 +1,5 @@
 """What the three worlds that are staged on the tabletop share: their parameters, truth, pictures and `do`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

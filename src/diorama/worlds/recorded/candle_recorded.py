@@ -5,8 +5,6 @@ later one. `do(scene, color="red")` is the recorded image that has the other fac
 elsewhere and its camera is turned otherwise, because place and jitter were drawn anew for every image.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path

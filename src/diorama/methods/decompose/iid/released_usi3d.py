@@ -5,8 +5,6 @@ and the layers' decoders are used; `fs` splits the style; `fm`, which merges sty
 in [−1, 1], gamma-encoded. Sides of images must be multiples of 4.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import torch
