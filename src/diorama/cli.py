@@ -195,6 +195,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--seed", type=int, help="Seed of the cases (default 0).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--engine", metavar="NAME", help="What computes logits: torch (default), onnxruntime or openvino.")
 @click.option(
     "--on",
     default="local",
@@ -245,6 +246,7 @@ def run(
     devices.choose(device)
     need = Need(cpus, gpus, read_size(memory), timeout, not no_wait, dry_run)
     launcher, gates, asked_for = find(on, need), [parse_gate(gate) for gate in require], _plan(plan, asked)
+    devices.expect(launcher.device() if device == "auto" else "")
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
@@ -336,6 +338,8 @@ def _announce(made: Any) -> None:
     _tell(
         f"{len(made.cells)} cells, {total} cases: {total - sum(missing.values())} known, {sum(missing.values())} to compute"
     )
+    if made.plan.engine != "torch":
+        _tell(f"  logits are computed by {made.plan.engine}, gradients by torch")
     for cell in made.cells:
         if missing[cell.key]:
             _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
@@ -353,8 +357,9 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
-    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:
+    "beta_tcvae(world=candle(confounding=pairs), beta=6)". Goes on where an earlier call was stopped.
     """
     from diorama.training.recipes import train as train_recipe
 
@@ -379,6 +384,7 @@ def work(run_folder: Path, shard: str | None, units: str | None, timeout: float 
         raise InputError(f"--shard {shard} and --units {units}: give one of them")
     lists.shard(shard or "0/1", 1)  # a mistake in it is said before the run is opened
     devices.start_with_one_thread()
+    devices.check_expected()
     with apart() as out:
         made = open_run(run_folder)
         _name_imports(made.plan)

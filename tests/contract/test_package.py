@@ -50,7 +50,7 @@ RULES = {
     "models": "adapt core io render solvers",
     "methods": "adapt core io metrics solvers",
     "protocols": "adapt core io metrics",
-    "training": "adapt core io methods metrics models progress render solvers worlds",
+    "training": "adapt core data io methods metrics models progress render solvers worlds",
     "capture": "core worlds",
     "data": "adapt core io",
     "launch": "adapt.neighbours core io",

@@ -225,15 +225,18 @@ class SharedPasses(Explainer):
 
     @abstractmethod
     def passes(self, model: Model, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """What passing the images through the model gives."""
+        """What passing n images through the model gives for `targets` (k, n), k of each image: an array (k, n, …).
+
+        The forward passes serve all k.
+        """
 
     @abstractmethod
     def maps(self, passed: np.ndarray) -> Sequence[Answer]:
-        """The answers that follow from the passes."""
+        """The answers that follow from the passes of one target of each image, (n, …)."""
 
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """One answer for each image, made of passes of its own."""
-        return self.maps(self.passes(model, images, targets))
+        return self.maps(self.passes(model, images, np.asarray(targets)[None])[0])
 
 
 class Decomposer(Method):

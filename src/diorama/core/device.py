@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from diorama.core.errors import InputError
 
 _VARIABLE = "DIORAMA_DEVICE"
+_WORKERS = "DIORAMA_WORKERS"
 #: What Linux has below /dev where there is an accelerator of any make.
 _NODES = ("nvidia0", "nvidiactl", "kfd", "dri", "dxg", "accel")
 
@@ -50,6 +51,22 @@ def current() -> str:
 def _accelerated() -> bool:
     """Whether this machine could have an accelerator: asking torch takes seconds, and every plan asks."""
     return sys.platform != "linux" or any(os.path.exists(f"/dev/{node}") for node in _NODES)
+
+
+def expect(device: str) -> None:
+    """Say what workers elsewhere compute on, `cpu` or `gpu`, whatever this machine has: results are planned for that."""
+    _set(_WORKERS, device or None)
+
+
+def of_workers() -> str:
+    """The device that the passes of a run are made on: that of workers elsewhere, or this process's own."""
+    return os.environ.get(_WORKERS) or current()
+
+
+def check_expected() -> None:
+    """Raise InputError where a run was planned for graphics processors, and this process has none."""
+    if os.environ.get(_WORKERS) == "gpu" and current() == "cpu":
+        raise InputError("the run was planned for GPUs (--gpus), and torch finds none here: its rows would be others")
 
 
 def chunk(device: str) -> int:

@@ -43,7 +43,7 @@ OURS = Root("diorama", _PACKAGE)
 ENGINE = (
     *("core/answers", "core/asking", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device"),
     *("core/fits", "core/folds", "core/frame", "core/guard", "core/memory", "core/rows", "core/run", "core/watch"),
-    *("adapt/classifying", "adapt/explaining", "adapt/folding"),
+    *("adapt/classifying", "adapt/engines", "adapt/explaining", "adapt/folding"),
 )
 
 

@@ -17,8 +17,7 @@ from diorama.core.contracts import Bounds
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
-from diorama.io.run_folder import content
-from diorama.io.store import write_json
+from diorama.io.store import content, write_json
 
 if TYPE_CHECKING:
     from diorama.core.run import Run

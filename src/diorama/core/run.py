@@ -28,7 +28,7 @@ from diorama.io.locks import locked
 from diorama.io.names import case_path
 from diorama.io.row_files import Rows, heal, read_rows, rows_between, write_part
 from diorama.io.run_folder import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
-from diorama.io.store import json_bytes, remove_leftovers, set_aside, write_json, write_whole
+from diorama.io.store import content, json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
 #: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8
@@ -151,7 +151,7 @@ def _mend(run: Run, cell: Cell) -> None:
     if path.exists() and (why := manifest_damage(path)):
         tell(set_aside(path, why))
     data = json_bytes(cell.manifest())
-    if not path.exists() or path.read_bytes() != data:
+    if not path.exists() or content(path) != data:
         write_whole(path, data)
 
 
@@ -252,9 +252,11 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
 
 def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts."""
-    out, prepared = Writer(run), dict[str, float]()
+    out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
+    for cell, index in missing[:1] if run.units[k].cells[0].model else ():
+        _ = cell.bench(cell.cases[index], run.memory).forward  # a network that an engine cannot compute ends the run
     try:
-        for cell, index in missing_of(run, k):
+        for cell, index in missing:
             if cell.key not in prepared:
                 prepared[cell.key] = _prepare(run, cell, run.units[k], watch)
             rows = score_case(run, cell, index, watch, prepared[cell.key])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from diorama.io.row_files import Rows, merge, parts, strange
 from diorama.io.run_folder import check_readable, damage, manifest_damage, read_document
-from diorama.io.store import checksum, is_temporary
+from diorama.io.store import checksum, content, is_temporary
 
 
 def check_run(folder: Path, say: Callable[[str], None]) -> bool:
@@ -61,6 +61,6 @@ def _rows(folder: Path) -> tuple[Rows, list[str]]:
 def whole_picture(path: Path) -> bool:
     """Whether a picture and its captions are there and whole."""
     try:
-        return read_document(path.with_suffix(".json")).get("picture") == checksum(path.read_bytes())
+        return read_document(path.with_suffix(".json")).get("picture") == checksum(content(path))
     except (OSError, ValueError):
         return False

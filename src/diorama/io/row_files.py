@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diorama.core.rows import Row, read_row
-from diorama.io.store import checksum, set_aside, write_whole
+from diorama.io.store import checksum, content, set_aside, write_whole
 
 _NAME = re.compile(r"(\d+)-(\d+)-(\d+)-([0-9a-f]{24})\.jsonl")
 #: The rows of a cell by (case, metric).
@@ -29,7 +29,7 @@ class Part:
 
     def rows(self, cell: str) -> list[Row]:
         """Its rows; ValueError if the file is damaged."""
-        data = self.path.read_bytes()
+        data = content(self.path)
         if checksum(data) != self.path.stem.rpartition("-")[2]:
             raise ValueError("its checksum is wrong")
         try:

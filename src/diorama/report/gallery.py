@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diorama.io.names import case_path
+from diorama.io.store import content
 from diorama.report.sections import Line, Section
 from diorama.report.shown import decimals, number, point, printable
 
@@ -34,7 +35,7 @@ class Picture:
     @property
     def source(self) -> str:
         """The picture as a data URI."""
-        return "data:image/webp;base64," + base64.b64encode(self.path.read_bytes()).decode()
+        return "data:image/webp;base64," + base64.b64encode(content(self.path)).decode()
 
     @property
     def alt(self) -> str:
@@ -57,9 +58,8 @@ def _picture(line: Line, case: str, value: str) -> Picture | None:
     place = line.cell.settled.chosen.get(case, 0)
     path = case_path(line.cell.folder / "keep", f"{case}@{place}", ".webp")
     try:
-        said = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        with open(path, "rb") as file:
-            width, height = webp_size(file.read(32))
+        said = json.loads(content(path.with_suffix(".json")))
+        width, height = webp_size(content(path)[:32])
     except (OSError, ValueError):  # a picture is not worth a report
         return None
     captions = [printable(str(c)) for c in said["captions"]]

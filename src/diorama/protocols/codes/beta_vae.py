@@ -1,4 +1,9 @@
-"""The β-VAE score: which factor was held is read off mean differences of codes (Higgins et al. 2017)."""
+"""The β-VAE score: which factor was held is read off mean differences of codes (Higgins et al. 2017).
+
+asks           Can the factor that was held be told from codes of {methods}?
+beta_vae       ↑ accuracy of telling the held factor from mean differences of codes; rotated codes can reach 1 too
+beta_vae_null  · the same of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar

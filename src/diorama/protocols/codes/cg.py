@@ -1,4 +1,16 @@
-"""CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022)."""
+"""CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022).
+
+asks              When a factor's latents are moved, does that factor change, and only it, in {methods}?
+cg                ↑ how much moving a factor's own latents changes the factor, less what moving all others does
+cg_own            ↑ change of the factor when its own latents are moved
+cg_other          ↓ change of the factor when all other latents are moved
+cg_eq3            ↑ the paper's definition: absolute difference of the two means
+cg_eq4            ↑ the paper's estimate: mean absolute difference, never smaller, which rewards wrong assignments too
+cg_null           · cg with random sets of latents
+factors_told      · how many factors the classifier tells well enough to judge
+accuracy          · of the classifier on real frames
+accuracy_decoded  · of the classifier on decoded frames
+"""
 
 import warnings
 from collections.abc import Iterator

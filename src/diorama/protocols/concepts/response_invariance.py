@@ -1,4 +1,12 @@
-"""Response invariance: on concept sets, how far reflectance follows the light and shading the paint; no truth, no CAV."""
+"""Response invariance: on concept sets, how far reflectance follows the light and shading the paint; no truth, no CAV.
+
+asks                    {Do} {methods} keep light out of the paint and paint out of the light?
+invariance_reflectance  ↓ how far reflectance follows a change of light alone: 0 ignores it, 1 follows it like the
+                        image
+invariance_shading      ↓ how far shading follows a change of paint alone
+texture_reflectance     · texture that the reflectance keeps; 0 unmasks a constant answer
+texture_shading         · texture that the shading keeps; 0 unmasks a constant answer
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

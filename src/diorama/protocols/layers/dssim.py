@@ -1,4 +1,10 @@
-"""DSSIM: structural dissimilarity (1 − SSIM)/2 of each layer (the MPI protocol; Marigold's SSIM)."""
+"""DSSIM: structural dissimilarity (1 − SSIM)/2 of each layer (the MPI protocol; Marigold's SSIM).
+
+asks               How well {do} {methods} keep the structure of paint and light?
+dssim              ↓ structural dissimilarity (1 − SSIM)/2 of reflectance and shading: 0 the same, 0.5 unrelated
+dssim_reflectance  ↓ the same of the reflectance alone
+dssim_shading      ↓ the same of the shading alone
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

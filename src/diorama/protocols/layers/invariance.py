@@ -1,4 +1,11 @@
-"""Invariance: how much of a change of light is left in the reflectance, over the views of a scene; needs no truth."""
+"""Invariance: how much of a change of light is left in the reflectance, over the views of a scene; needs no truth.
+
+asks        How much light {do} {methods} leave in the paint?
+invariance  ↓ share of the change between lights that is left in the reflectance: 0 ignores the light, 1 follows it
+            like the image
+texture     · how much texture the reflectance keeps, against the image's; 0 unmasks a constant answer, whose
+            invariance is perfect
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,15 @@
-"""LMSE: local mean squared error of shading and reflectance, parameters chosen leave-one-out (Grosse et al. 2009)."""
+"""LMSE: local mean squared error of shading and reflectance, parameters chosen leave-one-out (Grosse et al. 2009).
+
+asks              How well {do} {methods} part paint from light?
+lmse              ↓ squared error of reflectance and shading in small windows, each window on its best scale, as a
+                  share of their energy: 0 perfect
+lmse_reflectance  ↓ the same of the reflectance alone
+lmse_shading      ↓ the same of the shading alone
+ln_lmse           ↓ natural logarithm of lmse, from which papers make geometric means
+reconstruction    ↓ how far reflectance times shading is from the image, best scale: a check of consistency, not of
+                  truth
+truth_residual    · the same for the world's own truth: what a perfect answer would leave
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,10 @@
-"""LPIPS: perceptual distance of each layer by deep features of AlexNet (Zhang et al. 2018; Marigold-IID's use)."""
+"""LPIPS: perceptual distance of each layer by deep features of AlexNet (Zhang et al. 2018; Marigold-IID's use).
+
+asks               How different {do} {methods} look from the true paint and light?
+lpips              ↓ distance of deep features of reflectance and shading from the truth's: 0 looks the same
+lpips_reflectance  ↓ the same of the reflectance alone
+lpips_shading      ↓ the same of the shading alone
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache

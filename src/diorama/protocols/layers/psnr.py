@@ -1,4 +1,11 @@
-"""PSNR: peak signal-to-noise ratio of each layer in decibel (Marigold-IID's protocol, aligned or not)."""
+"""PSNR: peak signal-to-noise ratio of each layer in decibel (Marigold-IID's protocol, aligned or not).
+
+asks              How close {do} {methods} come to the true paint and light, in decibel?
+psnr              ↑ peak signal-to-noise ratio of reflectance and shading in dB; 6 dB more halve the error, 100 is the
+                  cap for equal images
+psnr_reflectance  ↑ the same of the reflectance alone
+psnr_shading      ↑ the same of the shading alone
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,4 +1,11 @@
-"""si-MSE: mean squared error of each whole layer after the best scale, masked (Barron) or over the image (Fan)."""
+"""si-MSE: mean squared error of each whole layer after the best scale, masked (Barron) or over the image (Fan).
+
+asks                How well {do} {methods} part paint from light over the whole image?
+si_mse              ↓ mean squared error of reflectance and shading after the best scale of each: 0 perfect
+si_mse_reflectance  ↓ the same of the reflectance alone
+si_mse_shading      ↓ the same of the shading alone
+ln_si_mse           ↓ natural logarithm of si_mse, from which papers make geometric means
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,4 +1,9 @@
-"""WHDR: how often reflectance contradicts human judgements of which of two points is darker (Bell et al. 2014)."""
+"""WHDR: how often reflectance contradicts human judgements of which of two points is darker (Bell et al. 2014).
+
+asks            How often {do} {methods} contradict people about which of two points is darker?
+whdr            ↓ weighted share of human judgements that the reflectance contradicts: 0 none
+truth_constant  · what a constant reflectance would score
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

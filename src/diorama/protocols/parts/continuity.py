@@ -2,6 +2,10 @@
 
 Suggested in the supplement of FunnyBirds (Hesse et al. 2023, C.2) for a world that can be re-staged: the bird is the same,
 its parts are the same, so what an explanation says of them should hardly change.
+
+asks        {Do} {methods} stay the same when only the camera or the lamp moves a little?
+continuity  ↑ how much of the importance of the parts stays where it was: 1 unchanged, 0 opposite
+effect      · the same number for the effects measured by removing parts: how much the network itself changed its mind
 """
 
 import math

@@ -7,6 +7,33 @@ CSM_S = R_Δa / S_Δa, CSM_R = S_Δi / R_Δi; ideally R_Δa = S_Δi = 1 and the 
 What to know before quoting it: at the output layer the loss gradient is the residual, so the score is the sign of the
 error's product with the CAV, and no Jacobian is in it. Positives of one scene against unrelated negatives part scenes rather
 than concepts, which `cos_concepts` and `cos_scenes` beside every score show. Rescaling the answer can turn every sign.
+
+asks          {Do} {methods} answer to changes of paint with the reflectance and to changes of light with the shading?
+csm_r         ↑ sensitivity of shading to changes of light over that of reflectance: above 1 the reflectance is the
+              calmer one
+csm_s         ↑ sensitivity of reflectance to changes of paint over that of shading: above 1 the shading is the calmer
+              one
+log_csm_r     ↑ logarithm of csm_r: above 0 the reflectance is the calmer one under changes of light
+log_csm_s     ↑ logarithm of csm_s: above 0 the shading is the calmer one under changes of paint
+r_a           ↑ share of test images on which reflectance is sensitive to paint
+s_a           ↓ share of test images on which shading is sensitive to paint
+r_i           ↓ share of test images on which reflectance is sensitive to light
+s_i           ↑ share of test images on which shading is sensitive to light
+p_r           · p of the test that the reflectance's directions are better than random ones
+p_s           · p of the test that the shading's directions are better than random ones
+passed_r      · share of the reflectance's directions that pass it
+passed_s      · share of the shading's directions that pass it
+accuracy_r    ↑ held-out accuracy of the reflectance's directions
+accuracy_s    ↑ held-out accuracy of the shading's directions
+stability_r   ↑ cosine of the reflectance's directions of two runs
+stability_s   ↑ cosine of the shading's directions of two runs
+cos_concepts  · cosine of directions of different concepts in one scene; high: they part scenes, not concepts
+cos_scenes    · cosine of directions of one concept in different scenes
+tests         · how many images were tested
+runs_r        · directions of the reflectance that were fitted
+runs_s        · directions of the shading that were fitted
+draws_r       · random directions of the reflectance
+draws_s       · random directions of the shading
 """
 
 from collections.abc import Iterator, Sequence
