@@ -154,7 +154,7 @@ def _promise(staged: bool) -> str:
 
 
 def _protocol(protocol: Any) -> Iterator[str]:
-    """What it judges and needs, its metrics, and which of them leads."""
+    """What a protocol judges, what it needs of a world, its metrics, and the one that tables rank by."""
     metrics, derived, ends = (_value(protocol, name) for name in ("metrics", "derived", "range"))
     yield f"judges: {f'methods of the track {protocol.track}' if protocol.track else 'the model itself'}"
     if needs := [need if isinstance(need, str) else need.in_words for need in protocol.needs]:

@@ -83,7 +83,7 @@ def write_flat(ask: Writing) -> Path:
     if not sheet.pictures:
         raise InputError(f"{world.label}: none of {count} scenes can be shown; {out}/manifest.json says why")
     if parts.pictures:
-        write_png(out / "contact_parts.png", parts.drawn())
+        write_png(out / "contact_parts.png", parts.picture())
     return sheet.written(out)
 
 
@@ -270,7 +270,7 @@ class Sheet:
             h, w = _size(image, min(self.limit, max(image.shape[:2])))
             self.pictures.append(quantise(image if image.shape[:2] == (h, w) else resize(image, w, h), 8))
 
-    def drawn(self, gap: int = 4) -> np.ndarray:
+    def picture(self, gap: int = 4) -> np.ndarray:
         """The pictures on a grid as uint8; small ones enlarged, so that pixels stay visible."""
         largest = max(max(image.shape[:2]) for image in self.pictures)
         side = largest * (self.limit // largest)
@@ -286,7 +286,7 @@ class Sheet:
 
     def written(self, out: Path) -> Path:
         """The sheet as contact.png in a folder."""
-        write_png(out / "contact.png", self.drawn())
+        write_png(out / "contact.png", self.picture())
         return out / "contact.png"
 
 

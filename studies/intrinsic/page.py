@@ -126,7 +126,7 @@ def values(name: str, method: str) -> dict[str, float]:
 
 
 def windows(root: str) -> str:
-    """Mean LMSE (rank) at four sizes of the window; one run, so that the answers are shared."""
+    """Mean LMSE (rank) at four sizes of the window; all in one run, so that every method answers once for all windows."""
     found = api.run([root], CLASSICAL, [f"lmse(k={k})" for k in SIZES], out=BUILD / "windows", processes=PROCESSES)
     shown = {(c["method"], c["protocol"]): f"{mean(c):.4f} ({c['mean_rank']:.2f})" for c in found["cells"]}
     rows = [[name, *(shown[name, f"lmse(k={k})"] for k in SIZES)] for name in CLASSICAL]

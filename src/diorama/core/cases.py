@@ -34,7 +34,7 @@ class Case:
 
 
 def make_case(protocol: Any, world: Any, seed: int, index: int) -> Case:
-    """The index-th case of a protocol; one that fails to be made, which its row then says.
+    """The index-th case of a protocol; if the protocol fails to make it, a case whose row gives the reason.
 
     An InputError stands for all cases: the protocol cannot be used on this world.
     """

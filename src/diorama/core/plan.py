@@ -93,7 +93,7 @@ class Plan:
         return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in self.table().items())
 
     def table(self) -> dict[str, Any]:
-        """What the plan says, as a file says it; a live component by what it is called."""
+        """The plan as the table of a plan file; a live component appears by its name."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) not in (None, "")}
         return shown | {name: [written(given) for given in getattr(self, name)] for name in LISTS}
 
@@ -135,7 +135,7 @@ class Plan:
 
 
 def written(given: str | Component) -> str:
-    """A component as a plan names it: its spec, after the name of one's own where it has one."""
+    """A component as a plan names it: its spec, preceded by the user's own name for it where there is one."""
     if isinstance(given, str):
         return given
     return f"{given.shown}={given.spec}" if given.shown and not given.is_live else str(given.spec)

@@ -203,7 +203,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told of every step before it begins and of every finished case, with why it failed if it did.
+    """Functions that are called before every step, and after every finished case with the reason if it failed.
 
     `lost` are steps to be given up, and why.
     """
@@ -394,7 +394,7 @@ def trace_path(run: Run, cell: Cell, case: Case) -> Path:
 
 
 def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
-    """The method as it is asked about a case; fitting it is a step of its own."""
+    """The method that answers for a case; fitting it counts as a step of its own."""
     if cell.fitted:
         watch.begin(Step("fit", cell.key, index))
     asked = asked_for(run, cell, index)
@@ -428,7 +428,7 @@ def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, S
 
 
 def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:
-    """Also what a protocol asks of the model itself (TCAV its layers, CG its logits) changes nothing that others use."""
+    """Questions that a protocol itself puts to the model (TCAV reads layers, CG logits) are watched in the same way."""
     if cell.model is None:
         return nullcontext()
     return undisturbed(f"{cell.model.name}, asked by {cell.protocol.name},", cell.model.watch, case.key)
@@ -437,7 +437,7 @@ def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:
 def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
     """One score from those at every grid point; a metric scored at one point only does not depend on the grid.
 
-    Where the protocol has a grid of its own, its lists follow each other, one per point of the method's grid.
+    If the protocol has a grid too, its points come one after another within each point of the method's grid.
     """
     failed = next((s for s in scores if s.status != "ok"), None)
     if failed:

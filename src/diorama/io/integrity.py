@@ -44,7 +44,7 @@ def _cell(folder: Path) -> Iterator[str]:
 
 
 def _rows(folder: Path) -> tuple[Rows, list[str]]:
-    """The rows of a cell, and what is wrong with its parts: those that are damaged, and those that contradict others."""
+    """The rows of a cell, and what is wrong with its parts: the damaged ones, and the ones that contradict another row."""
     sound, wrong, first = [], [], Rows()
     for part in parts(folder):
         try:

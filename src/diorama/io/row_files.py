@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """A file of rows: how often its cases were computed before, which they are, and where it is."""
+    """A file of rows: its attempt (how often its cases were computed before), its cases and its path."""
 
     turn: int
     first: int
@@ -99,7 +99,7 @@ def _sound_or_aside(part: Part, cell: str, say: Say) -> list[Row]:
 def write_part(folder: Path, cell: str, cases: dict[int, list[Row]], say: Say) -> None:
     """Write the rows of some cases, by their index, as one part.
 
-    Cases that another process has written in the meantime stay as they are; if its rows were others, that is said.
+    Cases that another process has written in the meantime stay as they are; if the rows there differ, a message says so.
     """
     if not cases:
         return

@@ -70,7 +70,7 @@ def check_layout(folder: Path) -> None:
             raise InputError(f"{folder} holds other files: choose a new or empty directory with -o")
         return
     if damage(path):
-        return  # whoever writes sets it aside, whoever reads says so
+        return  # a writing process renames the damaged file, a reading one reports it
     schema = read_document(path).get("schema")
     if schema != SCHEMA:
         raise InputError(

@@ -142,7 +142,7 @@ class _Share(Sum):
 
 
 class _ShareBySize(Sum):
-    """a + b; each takes of the relevance in proportion to its size, so that it stays bounded where they cancel."""
+    """a + b; relevance is divided in proportion to |a| and |b|, so that it stays bounded where a and b cancel."""
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:

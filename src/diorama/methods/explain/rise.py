@@ -67,7 +67,9 @@ class Rise(OncePerImage):
         return self.estimates(model, image, [target])[0].error
 
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
-        """The map of every target with its standard error; a target stops by itself, whatever else is asked."""
+        """The map of every target with its standard error; when sampling stops for a target does not depend on the
+        other targets.
+        """
         going, found = [_Sums(target, self.keep, self.contrast) for target in targets], dict[int, Estimate]()
         looked, instead = 0, filling(image, self.fill)
         for piece in batches(self.masks, image.shape):

@@ -1,7 +1,5 @@
 """A small B-cos network for staged birds: logits are w(x)·x, whose terms are its explanation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diorama.models.birds.classifier import BirdClassifier

@@ -1,7 +1,5 @@
 """A ResNet-50-like network (bottleneck blocks) trained from scratch on staged birds: 0.77 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diorama.models.birds.classifier import BirdClassifier

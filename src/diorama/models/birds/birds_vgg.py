@@ -1,7 +1,5 @@
 """A VGG-like network (plain convolutions, two-layer head) trained from scratch on staged birds: 1.6 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diorama.models.birds.classifier import BirdClassifier

@@ -1,7 +1,5 @@
 """A small vision transformer (class token, patches of 16 pixels, learnt positions) for staged birds: 1.2 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diorama.models.birds.classifier import BirdClassifier

@@ -1,7 +1,5 @@
 """A small X-DNN for staged birds: no bias and no normalisation, so that f(αx) = α·f(x)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diorama.models.birds.classifier import BirdClassifier

@@ -7,8 +7,6 @@ the last map sees 33 pixels (with three groups 17). Names of weights are those o
 so that each layer is computed once for all patches. The map is made in bands of rows, which bounds its memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import torch

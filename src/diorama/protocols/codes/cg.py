@@ -222,7 +222,7 @@ class Judge:
         return [part / part.sum(axis=1, keepdims=True) for part in shifted]
 
     def accuracy(self, draw: Draw, labels: np.ndarray) -> np.ndarray:
-        """The share of the draw's own frames on which each factor is told (F,)."""
+        """The accuracy (F,) of the judge for each factor on the draw's own frames."""
         bench, told = self.bench, []
         for part in bench.passes([scene for _, scene in draw], "a draw"):
             found = self.probabilities(screens(bench.frames(part), len(part)))

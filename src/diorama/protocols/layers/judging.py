@@ -53,7 +53,7 @@ class OnLayers(Protocol):
 
 
 class OnBothLayers(OnLayers):
-    """A protocol with one number for each layer, `both`, the mean of which ranks."""
+    """A protocol that scores each layer by one number (`both`); methods are ranked by the mean of the two."""
 
     __slots__ = ()
 

@@ -93,7 +93,9 @@ class Continuity(OnParts):
         return heatmap_with(_drops(bench, _views(bench.case)[0]), self._elements(bench, scene))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
-        """The first view's effects and random importances, other ones in each view, both of length one, blended."""
+        """The first view's effects, blended by the dose with random importances that differ between the views; both
+        have length one.
+        """
         drops = _drops(bench, _views(bench.case)[0])
         noise = rng("continuity", scene.key).standard_normal(len(drops))
         return heatmap_with(blended(drops, noise, dose), self._elements(bench, scene))

@@ -4,8 +4,6 @@ A panorama is seen from the camera's place and is infinitely far, as in the publ
 sharp plate of what the camera may see, and as a small lat-long map that lights the object and the floor.
 """
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +31,7 @@ _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
 class Panorama(NamedTuple):
-    """What is behind the object, and what lights it, on one scale of brightness."""
+    """The background behind the object and the light that falls on it, in the same unit of brightness."""
 
     plate: np.ndarray  # (h, w, 3): the view of the unturned camera and TURN degrees more
     light: Environment

@@ -80,6 +80,7 @@ class Arap(RecordedLights):
         }
 
     def read(self, scene: Scene) -> Frame:
+        """The image with its layers and mask."""
         files = self._files(scene)
         image = colour(read_picture(files["image"]))
         truth: dict[str, Any] = {n: self._layer(files[n], image) for n in ("reflectance", "shading")}

@@ -5,8 +5,6 @@ later one. `do(scene, color="red")` is the recorded image that has the other fac
 elsewhere and its camera is turned otherwise, because place and jitter were drawn anew for every image.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -84,6 +82,7 @@ class CandleRecorded(Recorded, Levelled):
         return files_digest(files, self.folder)
 
     def read(self, scene: Scene) -> Frame:
+        """The image with its factors and boxes."""
         number = scene.params["index"]
         image = colour(read_picture(self.folder / f"{number}.png"))
         record = _record(self.root, number)

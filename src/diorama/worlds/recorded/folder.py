@@ -120,6 +120,7 @@ class Folder(Recorded, Parted):
         return "/".join(files_digest(pictures(base), base) for base in bases)
 
     def read(self, scene: Scene) -> Frame:
+        """The image without the removed parts, with its part map."""
         name, without = scene.params["image"], scene.params["without"]
         image = self._square(_read(Path(self.images).expanduser(), name))
         parts = np.zeros(image.shape[:2], np.uint8)

@@ -5,8 +5,6 @@ Recorded are the full bird, each of the 32 part subsets of a test bird, and a te
 bird only, so frames of interventions have no `parts`, `mask` and `boxes`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path

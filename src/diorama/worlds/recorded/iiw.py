@@ -64,6 +64,7 @@ class Iiw(Recorded):
         return found[0]
 
     def read(self, scene: Scene) -> Frame:
+        """The photo with its judgements."""
         name = scene.params["photo"]
         told = read_judgements(self.folder / f"{name}.json")
         return Frame(scene, colour(read_picture(self._photo(name))), "srgb", {"factors": {"judgements": told}})

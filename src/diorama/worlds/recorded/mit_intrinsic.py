@@ -87,6 +87,7 @@ class MitIntrinsic(Recorded):
         return self.folder / name / file
 
     def read(self, scene: Scene) -> Frame:
+        """The image with its mask; its layers are known for the frame itself."""
         name, light = scene.params["object"], scene.params["light"]
         stored = read_png(self._path(name, "mask.png"))
         mask = (stored if stored.ndim == 2 else stored.max(axis=2)) > 0

@@ -62,6 +62,7 @@ class MultiIllumination(RecordedLights):
         )
 
     def read(self, scene: Scene) -> Frame:
+        """The photo, with the material map where there is one."""
         folder = self.folder / scene.params["scene"]
         stem = f"dir_{scene.params['light']}_mip{self.mip}"
         path = next((p for end in (".exr", ".jpg", ".png") if (p := folder / f"{stem}{end}").is_file()), None)

@@ -51,5 +51,6 @@ class PhotoFolder(Recorded):
         return files_digest(pictures(self.folder), self.folder)
 
     def read(self, scene: Scene) -> Frame:
+        """The photo, squeezed into the square."""
         image = colour(read_picture(inside(self.folder, scene.params["photo"])))
         return Frame(scene, resize(image, self.size, self.size).astype(np.float32), "srgb", {})

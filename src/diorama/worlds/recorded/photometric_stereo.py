@@ -66,6 +66,7 @@ class PhotometricStereo(RecordedLights):
         return files_digest([*files, *self.folder.glob("lights.txt")], self.folder)
 
     def read(self, scene: Scene) -> Frame:
+        """The photo with the object's mask and the lamp's direction."""
         name, light = scene.params["object"], scene.params["light"]
         image = colour(read_picture(self._photos(name)[light]))
         truth: dict[str, Any] = {"mask": read_mask(self.folder / name / f"{name}.mask.png", image)}

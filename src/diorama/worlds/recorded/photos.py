@@ -141,6 +141,7 @@ class Photos(Recorded, Labelled):
         return files_digest(self._files.values(), self._base)
 
     def read(self, scene: Scene) -> Frame:
+        """The photo with its label."""
         label, path = self.label(scene), self._files[scene.params["image"]]
         image = fitted(read_photo(path), self.size, self.crop)
         return Frame(scene, image.astype(np.float32) / np.float32(255), "srgb", {"label": label})

@@ -76,6 +76,7 @@ class Saw(Recorded):
         return photo, labels, inside(self.folder / "saw_annotations", f"{name}.json")
 
     def read(self, scene: Scene) -> Frame:
+        """The photo with its labels, and its judgements where there are any."""
         photo, path, judged = self._files(scene.params["photo"])
         image, labels = colour(read_picture(photo)), read_array(path)
         if labels.ndim != 2 or not np.isin(labels, _LABELS).all():

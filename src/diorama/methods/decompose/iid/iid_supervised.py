@@ -1,7 +1,5 @@
 """A small U-Net that learned from exact layers of staged table tops, with the losses of CGIntrinsics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

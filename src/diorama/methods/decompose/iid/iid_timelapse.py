@@ -1,7 +1,5 @@
 """A small U-Net that watched staged table tops under changing light, without truth, with the losses of BigTime."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """A small content/style translator that learned from unpaired images, reflectances and shadings, like USI3D."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -192,7 +192,9 @@ class Csm(OnSets):
         }
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
-        """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
+        """Why a method cannot be judged, or an empty string: it lacks the layer, or it has a grid (one set cannot
+        choose a point of it).
+        """
         if method.grid:
             names = ", ".join(method.grid[0])
             return f"csm: give {type(method).__name__} its parameters ({names}): no grid point can be chosen"
@@ -255,16 +257,16 @@ class Csm(OnSets):
     def _sensed(self, bench: Bench, branch: str, space: Space) -> "Sensed":
         """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
         case, trained = bench.case, (self._trainer, len(space.places["set"]), self.runs)
-        draw = rng(case.payload["seed"], "csm", case.key, branch)
+        random = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
-            fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
+            fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, random)
             key = ("csm chance", *self._shared(bench, branch), *trained)
             chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
             return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))
-        fitted = space.fit(self._trainer, ("set", "partner"), self.runs, draw)
-        chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, draw).scores
+        fitted = space.fit(self._trainer, ("set", "partner"), self.runs, random)
+        chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, random).scores
         return Sensed(fitted, permutation_p(float(fitted.scores[0]), chance), np.ones(self.runs, bool))
 
     def _sensitivity(self, name: str, of: "Sensed") -> Score:
@@ -287,8 +289,8 @@ class Csm(OnSets):
             elif any(name not in space.places for name in names for space in spaces.values()):
                 yield Score(metric, None, status="excluded", reason=f"the world has no {names[0]} of this set")
             else:
-                draw = rng(case.payload["seed"], "csm", case.key, metric)
-                others = {b: space.fit(self._trainer, names, FEW, draw) for b, space in spaces.items()}
+                random = rng(case.payload["seed"], "csm", case.key, metric)
+                others = {b: space.fit(self._trainer, names, FEW, random) for b, space in spaces.items()}
                 yield Score(metric, float(np.mean([fitted[b].cosines(others[b]).mean() for b in BRANCHES])))
 
     def summarise(self, rows: Sequence[Row]) -> Condensed:
@@ -317,7 +319,7 @@ class Sensed:
 
     @property
     def counted(self) -> Fitted:
-        """The CAVs that count; all of them where none does, for what is drawn from them."""
+        """The CAVs that count; all of them where none does, because the draws of the interval need some."""
         return self.fitted.only(self.passed) if self.passed.any() else self.fitted
 
 
