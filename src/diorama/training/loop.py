@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import product
+from itertools import count, islice, product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -122,6 +122,14 @@ def _seen(state: State, task: Task) -> dict[str, float]:
         return {"accuracy": accuracy(state.mean, task.validation)}
     found = task.judge(state.mean, task.validation)
     return {"judged": float(found)} if isinstance(found, int | float) else {k: float(v) for k, v in found.items()}
+
+
+def train_steps(state: State, task: Task, steps: int) -> Iterator[float]:
+    """The losses of the first steps from a state on, each made when it is asked for: for measuring a training's pace."""
+    start_training(state.net)
+    shown = (batch for epoch in count(state.epoch) for batch in batches(task.train, task.how, epoch))
+    for i, (images, targets) in enumerate(islice(shown, steps)):
+        yield _step(state, task, images, targets, i)
 
 
 def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
