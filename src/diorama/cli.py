@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 from click.core import ParameterSource
 
-from diorama import __version__
+from diorama import __version__, reading
 from diorama.core import spec
 from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
 from diorama.progress import shown
@@ -38,6 +38,10 @@ def cli() -> None:
 
     Exit codes: 0 done, 1 failure, 2 usage, 3 finished but some cases failed, 4 a --require gate failed.
     """
+
+
+for command in (reading.report, reading.cite, reading.compare):
+    cli.add_command(command)
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -411,41 +415,6 @@ def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> t
         on(Launcher("1", Need(timeout=timeout), lock), made, progress, mine)
     record(made)
     return lacked, sum(len(missing_of(made, k)) for k in mine)
-
-
-@cli.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "out", type=click.Path(path_type=Path), help="File to write; without it text formats go to stdout.")
-@click.option("--format", "form", default="html", show_default=True, metavar="html|text|md|tex|csv|json|parquet")
-def report(runs: tuple[Path, ...], out: Path | None, form: str) -> None:
-    """Report on finished or unfinished RUNs; of unfinished ones, what is missing."""
-    from diorama.report import write_report
-    from diorama.report.summary import lacking
-
-    print(write_report(list(runs), out, form))
-    for folder in runs:
-        for line in lacking(folder):
-            _tell(line)
-
-
-@cli.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--between", nargs=2, metavar="METHOD METHOD", help="Compare two methods of one run.")
-@click.option("--json", "as_json", is_flag=True)
-def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bool) -> None:
-    """Compare RUN_A with RUN_B case by case, or two methods of one run with --between."""
-    from diorama.report import compare as comparison
-    from diorama.report.summary import read_results
-
-    if len(runs) != (1 if between else 2):
-        raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
-    found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
-    if all(line["reason"] for line in found):
-        raise InputError(
-            f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found)) or 'no cells'}"
-        )
-    names = between or (str(runs[0]), str(runs[1]))
-    print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")
 
 
 @cli.command()

@@ -58,6 +58,7 @@ RULES = {
     "testing": "adapt core protocols",
     "describe": "core layouts testing",
     "gates": "core",
+    "reading": "core report",
     "layouts": "core data io metrics worlds",
     "progress": "",
     "results": "core io report",

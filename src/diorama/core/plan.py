@@ -289,6 +289,7 @@ class Cell:
             "direction": protocol.direction,
             "range": list(protocol.range),
             "ranges": {metric: list(ends) for metric, ends in protocol.ranges.items()},
+            "originals": [reference.text for reference in references(list(protocol.cite))],
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": protocol.published.get((self.world.name, self.method.name))
