@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from diorama import data as data
+    from diorama import lab as lab
     from diorama import metrics as metrics
     from diorama.api import evaluate, run
     from diorama.core.answers import Boxes, Code, Heatmap, Layers, Mask, Sensitivity
@@ -49,7 +50,7 @@ _HOME = {
     "training.tune": ("tune",),
 }
 #: Packages that are public as they are.
-_PACKAGES = ("data", "metrics")
+_PACKAGES = ("data", "lab", "metrics")
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - in the order of _HOME
