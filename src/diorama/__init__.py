@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE = {name: module for module, name in re.findall(r"^from (diorama\.\S+) import (\w+)", _STUB, re.MULTILINE)}
 #: Packages that are public as they are.
-_PACKAGES = ("data", "metrics")
+_PACKAGES = ("data", "lab", "metrics")
 __all__ = list(_MODULE)
 
 

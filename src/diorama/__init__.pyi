@@ -1,6 +1,7 @@
 """The public names, each spelt once: type checkers read this file, and `__init__.py` reads off it where a name lives."""
 
 from diorama import data as data
+from diorama import lab as lab
 from diorama import metrics as metrics
 from diorama.api import evaluate as evaluate
 from diorama.api import run as run

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from diorama import __version__, reading
 from diorama.core import spec
 from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
+from diorama.lab.command import lab
 from diorama.progress import shown
 from diorama.streams import apart
 
@@ -436,6 +437,9 @@ def check(components: tuple[str, ...]) -> int:
                 else FAILURE
             )
         return OK if check_all(list(components), partial(print, file=out, flush=True)) else FAILURE
+
+
+cli.add_command(lab)
 
 
 @cli.command()

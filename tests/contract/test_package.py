@@ -53,6 +53,7 @@ RULES = {
     "training": "adapt core data io methods metrics models progress render solvers worlds",
     "capture": "core worlds",
     "data": "adapt core io",
+    "lab": "adapt core data io methods metrics protocols report streams worlds",
     "launch": "adapt.neighbours core io",
     "report": "core io",
     "testing": "adapt core protocols",
