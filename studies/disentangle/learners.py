@@ -253,7 +253,8 @@ def _drawn(name: str, frames: list[Any], factors: np.ndarray, levels: list[str])
         rows.append((f"frame {n}", [Panel("frame", frames[n].srgb()), *panels]))
     sheet(FIGURES / f"counterfactual_{file}.png", rows, 80)
     said = called(name.partition("/")[2])
-    return f"**{said}** ![traversals of {said}](learners/traversal_{file}.png)\n\n![counterfactuals](learners/counterfactual_{file}.png)"
+    both = [f"![{what}s of {said}](learners/{what}_{file}.png)" for what in ("traversal", "counterfactual")]
+    return "\n\n".join([f"**{said}**, {name.partition('/')[0]}", *both])
 
 
 def _moved(vae: Any, codes: np.ndarray, latent: int) -> list[Panel]:
