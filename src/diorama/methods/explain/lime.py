@@ -10,7 +10,7 @@ from diorama.adapt.explaining import need
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, OncePerImage, Output, all_outputs, filling, pixels
+from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, all_outputs, filling, pixels, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class Lime(OncePerImage):
         """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""
         segments = self.segments(image)
         shown = self._shown(image, int(segments.max()) + 1)
-        weights = local_weights(shown, self._outputs(model, image, segments, shown)[:, targets], self.width, self.ridge)
+        found = self._outputs(place_of(model), image, segments, shown, targets)
+        weights = local_weights(shown, found, self.width, self.ridge)
         return [self._painted(w, segments) for w in weights.T]
 
     def segments(self, image: np.ndarray) -> np.ndarray:
@@ -79,15 +80,20 @@ class Lime(OncePerImage):
         shown[0] = 1
         return shown
 
-    def _outputs(self, model: Any, image: np.ndarray, segments: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        hidden = np.float32(self.hide) if self.fill == "black" else filling(image, self.fill)
-        deviation = image - hidden
+    def _outputs(
+        self, where: Here, image: np.ndarray, segments: np.ndarray, shown: np.ndarray, targets: Sequence[int]
+    ) -> np.ndarray:
+        """What the model gives for every sample and target."""
+        full = np.full(image.shape, self.hide, np.float32)
+        instead = full if self.fill == "black" else filling(image, self.fill)
+        deviation, hidden, visible, place = where.put(image - instead, instead, shown.astype(np.float32), segments)
+        place = where.whole(place)
 
-        def altered(piece: range) -> np.ndarray:
-            visible = np.take(shown[piece.start : piece.stop].astype(np.float32), segments, axis=1)
-            return visible[:, :, :, None] * deviation + hidden
+        def altered(piece: range) -> Any:
+            return visible[piece.start : piece.stop][:, place][:, :, :, None] * deviation + hidden
 
-        return all_outputs(model, image, self.samples, altered, self.output)
+        found = all_outputs(where, image.shape, self.samples, altered, self.output)
+        return where.get(found[:, list(targets)])[0]
 
     def _painted(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
         if self.answer == "signed":
