@@ -94,15 +94,16 @@ class Rise(OncePerImage):
 
     def some_masks(self, piece: range, size: tuple[int, int]) -> np.ndarray:
         """The masks of those numbers, (n, h, w) float32 in [0, 1]."""
-        fields = (self._draw("cells").random((piece.stop, self.cells, self.cells)) < self.keep)[piece.start :]
+        fields = (self.generator("cells").random((piece.stop, self.cells, self.cells)) < self.keep)[piece.start :]
         down, right = (
-            self._draw(way).integers(0, _cell(self.cells, length), piece.stop)[piece.start :, None] + np.arange(length)
+            self.generator(way).integers(0, _cell(self.cells, length), piece.stop)[piece.start :, None]
+            + np.arange(length)
             for way, length in zip(("down", "right"), size, strict=True)
         )
         tall, wide = _enlarging(self.cells, size[0])[down], _enlarging(self.cells, size[1])[right]  # (n, h or w, grid)
         return tall @ fields.astype(np.float32) @ wide.transpose(0, 2, 1)
 
-    def _draw(self, what: str) -> np.random.Generator:
+    def generator(self, what: str) -> np.random.Generator:
         return rng(self.seed, "explain/rise", what)
 
 
