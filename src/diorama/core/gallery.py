@@ -80,11 +80,10 @@ class Sketches:
 
 def tidy(run: Run, worst: int = WORST) -> None:
     """Remove pictures of cases that are no longer among the worst, as other processes or fewer cases had them."""
+    wanted = {_path(run, cell, *at) for cell, cases in chosen(run, worst) for at in cases}
     for cell in run.cells:
         folder = run.cell_folder(cell) / "keep"
-        there = set(folder.rglob("*.webp")) if folder.is_dir() else set()
-        wanted = {_path(run, cell, *at) for at in _worst(run, cell, worst)} if there else set()
-        for path in there - wanted:
+        for path in set(folder.rglob("*.webp")) - wanted if folder.is_dir() else ():
             _remove(path)
 
 
@@ -105,14 +104,19 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
+    listed = chosen(run, worst)
+    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
+    return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """Every cell that is drawn, with the cases that are shown of it: (index, grid point)."""
     shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
     groups: dict[tuple[str, str, str], list[tuple[Cell, Scored]]] = {}
     for cell in shown:
         model = cell.model.digest if cell.model else ""
         groups.setdefault((cell.world.digest, model, cell.protocol.digest), []).append((cell, _scored(run, cell)))
-    listed = [at for group in groups.values() for at in _chosen(group, worst)]
-    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
-    return [(cell, cases) for cell, cases in lacking if cases]
+    return [at for group in groups.values() for at in _chosen(group, worst)]
 
 
 @dataclass(frozen=True, slots=True)

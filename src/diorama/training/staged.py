@@ -39,6 +39,7 @@ class _Ordered:
 
     @property
     def count(self) -> int:
+        """How many examples there are."""
         return self.order.count
 
     @property

@@ -97,14 +97,14 @@ class Rise(OncePerImage):
 
     def _drawn(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
         """What the first masks are made of: their fields, how far each is shifted down and right, and what enlarges them."""
-        fields = (self._draw("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
+        fields = (self.generator("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
         shifts = [
-            self._draw(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
+            self.generator(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
             for way, length in zip(("down", "right"), size, strict=True)
         ]
         return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
 
-    def _draw(self, what: str) -> np.random.Generator:
+    def generator(self, what: str) -> np.random.Generator:
         return rng(self.seed, "explain/rise", what)
 
 
