@@ -36,6 +36,7 @@ def evaluate(
     seed: int = 0,
     controls: bool = False,
     device: str = "auto",
+    engine: str = "torch",
     processes: int = 1,
     progress: bool = True,
     out: str | Path | None = None,
@@ -51,13 +52,15 @@ def evaluate(
     cases      how many; without it 32 of a staged world, all of a recorded one
     controls   also run oracle, chance and growing doses of error, and judge the protocol by them
     device     auto, cpu, cuda, cuda:1, mps
+    engine     what computes logits: torch, or onnxruntime or openvino (pip install 'diorama[fast]'), which are faster on
+               a CPU; gradients are always torch's
     processes  more than one only with specs, which other processes can make too
     progress   a bar with the time left and the cell at work; lines where there is no terminal
     out        a folder that the same call takes up again; without it results live as long as the object returned
     keep       "maps" keeps every answer: `.maps`, and `.case` of results that are read again
     """
     with devices.using(device):
-        plan = _plan(methods, model, on, by, cases, seed, controls, keep)
+        plan = replace(_plan(methods, model, on, by, cases, seed, controls, keep), engine=engine)
         if processes > 1:
             _check_shared(plan, processes)
         folder = _Folder(out)

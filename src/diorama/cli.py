@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 from click.core import ParameterSource
 
-from diorama import __version__
+from diorama import __version__, reading
 from diorama.core import spec
 from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
 from diorama.lab.command import lab
@@ -39,6 +39,10 @@ def cli() -> None:
 
     Exit codes: 0 done, 1 failure, 2 usage, 3 finished but some cases failed, 4 a --require gate failed.
     """
+
+
+for command in (reading.report, reading.cite, reading.compare):
+    cli.add_command(command)
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -129,19 +133,19 @@ def render(
 ) -> None:
     """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS, check_layout, write_flat
+    from diorama.layouts import LAYOUTS, Writing, check_layout
 
     staged = build("world", world)
     check_layout(staged, layout)
     if model and layout != "flat":
         raise InputError(f"-M {model}: only --layout flat names what a model predicts")
-    write = partial(write_flat, model=build("model", model)) if model else LAYOUTS[layout]
+    named = build("model", model) if model else None
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
     parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
     try:
         with apart() as results, shown("rendering", "scenes") as progress:
-            print(write(staged, count, seed, parsed, out, progress), file=results)
+            print(LAYOUTS[layout](Writing(staged, count, seed, parsed, out, progress, named)), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 
@@ -196,6 +200,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--seed", type=int, help="Seed of the cases (default 0).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--engine", metavar="NAME", help="What computes logits: torch (default), onnxruntime or openvino.")
 @click.option(
     "--on",
     default="local",
@@ -246,6 +251,7 @@ def run(
     devices.choose(device)
     need = Need(cpus, gpus, read_size(memory), timeout, not no_wait, dry_run)
     launcher, gates, asked_for = find(on, need), [parse_gate(gate) for gate in require], _plan(plan, asked)
+    devices.expect(launcher.device() if device == "auto" else "")
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
@@ -337,6 +343,8 @@ def _announce(made: Any) -> None:
     _tell(
         f"{len(made.cells)} cells, {total} cases: {total - sum(missing.values())} known, {sum(missing.values())} to compute"
     )
+    if made.plan.engine != "torch":
+        _tell(f"  logits are computed by {made.plan.engine}, gradients by torch")
     for cell in made.cells:
         if missing[cell.key]:
             _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
@@ -354,8 +362,9 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
-    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:
+    "beta_tcvae(world=candle(confounding=pairs), beta=6)". Goes on where an earlier call was stopped.
     """
     from diorama.training.recipes import train as train_recipe
 
@@ -380,6 +389,7 @@ def work(run_folder: Path, shard: str | None, units: str | None, timeout: float 
         raise InputError(f"--shard {shard} and --units {units}: give one of them")
     lists.shard(shard or "0/1", 1)  # a mistake in it is said before the run is opened
     devices.start_with_one_thread()
+    devices.check_expected()
     with apart() as out:
         made = open_run(run_folder)
         _name_imports(made.plan)
@@ -406,41 +416,6 @@ def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> t
         on(Launcher("1", Need(timeout=timeout), lock), made, progress, mine)
     record(made)
     return lacked, sum(len(missing_of(made, k)) for k in mine)
-
-
-@cli.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "out", type=click.Path(path_type=Path), help="File to write; without it text formats go to stdout.")
-@click.option("--format", "form", default="html", show_default=True, metavar="html|text|md|tex|csv|json|parquet")
-def report(runs: tuple[Path, ...], out: Path | None, form: str) -> None:
-    """Report on finished or unfinished RUNs; of unfinished ones, what is missing."""
-    from diorama.report import write_report
-    from diorama.report.summary import lacking
-
-    print(write_report(list(runs), out, form))
-    for folder in runs:
-        for line in lacking(folder):
-            _tell(line)
-
-
-@cli.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--between", nargs=2, metavar="METHOD METHOD", help="Compare two methods of one run.")
-@click.option("--json", "as_json", is_flag=True)
-def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bool) -> None:
-    """Compare RUN_A with RUN_B case by case, or two methods of one run with --between."""
-    from diorama.report import compare as comparison
-    from diorama.report.summary import read_results
-
-    if len(runs) != (1 if between else 2):
-        raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
-    found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
-    if all(line["reason"] for line in found):
-        raise InputError(
-            f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found)) or 'no cells'}"
-        )
-    names = between or (str(runs[0]), str(runs[1]))
-    print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")
 
 
 @cli.command()

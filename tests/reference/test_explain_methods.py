@@ -672,7 +672,7 @@ def test_integrated_gradients_and_their_absolute_value_are_made_of_the_same_pass
     images, targets = np.random.default_rng(0).random((2, 8, 8, 3), np.float32), np.array([0, 1])
     plain, magnitude = IntegratedGradients(steps=4), IntegratedGradientsAbs(steps=4)
     assert plain.shared == magnitude.shared != IntegratedGradients(steps=5).shared
-    passed = plain.passes(Model, images, targets)
+    passed = plain.passes(Model, images, targets[None])[0]
     first, absolute = plain.maps(passed)[0].values, magnitude.maps(passed)[0].values
     assert len(calls) == 4
     np.testing.assert_array_equal(absolute, np.abs(first))
@@ -681,3 +681,61 @@ def test_integrated_gradients_and_their_absolute_value_are_made_of_the_same_pass
     again = IntegratedGradients(steps=4).explain(Model, images, targets)[0].values
     assert len(calls) == 8
     np.testing.assert_allclose(again, 2 * first, rtol=1e-5)
+
+
+def counted(module):
+    """Forward passes of a module, and gradients that come back to its input, as they happen."""
+    seen = {"forward": 0, "backward": 0}
+
+    def hook(_, given, out):
+        seen["forward"] += 1
+        if out.requires_grad:
+            out.register_hook(lambda gradient: seen.update(backward=seen["backward"] + 1))
+
+    module.register_forward_hook(hook)
+    return seen
+
+
+def test_targets_of_an_image_share_the_forward_passes_of_integrated_gradients(images):
+    """Steps forward and steps × targets back; every map is what captum makes of that target alone."""
+    import torch
+    from captum.attr import IntegratedGradients as Captum
+
+    from diorama.methods.explain.integrated_gradients import IntegratedGradients
+
+    model, targets = Tiny(), np.array([[3, 7, 7], [0, 1, 2], [40, 3, 9], [5, 5, 5]])
+    seen = counted(model.module)
+    model.folded = None
+    found = IntegratedGradients(steps=6).passes(model, images[:3], targets)
+    assert seen == {"forward": 6, "backward": 6 * 4} and found.shape[:2] == (4, 3)
+    x = torch.from_numpy(images[:3]).permute(0, 3, 1, 2)
+    for ours, target in zip(found, targets, strict=True):
+        theirs = Captum(model.module).attribute(x, target=torch.from_numpy(target), n_steps=6, method="gausslegendre")
+        np.testing.assert_allclose(ours, theirs.detach().numpy(), atol=1e-5 * float(theirs.abs().max()))
+
+
+def test_a_run_asks_about_all_targets_of_its_images_together(tmp_path):
+    """FunnyBirds wants maps of several classes of every bird: the chunk passes forward once a step."""
+    import torch
+
+    from diorama.core.plan import Plan
+    from diorama.core.run import create, work
+
+    seen = {"forward": 0, "backward": 0}
+
+    def hook(module, given, out):
+        if isinstance(module, torch.nn.Conv2d) and module.in_channels == 3 and out.requires_grad:
+            seen["forward"] += len(out)
+            out.register_hook(lambda gradient: seen.update(backward=seen["backward"] + len(gradient)))
+
+    plan = Plan(["birds"], ["integrated_gradients(steps=3)"], ["funnybirds"], ["birds_cnn"], cases=2)
+    run = create(tmp_path / "run", plan)
+    _ = run.cells[0].model.object.folded  # whose making passes images, too
+    handle = torch.nn.modules.module.register_module_forward_hook(hook)
+    try:
+        work(run, 0, 1)
+    finally:
+        handle.remove()
+    assert all(row.status != "error" for row in run.rows(run.cells[0]))
+    rounds, rest = divmod(seen["backward"], 3 * 8)
+    assert seen["forward"] == 3 * 8 and rounds >= 2 and rest == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,10 +44,9 @@ def answered(bench: Bench, questions: Questions) -> Answers:
 def _explained(bench: Bench, missing: Questions) -> Answers:
     """Explanations of what is not known; if the method changed a weight, nothing it said stands."""
     assert bench.model is not None
-    by_image = isinstance(bench.asked.object, ImageByImage)
     made: Answers = {}
-    for group in _images(missing) if by_image else _chunks(missing, bench.chunk):
-        made |= bench.memory.keep_all(bench.scope, group, lambda asked: _group(bench, asked, by_image))
+    for group in _grouped(bench, missing):
+        made |= bench.memory.keep_all(bench.scope, group, lambda asked: _group(bench, asked))
     changed = bench.model.watch.put_back(thorough=True) if bench.model.watch else []
     if changed:
         bench.memory.drop(missing)
@@ -54,46 +54,81 @@ def _explained(bench: Bench, missing: Questions) -> Answers:
     return made
 
 
-def _chunks(questions: Questions, size: int) -> list[Questions]:
-    items = list(questions.items())
-    return [dict(items[start : start + size]) for start in range(0, len(items), size)]
+def _grouped(bench: Bench, questions: Questions) -> Iterable[Questions]:
+    """Questions that are asked together: image by image, or as many images as make a chunk.
+
+    A method whose forward passes serve several targets is asked about all targets of an image together, and images with
+    as many targets stand together.
+    """
+    method, images = bench.asked.object, _images(questions)
+    if isinstance(method, ImageByImage):
+        return images
+    if isinstance(method, SharedPasses):
+        images.sort(key=len, reverse=True)
+        return [dict(chain(*(one.items() for one in some))) for some in _cut(images, bench.chunk)]
+    return [dict(some) for some in _cut(list(questions.items()), bench.chunk)]
 
 
-def _images(questions: Questions) -> Iterable[Questions]:
-    """Image by image, all targets together: for methods whose passes serve every class."""
+def _cut(items: list[Any], size: int) -> list[list[Any]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _images(questions: Questions) -> list[dict[Key, Question]]:
+    """Image by image, all targets together."""
     groups: dict[str, dict[Key, Question]] = {}
     for key, question in questions.items():
         groups.setdefault(question[0].key, {})[key] = question
-    return groups.values()
+    return list(groups.values())
 
 
-def _group(bench: Bench, asked: Questions, by_image: bool) -> list[list[Answer]]:
+def _group(bench: Bench, asked: Questions) -> list[list[Answer]]:
     """The answers to the questions of one pass, checked."""
     scenes, targets = zip(*asked.values(), strict=True)
     frames = bench.frames(scenes)
     points = bench.asked.points
     methods = [bench.asked.object] if points == ({},) else [*map(bench.asked.at_point, points)]
     with bench.undisturbed(scenes[0]):
-        explain = _explain_image if by_image else _explain_chunk
-        found = [explain(bench, method, frames, targets) for method in methods]
+        found = [_explain(bench, method, frames, targets) for method in methods]
     answers = [[of_point[i] for of_point in found] for i in range(len(scenes))]
     return [_checked(bench, frame, several) for frame, several in zip(frames, answers, strict=True)]
 
 
+def _explain(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
+    if isinstance(method, ImageByImage):
+        return _explain_image(bench, method, frames, targets)
+    if isinstance(method, SharedPasses):
+        return _explain_shared(bench, method, frames, targets)
+    return _explain_chunk(bench, method, frames, targets)
+
+
 def _explain_image(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
-    assert bench.model is not None
-    return list(method.explain_targets(bench.model.object, frames[0].srgb(), list(targets)))
+    return list(method.explain_targets(bench.forward, frames[0].srgb(), list(targets)))
 
 
 def _explain_chunk(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
     assert bench.model is not None
-    model = bench.model.object
     images, wanted = screens(frames, bench.chunk), np.array(padded(targets, bench.chunk))
-    if not isinstance(method, SharedPasses):
-        return list(method.explain(model, images, wanted))
-    key = ("passes", *method.shared, array_digest(images), tuple(wanted.tolist()))
+    return list(method.explain(bench.model.object, images, wanted))
+
+
+def _explain_shared(
+    bench: Bench, method: SharedPasses, frames: Sequence[Frame], targets: Sequence[Any]
+) -> list[Answer]:
+    """Every image passes once, for its first target, its second and so on; an image with fewer repeats its last."""
+    assert bench.model is not None
+    model, rows = bench.model.object, dict[str, list[int]]()
+    for i, frame in enumerate(frames):
+        rows.setdefault(frame.scene.key, []).append(i)
+    images = screens([frames[same[0]] for same in rows.values()], bench.chunk)
+    most = max(map(len, rows.values()))
+    wanted = np.array(
+        [padded([targets[padded(same, most)[k]] for same in rows.values()], bench.chunk) for k in range(most)]
+    )
+    key = ("passes", *method.shared, array_digest(images), wanted.tobytes())
     passed = bench.keep("unit", key, lambda: method.passes(model, images, wanted))
-    return list(method.maps(passed))
+    found = [method.maps(one) for one in passed]
+    placed = {i: found[k][n] for n, same in enumerate(rows.values()) for k, i in enumerate(same)}
+    return [placed[i] for i in range(len(frames))]
 
 
 def _one(bench: Bench, scene: Scene, target: int | None) -> list[Answer]:

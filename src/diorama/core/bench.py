@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from diorama.adapt import engines
 from diorama.core import device
 from diorama.core.answers import Answer, Layers
 from diorama.core.asking import Question, answered, screens
 from diorama.core.cases import Case
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Protocol, Saved, World
+from diorama.core.contracts import Model, Protocol, Saved, World
 from diorama.core.errors import AnswerError, InputError, tell
 from diorama.core.frame import Frame
 from diorama.core.guard import Note
@@ -55,6 +56,8 @@ class Bench:
     chunk: int = device.chunk("cpu")
     #: The protocols that ask this method about this world in the same run, this one among them.
     fellows: tuple[Protocol, ...] = ()
+    #: What computes the model's logits (`adapt.engines`).
+    engine: str = engines.USUAL
     #: How long frames, logits and answers are remembered.
     scope: Scope = "unit"
     #: Who hears what is said.
@@ -153,6 +156,17 @@ class Bench:
         with undisturbed("the method", self.model.watch if self.model else None, scene.key):
             yield
 
+    @property
+    def forward(self) -> Model:
+        """The model as it is asked for logits alone: as it is, or converted for the engine of the plan."""
+        if self.model is None:
+            raise InputError("this cell has no model to ask for logits")
+        model = self.model
+        if self.engine == engines.USUAL:
+            return model.object
+        key = ("engine", model.digest, self.engine)
+        return self.memory.keep("run", key, lambda: engines.converted(model.object, self.engine))
+
     def _answer_key(self, question: Question) -> Key:
         scene, target = question
         case = self.case.key if isinstance(self.asked.object, Saved) else ""
@@ -162,11 +176,11 @@ class Bench:
     def _logits(self, missing: dict[Key, Scene]) -> Iterator[np.ndarray]:
         """The logits of scenes, chunk by chunk."""
         assert self.model is not None
-        frames = self.frames(list(missing.values()))
+        frames, model = self.frames(list(missing.values())), self.forward
         for start in range(0, len(frames), self.chunk):
             part = frames[start : start + self.chunk]
             with undisturbed(self.model.name, self.model.watch, "logits"):
-                found = np.asarray(self.model.object.logits(screens(part, self.chunk)), np.float64)
+                found = np.asarray(model.logits(screens(part, self.chunk)), np.float64)
             if not np.isfinite(found).all():
                 raise AnswerError(f"{self.model.name} gave logits that are NaN or infinite")
             yield from found[: len(part)]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from diorama.core.errors import InputError
 
 _VARIABLE = "DIORAMA_DEVICE"
+_WORKERS = "DIORAMA_WORKERS"
 #: What Linux has below /dev where there is an accelerator of any make.
 _NODES = ("nvidia0", "nvidiactl", "kfd", "dri", "dxg", "accel")
 
@@ -52,6 +53,22 @@ def _accelerated() -> bool:
     return sys.platform != "linux" or any(os.path.exists(f"/dev/{node}") for node in _NODES)
 
 
+def expect(device: str) -> None:
+    """Say what workers elsewhere compute on, `cpu` or `gpu`, whatever this machine has: results are planned for that."""
+    _set(_WORKERS, device or None)
+
+
+def of_workers() -> str:
+    """The device that the passes of a run are made on: that of workers elsewhere, or this process's own."""
+    return os.environ.get(_WORKERS) or current()
+
+
+def check_expected() -> None:
+    """Raise InputError where a run was planned for graphics processors, and this process has none."""
+    if os.environ.get(_WORKERS) == "gpu" and current() == "cpu":
+        raise InputError("the run was planned for GPUs (--gpus), and torch finds none here: its rows would be others")
+
+
 def chunk(device: str) -> int:
     """Images that pass through a model at once: a fixed number, as results have other last bits at others."""
     return 8 if device == "cpu" else 64
@@ -78,7 +95,8 @@ def start_with_one_thread() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and torch use one thread: sums come out in one order, whatever the machine and the number of processes.
+    """Let BLAS and torch use one thread, so that sums are added in the same order on every machine and by any number
+    of processes.
 
     Several processes are also faster than several threads.
     """

@@ -1,6 +1,7 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ WORST, SIDE = 6, 144
 
 def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
+
+    All cells of a world, model and protocol are drawn on the same cases, so that methods can be seen side by side.
 
     Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
     """
@@ -58,11 +61,55 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
-    """The cells that lack pictures of their worst cases, with these cases: (index, grid point)."""
+    """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
     shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
-    listed = [(cell, _worst(run, cell, worst)) for cell in shown]
+    groups: dict[tuple[str, str, str], list[tuple[Cell, Scored]]] = {}
+    for cell in shown:
+        model = cell.model.digest if cell.model else ""
+        groups.setdefault((cell.world.digest, model, cell.protocol.digest), []).append((cell, _scored(run, cell)))
+    listed = [at for group in groups.values() for at in _chosen(group, worst)]
     lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
     return [(cell, cases) for cell, cases in lacking if cases]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The value of each case of a cell by the first metric that has any, and the grid points chosen."""
+
+    values: dict[str, float]
+    points: dict[str, int]
+
+
+def _scored(run: Run, cell: Cell) -> Scored:
+    protocol, rows = cell.protocol.object, run.rows(cell)
+    settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
+    values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
+    return Scored(values, settled.chosen)
+
+
+def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cases on which the methods of a group do worst on average, for each of its cells that has a value there."""
+    methods = [scored.values for cell, scored in group if not cell.control] or [scored.values for _, scored in group]
+    index = {case.key: i for i, case in enumerate(group[0][0].cases)}
+    shown = hardest(methods, group[0][0].protocol.object.direction)[:count]
+    return [
+        (cell, [(index[case], scored.points.get(case, 0)) for case in shown if case in scored.values])
+        for cell, scored in group
+    ]
+
+
+def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]:
+    """Cases, the one with the worst mean over the columns first.
+
+    >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
+    ['b', 'c', 'a']
+    """
+    worse = -1 if direction == "lower" else 1
+    found: dict[str, list[float]] = {}
+    for column in columns:
+        for case, value in column.items():
+            found.setdefault(case, []).append(value)
+    return sorted(found, key=lambda case: worse * sum(found[case]) / len(found[case]))
 
 
 def _draws(cell: Cell) -> bool:
@@ -86,17 +133,6 @@ def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Wa
     for index, point in found:
         _try_to_draw(run, cell, index, point, watch)
     run.memory.end("unit")
-
-
-def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
-    """The indices of the worst cases by the first metric that has values, each with the grid point chosen for it."""
-    protocol = cell.protocol.object
-    rows = run.rows(cell)
-    settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
-    values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
-    index = {case.key: i for i, case in enumerate(cell.cases)}
-    ordered = sorted(values, key=lambda case: values[case], reverse=protocol.direction == "lower")
-    return [(index[case], settled.chosen.get(case, 0)) for case in ordered[:count]]
 
 
 def _values(rows: list[Row], metric: str) -> dict[str, float]:
@@ -132,7 +168,14 @@ def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
 
 
 def _captions(cell: Cell, case: str, point: int, panels: list[Panel]) -> dict[str, Any]:
-    return {"case": case, "point": cell.asked.points[point], "captions": [panel.caption for panel in panels]}
+    """What a report is told of a strip: captions, which panels are the same in other cells, and the numbers in them."""
+    return {
+        "case": case,
+        "point": cell.asked.points[point],
+        "captions": [panel.caption for panel in panels],
+        "panels": [digest([panel.caption, checksum(np.ascontiguousarray(panel.image).tobytes())]) for panel in panels],
+        "matrices": [panel.matrix.to_json() if panel.matrix else None for panel in panels],
+    }
 
 
 def strip(panels: list[Panel], side: int) -> np.ndarray:

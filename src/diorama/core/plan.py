@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from diorama.adapt import engines
 from diorama.core import device, keys, spec
 from diorama.core.bench import Asked, Bench
 from diorama.core.capabilities import Labelled
@@ -22,6 +23,7 @@ from diorama.core.guard import attempt
 from diorama.core.memory import Memory
 from diorama.core.references import Reference, references
 from diorama.core.scene import digest
+from diorama.core.wording import asked
 from diorama.io.names import check_distinct
 
 #: The most cases of a cell: every one has a scene in memory and a row on disk.
@@ -36,7 +38,7 @@ _ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 class Plan:
     """What the user asked for, in specs; the same in TOML, on the command line and in Python, where components may be live.
 
-    `keep="maps"` keeps every answer beside the rows.
+    `keep="maps"` keeps every answer beside the rows; `engine` computes logits (`adapt.engines`).
     """
 
     worlds: Sequence[str | Component]
@@ -47,6 +49,7 @@ class Plan:
     seed: int = 0
     controls: bool = False
     keep: str = ""
+    engine: str = engines.USUAL
 
     def __post_init__(self) -> None:
         if self.cases is not None and self.cases < 1:
@@ -82,14 +85,15 @@ class Plan:
         """Whether everything that the other plan asks for is asked for here too."""
         more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in LISTS)
         enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
-        return bool(more and enough) and self.seed == other.seed and self.controls >= other.controls
+        same = self.seed == other.seed and self.engine == other.engine
+        return bool(more and enough) and same and self.controls >= other.controls
 
     def to_toml(self) -> str:
         """The plan as TOML."""
         return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in self.table().items())
 
     def table(self) -> dict[str, Any]:
-        """What the plan says, as a file says it; a live component by what it is called."""
+        """The plan as the table of a plan file; a live component appears by its name."""
         shown = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) not in (None, "")}
         return shown | {name: [written(given) for given in getattr(self, name)] for name in LISTS}
 
@@ -121,6 +125,8 @@ class Plan:
                 fits, wanted = isinstance(value, bool), "true or false"
             elif name == "keep":
                 fits, wanted = value == "maps", '"maps"'
+            elif name == "engine":
+                fits, wanted = isinstance(value, str), 'the name of an engine, e.g. "openvino"'
             else:
                 fits, wanted = type(value) is int, "a whole number"
             if not fits:
@@ -129,7 +135,7 @@ class Plan:
 
 
 def written(given: str | Component) -> str:
-    """A component as a plan names it: its spec, after the name of one's own where it has one."""
+    """A component as a plan names it: its spec, preceded by the user's own name for it where there is one."""
     if isinstance(given, str):
         return given
     return f"{given.shown}={given.spec}" if given.shown and not given.is_live else str(given.spec)
@@ -172,6 +178,8 @@ class Cell:
     control: str = ""
     #: The protocols of the plan that ask the same method about the same world, this one among them.
     fellows: tuple[Any, ...] = ()
+    #: What computes the model's logits.
+    engine: str = engines.USUAL
 
     @cached_property
     def asked(self) -> Asked:
@@ -196,8 +204,9 @@ class Cell:
     def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
         """The bench of a case, for the method as it is or as it was fitted."""
         protocol = self.protocol.object
+        asked = asked or self.asked
         return Bench(
-            self.world, self.model, asked or self.asked, protocol, case, memory, point, self.chunk, self.fellows
+            *(self.world, self.model, asked, protocol, case, memory, point, self.chunk, self.fellows, self.engine)
         )
 
     @cached_property
@@ -205,7 +214,7 @@ class Cell:
         """Images per pass: what the device takes, where torch has a part in the cell at all."""
         parts = [part for part in (self.world, self.model, self.method, self.protocol) if part]
         torch = any("torch" in part.libraries for part in parts)
-        return device.chunk(device.current() if torch else "cpu")
+        return device.chunk(device.of_workers() if torch else "cpu")
 
     @property
     def fitted(self) -> bool:
@@ -224,6 +233,8 @@ class Cell:
             "version": self.protocol.object.version,
             "engine": keys.engine_key(),
         }
+        if self.model and self.engine != engines.USUAL:
+            described["logits"] = f"{self.engine} {keys.version(self.engine)}"
         if self.fitted:  # what it is fitted on depends on all the cases
             described["fitted_on"] = [case.key for case in self.cases]
         return described
@@ -263,8 +274,11 @@ class Cell:
     def manifest(self) -> dict[str, Any]:
         """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
         protocol = self.protocol.object
+        question, meanings = asked(protocol, (*protocol.derived, *protocol.metrics))
         return {
             **self.labels,
+            "question": question,
+            "meanings": meanings,
             "variant": self.protocol.params.get("variant", self.protocol.params.get("preset")),
             "key": self.key,
             "control": self.control,
@@ -275,6 +289,7 @@ class Cell:
             "direction": protocol.direction,
             "range": list(protocol.range),
             "ranges": {metric: list(ends) for metric, ends in protocol.ranges.items()},
+            "originals": [reference.text for reference in references(list(protocol.cite))],
             "cite": [reference.text for reference in self._references()],
             "bibtex": [reference.bibtex for reference in self._references()],
             "published": protocol.published.get((self.world.name, self.method.name))
@@ -300,6 +315,7 @@ class Expansion:
 
 def expand(plan: Plan) -> Expansion:
     """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
+    engines.check(plan.engine)
     parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
     methods = [build("method", _in_track(given, parts["protocol"])) for given in plan.methods]
     for components in (*parts.values(), methods):
@@ -320,7 +336,7 @@ def expand(plan: Plan) -> Expansion:
             for model, (method, control) in product(
                 models, _asked(methods, parts["protocol"], protocol, plan.controls)
             ):
-                cell = Cell(world, model, method, protocol, plan.seed, count, control)
+                cell = Cell(world, model, method, protocol, plan.seed, count, control, engine=plan.engine)
                 if reason := refusal(cell):
                     skipped.append({**cell.labels, "reason": reason})
                 elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:

@@ -24,7 +24,7 @@ from diorama.lab.handles import Handle, handles, resolved
 from diorama.lab.messages import Reply, Request
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, fit_cavs
-from diorama.protocols.layers.common import comparison
+from diorama.protocols.layers.judging import comparison
 
 Fresh = Callable[[], None]
 #: Values of a factor that a sweep visits, latents and pictures of a traversal, scenes that teach a concept.

@@ -120,6 +120,10 @@ class Launcher(ABC):
         """One line for the user before the work starts: where, and with how many workers."""
         return ""
 
+    def device(self) -> str:
+        """What workers elsewhere compute on, `cpu` or `gpu`; empty where they compute on what this process would."""
+        return ""
+
     def drawers(self) -> int:
         """How many processes of this machine may draw the pictures once all rows are there."""
         return 1
@@ -167,6 +171,10 @@ class Remote(Launcher):
     @abstractmethod
     def stop(self) -> None:
         """End all workers."""
+
+    def device(self) -> str:
+        """A graphics processor where one is asked for; the CPU otherwise, whatever this machine has."""
+        return "gpu" if self.need.gpus else "cpu"
 
     def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
         """Hand out units until all have come home."""

@@ -72,7 +72,7 @@ def expectation(run: Run) -> dict[str, Any]:
     """What the rows of a run depend on: the keys of its cells, and each component with its digest and libraries."""
     parts = [part for cell in run.cells for part in (cell.world, cell.model, cell.method, cell.protocol) if part]
     named = {f"{part.kind} {part.label}": {"is": part.digest, "libraries": part.key["libraries"]} for part in parts}
-    return {"cells": [cell.key for cell in run.cells], "parts": named}
+    return {"cells": [cell.key for cell in run.cells], "parts": named, "chunk": max(cell.chunk for cell in run.cells)}
 
 
 def difference(run: Run, expected: dict[str, Any]) -> str:
@@ -92,6 +92,9 @@ def difference(run: Run, expected: dict[str, Any]) -> str:
     }
     if libraries:
         return f"it has {', '.join(sorted(libraries))}: install the same versions"
+    if here["chunk"] != expected["chunk"]:
+        has, wants = ("no GPU", "one") if expected["chunk"] > here["chunk"] else ("a GPU", "none")
+        return f"it has {has}, and the run was planned for {wants}: ask for workers of one kind with --gpus"
     others = [name for mine, (name, theirs) in pairs if mine["is"] != theirs["is"]]
     return f"{others[0] if others else 'diorama itself'} is not the same there: install the same version, with the same data"
 

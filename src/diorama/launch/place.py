@@ -13,7 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from diorama.core.errors import WorkerError, tell
+from diorama.core.device import expect
+from diorama.core.errors import InputError, WorkerError, tell
 from diorama.core.plan import Plan
 from diorama.core.rows import read_row
 from diorama.core.run import Run, Step
@@ -48,6 +49,7 @@ class Place:
         self.name = name
         _sweep(Path(tempfile.gettempdir()))
         self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
+        expect("")  # what this machine has counts here
         os.environ.update(opening["variables"])
         plan, here = _unpacked(opening, Path(self.scratch.name))
         self.run = Run(Path(self.scratch.name) / "run", plan)
@@ -75,7 +77,7 @@ class Place:
             return {"died": died.why, "step": [died.step.what, died.step.cell, died.step.index]}
         except RefusedError as error:
             return {"refused": f"{self.name} cannot compute for this run: {error}"}
-        except (WorkerError, OSError) as error:
+        except (WorkerError, OSError, InputError) as error:
             return {"failed": str(error)}
         return {}
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from diorama.core.device import THREADS
+from diorama.core.device import THREADS, of_workers
 from diorama.core.errors import InputError, WorkerError
 from diorama.core.run import Run, missing_of
 from diorama.io.store import write_whole
@@ -57,6 +57,10 @@ class Launcher(contract.Launcher):
         """How many jobs."""
         return f"on SLURM: an array of {counted(self.jobs, 'job')} on {run.folder}, which all machines must share"
 
+    def device(self) -> str:
+        """A graphics processor where one is asked for."""
+        return "gpu" if self.need.gpus else "cpu"
+
     def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
         """Write the array, submit it, and wait until it is done."""
         text = script(run, units, min(self.jobs, len(units)), self.need)
@@ -83,6 +87,8 @@ def script(run: Run, units: Sequence[int], jobs: int, need: Need) -> str:
     more = [f"--gpus-per-task={need.gpus}"] if need.gpus else []
     more += [f"--mem={math.ceil(need.memory / 2**20)}M"] if need.memory else []
     variables = dict.fromkeys(THREADS, "1") | {k: v for k, v in os.environ.items() if k.startswith("DIORAMA_")}
+    if not need.gpus and of_workers() == "cpu":
+        variables["DIORAMA_DEVICE"] = "cpu"  # also on a machine that has another
     return _SCRIPT.format(
         last=jobs - 1,
         cpus=need.cpus,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from diorama.core.errors import WorkerError
+from diorama.core.errors import InputError, WorkerError
 from diorama.core.run import BLOCK, Run, Step
 from diorama.launch.children import Child
 
@@ -134,6 +134,8 @@ class Supervisor:
                 raise OSError(number, text, name)
             case ["failed", reason]:
                 raise WorkerError(f"a worker failed: {reason}; the same command goes on from here")
+            case ["unfit", reason]:
+                raise InputError(reason)
             case ["refused", reason]:
                 self._remove(worker)
                 raise RefusedError(reason)

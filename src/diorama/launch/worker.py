@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from diorama.core.device import one_thread
+from diorama.core.errors import InputError
 from diorama.core.gallery import illustrate
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
@@ -71,6 +72,8 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO) -> tuple[Any,
             outcome.error.strerror or outcome.reason,
             str(outcome.error.filename or ""),
         )
+    if isinstance(outcome.error, InputError):  # a network that the plan's engine cannot compute
+        return ("unfit", str(outcome.error))
     return ("failed", outcome.reason) if outcome.error else ("done",)
 
 

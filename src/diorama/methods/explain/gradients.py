@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from diorama.adapt.explaining import heatmaps
@@ -17,11 +18,20 @@ Channels = Literal["keep", "sum", "max"]
 
 def gradient(module: nn.Module, x: Tensor, target: Tensor) -> Tensor:
     """∂f_target/∂x of every image of a batch (n, 3, h, w); f are the logits."""
+    return next(gradients(module, x, target[None]))
+
+
+def gradients(module: nn.Module, x: Tensor, targets: Tensor) -> Iterator[Tensor]:
+    """∂f_target/∂x of a batch for targets (k, n), one after the other: one forward pass, k backward."""
     import torch
 
     with torch.enable_grad():
         x = x.detach().requires_grad_(True)
-        return torch.autograd.grad(chosen(module(x), target).sum(), x)[0]
+        logits = module(x)
+    for k, target in enumerate(targets, 1):
+        with torch.enable_grad():
+            total = chosen(logits, target).sum()
+        yield torch.autograd.grad(total, x, retain_graph=k < len(targets))[0]
 
 
 def chosen(logits: Tensor, target: Tensor) -> Tensor:

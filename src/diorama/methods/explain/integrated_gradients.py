@@ -10,7 +10,7 @@ from diorama.adapt.explaining import gradient_module, tensors
 from diorama.core.answers import Answer, as_array
 from diorama.core.contracts import SharedPasses
 from diorama.core.errors import InputError
-from diorama.methods.explain.gradients import Channels, as_answers, gradient
+from diorama.methods.explain.gradients import Channels, as_answers, gradients
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,17 @@ class IntegratedGradients(SharedPasses):
         return "integrated gradients", self.steps, self.baseline
 
     def passes(self, model: Any, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """The attribution (n, 3, h, w); `steps` passes of as many images as are given."""
+        """The attributions (k, n, 3, h, w) for targets (k, n): `steps` forward passes of n images, k · `steps` back."""
+        import torch
+
         x, target = tensors(model, images, targets)
         nodes, weights = np.polynomial.legendre.leggauss(self.steps)  # on [−1, 1]
-        line, mean = x - self.baseline, 0.0 * x
+        line, means = x - self.baseline, [0.0 * x for _ in target]
         for node, weight in zip(nodes, weights, strict=True):
             at = self.baseline + line * (0.5 + 0.5 * float(node))
-            mean += 0.5 * float(weight) * gradient(gradient_module(model), at, target)
-        return as_array(line * mean)
+            for k, found in enumerate(gradients(gradient_module(model), at, target)):
+                means[k] += 0.5 * float(weight) * found
+        return as_array(line * torch.stack(means))
 
     def maps(self, passed: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""
