@@ -105,6 +105,7 @@ class Rise(OncePerImage):
         return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
 
     def generator(self, what: str) -> np.random.Generator:
+        """What one property of the masks is drawn from."""
         return rng(self.seed, "explain/rise", what)
 
 
