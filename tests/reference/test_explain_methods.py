@@ -230,7 +230,10 @@ def test_lime_has_the_weights_of_the_lime_package(images):
     segments, image = ours.segments(images[0]), images[0].astype(np.float64)
     shown = ours.shown_in(images[0], segments.max() + 1)
     explainer = lime_image.LimeImageExplainer()
-    explainer.data_labels = lambda *_, **__: (shown, ours.outputs_of(Here(model), images[0], segments, shown, range(50)))
+    explainer.data_labels = lambda *_, **__: (
+        shown,
+        ours.outputs_of(Here(model), images[0], segments, shown, range(50)),
+    )
     theirs = explainer.explain_instance(image, None, labels=(0, 7), top_labels=None, segmentation_fn=lambda _: segments)
     signed = method("lime_acm(samples=200)").explain_targets(model, images[0], [0, 7])
     masks = ours.explain_targets(model, images[0], [0, 7])
@@ -259,7 +262,9 @@ def test_lime_hides_what_the_lime_package_hides(images):
     _, expected = explainer.data_labels(
         images[0], np.zeros_like(images[0]), segments, lambda x: torch.softmax(torch.from_numpy(model.logits(x)), 1), 20
     )
-    assert np.allclose(ours.outputs_of(Here(model), images[0], segments, shown, range(50)), np.stack(expected), atol=1e-6)
+    assert np.allclose(
+        ours.outputs_of(Here(model), images[0], segments, shown, range(50)), np.stack(expected), atol=1e-6
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
