@@ -5,22 +5,31 @@ import platform
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[1]
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, the first column left, the others right.
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: str = "---:") -> str:
+    """A Markdown table, the first column left, the others right; `numbers` is how the others are aligned.
 
     >>> print(table(["method", "lmse"], [["weiss", ".0215"]]))
     | method | lmse |
     | :--- | ---: |
     | weiss | .0215 |
     """
-    lines = [heads, [":---", *["---:"] * (len(heads) - 1)], *rows]
+    lines = [heads, [":---", *[numbers] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def svg_text(
+    x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal"
+) -> str:
+    """A line of text in an SVG picture."""
+    kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
+    return f"<text {kept}>{escape(text)}</text>"
 
 
 def made(libraries: Sequence[str], seeds: str) -> str:

@@ -12,9 +12,10 @@ from typing import Any, TextIO
 import click
 from click.core import ParameterSource
 
-from diorama import __version__
+from diorama import __version__, reading
 from diorama.core import spec
 from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
+from diorama.lab.command import lab
 from diorama.progress import shown
 from diorama.streams import apart
 
@@ -38,6 +39,10 @@ def cli() -> None:
 
     Exit codes: 0 done, 1 failure, 2 usage, 3 finished but some cases failed, 4 a --require gate failed.
     """
+
+
+for command in (reading.report, reading.cite, reading.compare):
+    cli.add_command(command)
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -128,19 +133,19 @@ def render(
 ) -> None:
     """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS, check_layout, write_flat
+    from diorama.layouts import LAYOUTS, Writing, check_layout
 
     staged = build("world", world)
     check_layout(staged, layout)
     if model and layout != "flat":
         raise InputError(f"-M {model}: only --layout flat names what a model predicts")
-    write = partial(write_flat, model=build("model", model)) if model else LAYOUTS[layout]
+    named = build("model", model) if model else None
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
     parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
     try:
         with apart() as results, shown("rendering", "scenes") as progress:
-            print(write(staged, count, seed, parsed, out, progress), file=results)
+            print(LAYOUTS[layout](Writing(staged, count, seed, parsed, out, progress, named)), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 
@@ -357,8 +362,9 @@ def _announce(made: Any) -> None:
     "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
 )
 def train(recipe: str, out: Path | None) -> None:
-    """Train a bundled model again by its RECIPE, e.g. birds_cnn, or fit a network of yours to a staged world:
-    "tune(backbone=timm:resnet18, world=birds, minutes=10)". Goes on where an earlier call was stopped.
+    """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
+    "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:
+    "beta_tcvae(world=candle(confounding=pairs), beta=6)". Goes on where an earlier call was stopped.
     """
     from diorama.training.recipes import train as train_recipe
 
@@ -413,41 +419,6 @@ def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> t
 
 
 @cli.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "out", type=click.Path(path_type=Path), help="File to write; without it text formats go to stdout.")
-@click.option("--format", "form", default="html", show_default=True, metavar="html|text|md|tex|csv|json|parquet")
-def report(runs: tuple[Path, ...], out: Path | None, form: str) -> None:
-    """Report on finished or unfinished RUNs; of unfinished ones, what is missing."""
-    from diorama.report import write_report
-    from diorama.report.summary import lacking
-
-    print(write_report(list(runs), out, form))
-    for folder in runs:
-        for line in lacking(folder):
-            _tell(line)
-
-
-@cli.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--between", nargs=2, metavar="METHOD METHOD", help="Compare two methods of one run.")
-@click.option("--json", "as_json", is_flag=True)
-def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bool) -> None:
-    """Compare RUN_A with RUN_B case by case, or two methods of one run with --between."""
-    from diorama.report import compare as comparison
-    from diorama.report.summary import read_results
-
-    if len(runs) != (1 if between else 2):
-        raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
-    found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
-    if all(line["reason"] for line in found):
-        raise InputError(
-            f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found)) or 'no cells'}"
-        )
-    names = between or (str(runs[0]), str(runs[1]))
-    print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")
-
-
-@cli.command()
 @click.argument("components", nargs=-1)
 def check(components: tuple[str, ...]) -> int:
     """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled when none is given.
@@ -466,6 +437,9 @@ def check(components: tuple[str, ...]) -> int:
                 else FAILURE
             )
         return OK if check_all(list(components), partial(print, file=out, flush=True)) else FAILURE
+
+
+cli.add_command(lab)
 
 
 @cli.command()

@@ -1,7 +1,6 @@
 """What `diorama show` prints: purpose, parameters, an example, what a full spec comes to; nothing is rendered."""
 
 import inspect
-import re
 import shlex
 import textwrap
 import types
@@ -15,12 +14,11 @@ from diorama.core.contracts import Contract
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import references
 from diorama.core.spec import Spec, parse
+from diorama.core.wording import documented, is_line
 from diorama.layouts import layouts_of
 from diorama.testing.kinds import kind_of
 
 WIDTH = 110
-#: A line of a docstring that documents a parameter: its name, two blanks or more, its meaning.
-_LINE = re.compile(r"^([a-z]\w*) {2,}(\S.*)$")
 
 
 def describe(text: str, bib: bool = False) -> Iterator[str]:
@@ -89,24 +87,9 @@ def meanings(target: Any) -> dict[str, str]:
     return found
 
 
-def documented(text: str) -> dict[str, str]:
-    """The parameters that a docstring documents, each with its meaning on one line."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        if match := _LINE.match(line):
-            name = match[1]
-            found[name] = match[2]
-        elif name and line.startswith("   "):
-            found[name] += f" {line.strip()}"
-        else:
-            name = ""
-    return found
-
-
 def _prose(text: str) -> list[str]:
     """A docstring without the lines that document parameters."""
-    blocks = [block for block in text.split("\n\n") if not _LINE.match(block.partition("\n")[0])]
+    blocks = [block for block in text.split("\n\n") if not is_line(block)]
     return "\n\n".join(blocks).splitlines()
 
 
@@ -171,7 +154,7 @@ def _promise(staged: bool) -> str:
 
 
 def _protocol(protocol: Any) -> Iterator[str]:
-    """What it judges and needs, its metrics, and which of them leads."""
+    """What a protocol judges, what it needs of a world, its metrics, and the one that tables rank by."""
     metrics, derived, ends = (_value(protocol, name) for name in ("metrics", "derived", "range"))
     yield f"judges: {f'methods of the track {protocol.track}' if protocol.track else 'the model itself'}"
     if needs := [need if isinstance(need, str) else need.in_words for need in protocol.needs]:

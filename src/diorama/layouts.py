@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from diorama.core.catalogue import Component
 from diorama.core.contracts import Progress, scene_at
 from diorama.core.errors import Excluded, InputError, did_you_mean
 from diorama.core.frame import Frame
-from diorama.core.scene import encoded, rng
+from diorama.core.scene import Scene, encoded, rng
 from diorama.io.images import quantise, resize, write_png
 from diorama.io.names import case_path
 from diorama.io.pictures import coloured_parts
@@ -28,27 +28,44 @@ SHOWN = 256
 _LAYERS = ("reflectance", "shading", "specular")
 
 
-def write_flat(
-    world: Component,
-    count: int,
-    seed: int,
-    changes: dict[str, Any],
-    out: Path,
-    progress: Progress,
-    model: Component | None = None,
-) -> Path:
+@dataclass(frozen=True)
+class Writing:
+    """What is written: so many scenes of a world, each changed alike, to a folder; `model` names further targets (flat)."""
+
+    world: Component
+    count: int
+    seed: int
+    changes: dict[str, Any]
+    out: Path
+    progress: Progress
+    model: Component | None = None
+
+    def scenes(self, count: int) -> Iterator[tuple[str, Scene]]:
+        """The scenes with their names, one after the other; progress is told when the next is asked for."""
+        for i in range(count):
+            name, scene = scene_at(self.world.object, self.seed, i)
+            yield name, self.world.object.do(scene, **self.changes) if self.changes else scene
+            self.progress(i + 1, count)
+
+    def unchanged(self, layout: str) -> None:
+        """Refuse changes in a layout that writes scenes as they are."""
+        if self.changes:
+            raise InputError(
+                f"layout {layout!r} writes scenes as they are: leave --do {next(iter(self.changes))}=… out"
+            )
+
+
+def write_flat(ask: Writing) -> Path:
     """Write `images/<case>.png` (linear: 16-bit, sRGB: 8-bit), `truth/<case>/…`, manifest and contact sheets.
 
     Returns the contact sheet. The case names are those that `predictions(folder=…)` looks for; `targets` are the classes
     that a case must be explained for: the true one, what a given model predicts, and the two of target sensitivity.
     """
-    if world.object.length is not None:
-        count = min(count, len(world.object))
+    world, out = ask.world, ask.out
+    count = ask.count if world.object.length is None else min(ask.count, len(world.object))
     sheet, parts = Sheet(), Sheet()
-    with _manifest(out, world, seed, changes) as note:
-        for i in range(count):
-            name, scene = scene_at(world.object, seed, i)
-            scene = world.object.do(scene, **changes) if changes else scene
+    with _manifest(ask) as note:
+        for name, scene in ask.scenes(count):
             try:
                 frame = world.object.render([scene])[0]
             except Excluded as error:  # a damaged photo: its case would not count either
@@ -57,28 +74,27 @@ def write_flat(
             file = case_path(Path("images"), name, ".png").as_posix()
             image = {"image": file, "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
             label = frame.truth.get("label")
-            said = {"targets": _targets(world.object, frame, model)} if label is not None else {}
+            said = {"targets": _targets(world.object, frame, ask.model)} if label is not None else {}
             note({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
             _write_frame(out, name, frame)
             sheet.add(frame.srgb())
             if "parts" in frame.truth:
                 parts.add(coloured_parts(frame.truth["parts"]))
-            progress(i + 1, count)
     if not sheet.pictures:
         raise InputError(f"{world.label}: none of {count} scenes can be shown; {out}/manifest.json says why")
     if parts.pictures:
-        write_png(out / "contact_parts.png", parts.drawn())
-    write_png(out / "contact.png", sheet.drawn())
-    return out / "contact.png"
+        write_png(out / "contact_parts.png", parts.picture())
+    return sheet.written(out)
 
 
 @contextmanager
-def _manifest(
-    out: Path, world: Component, seed: int, changes: dict[str, Any]
-) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _manifest(ask: Writing) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Write manifest.json case by case, as the frames are made; the file has its name once it is whole."""
-    out.mkdir(parents=True, exist_ok=True)
-    part, head = out / f".manifest.json.{os.getpid()}", {"world": world.label, "seed": seed, "do": changes}
+    ask.out.mkdir(parents=True, exist_ok=True)
+    part, head = (
+        ask.out / f".manifest.json.{os.getpid()}",
+        {"world": ask.world.label, "seed": ask.seed, "do": ask.changes},
+    )
     try:
         with open(part, "wb") as file:
             between = encoded(head)[:-1] + b',"cases":[\n'
@@ -90,7 +106,7 @@ def _manifest(
 
             yield note
             file.write(b"\n]}\n")
-        os.replace(part, out / "manifest.json")
+        os.replace(part, ask.out / "manifest.json")
     finally:
         part.unlink(missing_ok=True)
 
@@ -118,62 +134,55 @@ def _write_frame(out: Path, name: str, frame: Frame) -> None:
         write_png(truth / "parts.png", np.asarray(frame.truth["parts"], np.uint8))
 
 
-def write_funnybirds(
-    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
-) -> Path:
+def write_funnybirds(ask: Writing) -> Path:
     """Write the official on-disk data set of FunnyBirds: `count` birds in each split, with every intervention."""
     from diorama.worlds.birds.layout import write_funnybirds as write
 
-    _check_unchanged("funnybirds", changes)
+    ask.unchanged("funnybirds")
     splits = []
     for split in ("train", "test"):
-        staged = replace(world.object, split=split)
-        splits.append([staged.sample(rng(seed, split, i)) for i in range(count)])
-    write(out, world.object, *splits)
-    progress(count, count)
-    return out
+        staged = replace(ask.world.object, split=split)
+        splits.append([staged.sample(rng(ask.seed, split, i)) for i in range(ask.count)])
+    write(ask.out, ask.world.object, *splits)
+    ask.progress(ask.count, ask.count)
+    return ask.out
 
 
-def write_figures(
-    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
-) -> Path:
+def write_figures(ask: Writing) -> Path:
     """Figures 6 (part gallery) and 8 (samples) of the FunnyBirds paper."""
     from diorama.worlds.birds.figures import part_gallery, sample_sheet
 
-    _check_unchanged("figures", changes)
+    ask.unchanged("figures")
+    world, count = ask.world.object, ask.count
     if count > SHOWN:
         raise InputError(f"-n {count}: figure 8 is one picture of at most {SHOWN} birds")
-    write_png(out / "figure6_parts.png", part_gallery(world.object))
-    progress(1, 2)
-    write_png(out / "figure8_samples.png", sample_sheet(world.object, -(-count // 8), min(count, 8), seed))
-    progress(2, 2)
-    return out
+    write_png(ask.out / "figure6_parts.png", part_gallery(world))
+    ask.progress(1, 2)
+    write_png(ask.out / "figure8_samples.png", sample_sheet(world, -(-count // 8), min(count, 8), ask.seed))
+    ask.progress(2, 2)
+    return ask.out
 
 
-def write_mit(world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress) -> Path:
+def write_mit(ask: Writing) -> Path:
     """Write `<case>/{original,diffuse,shading,reflectance,specular,mask,light01…light10}.png` as MIT Intrinsic Images.
 
     16-bit linear RGB, 0 outside the mask; shading is gray when the light is white and nothing interreflects. One
     exposure for all files of a scene keeps every layer within range; manifest.json says which. The
     world `mit_intrinsic(root=…, objects=…)` reads the folder.
     """
-    if {"light", "light_angle"} & changes.keys():
+    if {"light", "light_angle"} & ask.changes.keys():
         raise InputError("layout 'mit' writes every light: leave --do light=… out")
-    sheet = Sheet()
-    with _manifest(out, world, seed, changes) as note:
-        for i in range(count):
-            name, scene = scene_at(world.object, seed, i)
-            scene = world.object.do(scene, **changes) if changes else scene
-            frame, *lights = world.object.render([scene, *(world.object.do(scene, light=k) for k in range(1, 11))])
-            gray = scene.params["temperature"] is None and not world.object.bounces
+    world, sheet = ask.world.object, Sheet()
+    with _manifest(ask) as note:
+        for name, scene in ask.scenes(ask.count):
+            frame, *lights = world.render([scene, *(world.do(scene, light=k) for k in range(1, 11))])
+            gray = scene.params["temperature"] is None and not world.bounces
             layers, exposure = mit_layers(frame, lights, gray)
             for file, pixels in layers.items():
-                write_png(out / name / f"{file}.png", pixels)
+                write_png(ask.out / name / f"{file}.png", pixels)
             note({"case": name, "exposure": exposure, "scene": scene.to_json()})
             sheet.add(frame.srgb())
-            progress(i + 1, count)
-    write_png(out / "contact.png", sheet.drawn())
-    return out / "contact.png"
+    return sheet.written(ask.out)
 
 
 def mit_layers(frame: Frame, lights: list[Frame], gray: bool) -> tuple[dict[str, np.ndarray], float]:
@@ -197,55 +206,41 @@ def mit_layers(frame: Frame, lights: list[Frame], gray: bool) -> tuple[dict[str,
     return {name: np.rint(values).astype(np.uint16) for name, values in files.items()}, exposure
 
 
-def write_mosaic(
-    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
-) -> Path:
+def write_mosaic(ask: Writing) -> Path:
     """Write mosaics with the official table of the Attribution Confusion Matrix: `data/…` and `mosaics.csv`."""
     from diorama.worlds.mosaic.files import write_mosaics
 
-    _check_unchanged("mosaic", changes)
-    if seed:
+    ask.unchanged("mosaic")
+    if ask.seed:
         raise InputError(
             "layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --seed"
         )
-    return write_mosaics(world.object, count, out, progress)
+    return write_mosaics(ask.world.object, ask.count, ask.out, ask.progress)
 
 
-def write_candle(
-    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
-) -> Path:
+def write_candle(ask: Writing) -> Path:
     """Write `<index>.png` and `<index>.json` as CANDLE was published, every combination once; goes on where it stopped.
 
     One process per core; each image is a function of (seed, index). The world `candle_recorded(root=…)` reads the folder.
     """
     from diorama.worlds.candle.layout import write_numbered
 
-    pictures = write_numbered(world.object, world.digest, count, seed, changes, out, progress)
-    write_png(out / "contact.png", contact_sheet(pictures, limit=240))
-    return out / "contact.png"
+    world = ask.world
+    pictures = write_numbered(world.object, world.digest, ask.count, ask.seed, ask.changes, ask.out, ask.progress)
+    return contact_sheet(pictures, limit=240).written(ask.out)
 
 
-def write_dataset(
-    world: Component, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
-) -> Path:
+def write_dataset(ask: Writing) -> Path:
     """Write 8-bit images, `labels.csv` with all factors and a split, boxes, and the weak labels of worlds with levels."""
     from diorama.data.folder import write_dataset as write
 
     sheet = Sheet()
-    made = write(world, count, seed, changes, out, progress, sheet.add)
-    write_png(out / "contact.png", sheet.drawn())
+    made = write(ask.world, ask.count, ask.seed, ask.changes, ask.out, ask.progress, sheet.add)
+    sheet.written(ask.out)
     return made
 
 
-def write_concepts(
-    world: Component,
-    count: int,
-    seed: int,
-    changes: dict[str, Any],
-    out: Path,
-    progress: Progress,
-    linear: bool = False,
-) -> Path:
+def write_concepts(ask: Writing, linear: bool = False) -> Path:
     """Write concept sets with the paper's folder names, or the scenes of another world as their `randoms`.
 
     8-bit sRGB; `concepts-linear` adds the linear layers as NPY. Goes on where it stopped. The world
@@ -254,18 +249,13 @@ def write_concepts(
     from diorama.worlds.concepts.figure import figure3
     from diorama.worlds.concepts.layout import write_randoms, write_sets
 
-    _check_unchanged("concepts", changes)
+    ask.unchanged("concepts")
+    world, out = ask.world, ask.out
     if not isinstance(world.object, Sets):
-        write_png(out / "contact.png", contact_sheet(write_randoms(world.object, count, seed, out, progress)))
-        return out / "contact.png"
-    write_sets(world.object, world.label, world.digest, min(count, len(world.object)), out, linear, progress)
+        return contact_sheet(write_randoms(world.object, ask.count, ask.seed, out, ask.progress)).written(out)
+    write_sets(world.object, world.label, world.digest, min(ask.count, len(world.object)), out, linear, ask.progress)
     (out / "figure3.svg").write_text(figure3(world.object), encoding="utf-8")
     return out / "figure3.svg"
-
-
-def _check_unchanged(layout: str, changes: dict[str, Any]) -> None:
-    if changes:
-        raise InputError(f"layout {layout!r} writes scenes as they are: leave --do {next(iter(changes))}=… out")
 
 
 class Sheet:
@@ -280,7 +270,7 @@ class Sheet:
             h, w = _size(image, min(self.limit, max(image.shape[:2])))
             self.pictures.append(quantise(image if image.shape[:2] == (h, w) else resize(image, w, h), 8))
 
-    def drawn(self, gap: int = 4) -> np.ndarray:
+    def picture(self, gap: int = 4) -> np.ndarray:
         """The pictures on a grid as uint8; small ones enlarged, so that pixels stay visible."""
         largest = max(max(image.shape[:2]) for image in self.pictures)
         side = largest * (self.limit // largest)
@@ -294,6 +284,11 @@ class Sheet:
             sheet[y : y + h, x : x + w] = resize(image, w, h)
         return sheet
 
+    def written(self, out: Path) -> Path:
+        """The sheet as contact.png in a folder."""
+        write_png(out / "contact.png", self.picture())
+        return out / "contact.png"
+
 
 def _size(image: np.ndarray, side: int) -> tuple[int, int]:
     """Height and width of a picture whose longer side has `side` pixels."""
@@ -301,12 +296,12 @@ def _size(image: np.ndarray, side: int) -> tuple[int, int]:
     return int(h), int(w)
 
 
-def contact_sheet(images: Iterable[np.ndarray], limit: int = 192) -> np.ndarray:
-    """Pictures (h, w, 3) in [0, 1] on a grid as uint8; none larger than `limit`, small ones enlarged."""
+def contact_sheet(images: Iterable[np.ndarray], limit: int = 192) -> Sheet:
+    """Pictures (h, w, 3) in [0, 1] on a sheet; none larger than `limit`, small ones enlarged."""
     sheet = Sheet(limit)
     for image in images:
         sheet.add(image)
-    return sheet.drawn()
+    return sheet
 
 
 LAYOUTS: dict[str, Callable[..., Path]] = {

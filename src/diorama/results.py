@@ -112,12 +112,14 @@ class Results:
         return Plots(self.sections)
 
     def report(self, path: str | Path) -> Path:
-        """Write the report; the ending says how: html, md, tex, csv, json, parquet."""
+        """Write the report; the ending says how: html, md, tex, csv, json, xml (JUnit), parquet."""
         from diorama.report.write import write_report
 
         self.draw()
         path = Path(path)
-        write_report([self.folder], path, path.suffix[1:] or "html")
+        write_report(
+            [self.folder], path, {"xml": "junit", "txt": "text"}.get(path.suffix[1:], path.suffix[1:] or "html")
+        )
         return path
 
     def draw(self) -> None:
@@ -129,7 +131,7 @@ class Results:
                 illustrate(self._run)
 
     def __repr__(self) -> str:
-        return text({"": self._read}, WIDTH)
+        return text({"": self._read}, width=WIDTH)
 
     def _repr_html_(self) -> str:
         from diorama.report.html import fragment

@@ -8,7 +8,6 @@ all scenes together (of the published CSM the ratio of averages), its interval a
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.stats import spearmanr
 from diorama.core.intervals import interval
 from diorama.core.rows import Row
 from diorama.core.scene import rng
+from studies.page_kit import svg_text
 
 #: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -64,7 +64,7 @@ def _smooth(tests: int) -> Callable[[float, float], float]:
 
 
 def readings(published: str, corrected: str, tests: int, others: Sequence[str] = ()) -> list[Reading]:
-    """The scores in question; of CSM the one that is to tell this leak: CSM_R for reflectance, CSM_S for shading.
+    """The scores in question; of CSM the score that is meant to notice this leak: CSM_R for reflectance, CSM_S for shading.
 
     `others` are further choices of the published CSM.
     """
@@ -113,21 +113,24 @@ class Followed:
     pooled: str
 
     @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval of the mean ρ, within −1 and 1; None where there is none."""
+        found = interval(self.rho)
+        return None if found.lo is None or found.hi is None else (max(found.lo, -1.0), min(found.hi, 1.0))
+
+    @property
     def text(self) -> str:
         """Mean and interval of ρ."""
-        found = interval(self.rho)
-        if found.lo is None or found.hi is None:
+        if self.ends is None:
             return "undefined"
-        lo, hi = max(found.lo, -1.0), min(found.hi, 1.0)
-        return f"{self.rho.mean():+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
+        return "{:+.2f} [{:+.2f}, {:+.2f}]".format(self.rho.mean(), *self.ends).replace("-", "−")
 
     @property
     def verdict(self) -> str:
         """Whether a scene's score can be trusted to follow the dose."""
-        found = interval(self.rho)
-        if found.lo is None or found.hi is None:
+        if self.ends is None:
             return "undefined"
-        lo, hi = max(found.lo, -1.0), min(found.hi, 1.0)
+        lo, hi = self.ends
         if lo >= 0.9:
             return "follows"
         return "mostly" if lo > 0.5 else "against it" if hi < 0 else "weakly" if lo > 0 else "no"
@@ -181,12 +184,12 @@ def figure(found: dict[str, list[Followed]], path: Path) -> None:
         "Thin: scenes. Thick: their median.",
     )
     head = "Which score follows a planted leak? A score that does rises from left to right."
-    parts = [_text(12, 22, head, 15, weight="bold"), _text(12, 42, " ".join(said), 12)]
+    parts = [svg_text(12, 22, head, 15, weight="bold"), svg_text(12, 42, " ".join(said), 12)]
     for row, (into, several) in enumerate(found.items()):
         y = _TOP + 18 + row * (_HIGH + 84)
         other = {"reflectance": "shading", "shading": "albedo"}[into]
         for i, word in enumerate((other, "leaks into", into)):
-            parts.append(_text(12, y + 50 + 16 * i, word, 12, weight="bold"))
+            parts.append(svg_text(12, y + 50 + 16 * i, word, 12, weight="bold"))
         for column, one in enumerate(several):
             parts += _panel(one, _LEFT + column * (_WIDE + _GAP), y)
     width, height = _LEFT + columns * (_WIDE + _GAP) + 8, _TOP + len(found) * (_HIGH + 84) + 6
@@ -200,7 +203,7 @@ def figure(found: dict[str, list[Followed]], path: Path) -> None:
 
 def _panel(one: Followed, x0: float, y0: float) -> list[str]:
     ink = _GOOD if one.verdict in ("follows", "mostly") else _BAD
-    parts = [_text(x0, y0 - 20, one.name, 13, weight="bold"), _text(x0, y0 - 5, f"ρ {one.text}", 11, ink)]
+    parts = [svg_text(x0, y0 - 20, one.name, 13, weight="bold"), svg_text(x0, y0 - 5, f"ρ {one.text}", 11, ink)]
     for v in (0.0, 0.5, 1.0):
         y = y0 + _HIGH * (1 - v)
         parts.append(f'<line x1="{x0}" x2="{x0 + _WIDE}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e3e6e9"/>')
@@ -218,7 +221,7 @@ def _panel(one: Followed, x0: float, y0: float) -> list[str]:
         parts.append(f'<circle cx="{x0}" cy="{y0 + _HIGH}" r="4.5" fill="#fff" stroke="{ink}" stroke-width="2"/>')
     for a, label in ((0.0, "truth"), (0.5, "α = 0.5"), (1.0, "1")):
         anchor = "start" if a == 0 else "end" if a == 1 else "middle"
-        parts.append(_text(x0 + a * _WIDE, y0 + _HIGH + 16, label, 11, "#444", anchor))
+        parts.append(svg_text(x0 + a * _WIDE, y0 + _HIGH + 16, label, 11, "#444", anchor))
     return parts
 
 
@@ -237,10 +240,3 @@ def _line(values: np.ndarray, x0: float, y0: float, ink: str, thick: float, alph
         if not np.isnan(v)
     )
     return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{alpha}"/>'
-
-
-def _text(
-    x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal"
-) -> str:
-    kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
-    return f"<text {kept}>{escape(text)}</text>"

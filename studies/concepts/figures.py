@@ -1,9 +1,7 @@
 """Figures of `scripts/reproduce concepts`: sets with the light path, answers for A0I0, A1I0 and A0I1, CAV runs."""
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +11,13 @@ from diorama.core.catalogue import build
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.core.rows import Row
 from diorama.metrics.errors import scale
-from diorama.protocols.layers.common import colour_pairs
 from diorama.protocols.layers.dssim import Dssim
+from diorama.protocols.layers.judging import colour_pairs
 from diorama.protocols.layers.lmse import Lmse
 from diorama.protocols.layers.si_mse import SiMse
 from diorama.worlds.concepts import figure
 from studies.figures import sheet
+from studies.page_kit import svg_text
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
@@ -40,7 +39,7 @@ def pairs(setting: str, size: int) -> dict[str, Frame]:
 
 
 def figure4(path: Path, networks: Sequence[str]) -> None:
-    """A0I0, A1I0 and A0I1 of a simple and a complex scene: truth, and what each network makes of it."""
+    """A0I0, A1I0 and A0I1 of a simple and a complex scene: the true layers, and the layers each network answers."""
     rows = [
         (name, _answers(frame, networks))
         for setting in ("rgb-simple", "textured-complex")
@@ -98,26 +97,26 @@ def standard(networks: Sequence[str], size: int) -> dict[tuple[str, str], list[f
 def figure7(path: Path, rows: dict[tuple[str, str], list[Row]], family: dict[str, str]) -> None:
     """The mean sensitivity to Δa after 1, 2, … CAV runs: a panel for each network, sets thin, their mean thick."""
     wide, high, left, gap, top = 250, 160, 46, 30, 66
-    parts = [_text(12, 22, "Sensitivity to Δa (RGB, simple) against the number of CAV runs", 15, weight="bold")]
+    parts = [svg_text(12, 22, "Sensitivity to Δa (RGB, simple) against the number of CAV runs", 15, weight="bold")]
     parts += [
-        _text(12 + 150 * k, 42, f"— {name}", 12, _COLOURS[k]) for k, name in enumerate(("reflectance", "shading"))
+        svg_text(12 + 150 * k, 42, f"— {name}", 12, _COLOURS[k]) for k, name in enumerate(("reflectance", "shading"))
     ]
     shown = [(m, some) for (variant, m), some in rows.items() if variant == "published"]
     for i, (method, some) in enumerate(shown):
         x0 = left + i * (wide + gap)
-        parts.append(_text(x0, top, f"{method} ({family[method]}-like)", 12, weight="bold"))
+        parts.append(svg_text(x0, top, f"{method} ({family[method]}-like)", 12, weight="bold"))
         for v in (0.0, 0.5, 1.0):
             y = top + 12 + high * (1 - v)
             parts.append(f'<line x1="{x0}" x2="{x0 + wide}" y1="{y}" y2="{y}" stroke="#e3e6e9"/>')
-            parts.append(_text(x0 - 6, y + 4, f"{v:g}", 11, "#555", "end"))
+            parts.append(svg_text(x0 - 6, y + 4, f"{v:g}", 11, "#555", "end"))
         for k, metric in enumerate(("runs_r", "runs_s")):
             runs = np.array([row.value for row in some if row.metric == metric and row.status == "ok"])
             if len(runs):
                 means = np.cumsum(runs, axis=1) / np.arange(1, runs.shape[1] + 1)
                 parts += [_path(line, x0, top + 12, wide, high, _COLOURS[k], 0.8, 0.4) for line in means]
                 parts.append(_path(means.mean(axis=0), x0, top + 12, wide, high, _COLOURS[k], 2.5, 1.0))
-        parts.append(_text(x0, top + high + 30, "1", 11, "#555"))
-        parts.append(_text(x0 + wide, top + high + 30, "100 CAV runs", 11, "#555", "end"))
+        parts.append(svg_text(x0, top + high + 30, "1", 11, "#555"))
+        parts.append(svg_text(x0 + wide, top + high + 30, "100 CAV runs", 11, "#555", "end"))
     width, height = left + max(len(shown), 1) * (wide + gap), top + high + 46
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
@@ -135,13 +134,6 @@ def _path(
     step = wide / max(len(values) - 1, 1)
     points = " ".join(f"{x0 + i * step:.1f},{y0 + high * (1 - v):.1f}" for i, v in enumerate(values))
     return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{seen}"/>'
-
-
-def _text(
-    x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal"
-) -> Any:
-    kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
-    return f"<text {kept}>{escape(text)}</text>"
 
 
 def brightness(networks: Sequence[str], size: int, count: int = 20) -> dict[str, tuple[float, float]]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from diorama.report.summary import read_results
 from studies.concepts import doses
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
-from studies.page_kit import made
+from studies.page_kit import made, table
 
 HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
@@ -203,15 +204,11 @@ def _shown(summary: Summary | None, places: int = 2) -> str:
     return text.replace("-", "−")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def _named(method: str) -> str:
     return f"{method} ({FAMILY[method]}-like)" if method in FAMILY else NAMES.get(method, method)
 
 
+_table = partial(table, numbers="---")
 HEAD = [f"{score} {setting}" for score in ("CSM_S", "CSM_R") for setting in (*paper.SETTINGS, "overall")]
 
 

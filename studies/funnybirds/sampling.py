@@ -1,11 +1,11 @@
 """Why RISE and LIME fail on these birds, and what makes them work: settings tried on some birds, reported on others.
 
-    python -m studies.funnybirds.sampling [--model birds_resnet] [--tune 50] [--birds 100] [--masks 1000] [-o FOLDER]
+    python -m studies.funnybirds.sampling [--model birds_resnet] [--tune 24] [--birds 100]
 
 RISE's raw logits are far below 0 on nearly black images, so that its map is an offset, and noise. Each choice is judged by
 single deletion and mX on `--tune` birds of seed 1; the best of each method, by mX, and the published settings are judged
-again on `--birds` birds of seed 0. Published settings are not touched: what is recommended is called `corrected` here.
-The same command again goes on where it stopped, and writes `sampling.md` into the folder.
+again on `--birds` birds of seed 0, with more masks. Published settings are not touched: what is recommended is called
+`corrected` here. The same command again goes on where it stopped; the page is docs/results/funnybirds/rise-and-lime.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from diorama import api
+from studies.funnybirds.table2 import BUILD, HOME
+from studies.page_kit import made
+
+PAGE = HOME / "docs" / "results" / "funnybirds" / "rise-and-lime.md"
+HEAD = ("| settings | SD | Com | mX |", "|---|---|---|---|")
+REASON = """\
+RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below
+zero, so that the map is that offset times the mean mask, and its noise. LIME hides whole superpixels in black, which
+no training bird ever was. The settings below change what hidden pixels show (`fill`), what is averaged (`output`: the
+logit, the logit minus its mean over classes, the probability; `contrast`: minus its mean over masks), how much is
+shown (`keep`), the size of superpixels (`scaled`), and for LIME whether the five largest superpixels are a binary map
+(published) or all have their weight (signed). `part_shapley` is no method for images: it removes the parts
+themselves, all 32 subsets, and is the best that any perturbation could say.
+"""
 
 #: Settings to try. LIME's superpixels are scaled with the image where `kernel_size` and `max_dist` are given.
 RISE = {
@@ -63,8 +77,8 @@ def best_of(named: dict[str, str], scores: dict[str, dict[str, Any]]) -> str:
 
 
 def line(name: str, summary: dict[str, Any]) -> str:
-    """A row of the page: SD and mX with their intervals."""
-    return f"| {name} | {value(summary['sd'])} | {value(summary['mx'])} |"
+    """A row of the page: SD, Com and mX with their intervals."""
+    return f"| {name} | {value(summary['sd'])} | {value(summary['com'])} | {value(summary['mx'])} |"
 
 
 def value(told: dict[str, Any]) -> str:
@@ -77,12 +91,21 @@ def value(told: dict[str, Any]) -> str:
 
 def page(tried: dict[str, list[str]], reported: dict[str, list[str]], asked: argparse.Namespace) -> str:
     """The page as Markdown."""
-    text = [f"# RISE and LIME on staged birds ({asked.model})", ""]
+    text = [f"# Why RISE and LIME fail on these birds, and what makes them work ({asked.model})", ""]
+    text += [
+        f"Written by `python -m studies.funnybirds.sampling`; {made(('torch', 'numpy'), 'seeds 0 and 1')}.",
+        "",
+        REASON,
+    ]
     for method, rows in tried.items():
-        text += [f"## {method}", "", f"On {asked.birds} birds of seed 0, not those it was chosen on:", ""]
-        text += ["| settings | SD | mX |", "|---|---|---|", *reported[method], ""]
-        text += [f"All settings, on {asked.tune} birds of seed 1:", "", "| settings | SD | mX |", "|---|---|---|"]
-        text += [*rows, ""]
+        text += [
+            f"## {method}",
+            "",
+            f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:",
+            "",
+        ]
+        text += [*HEAD, *reported[method], ""]
+        text += [f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:", "", *HEAD, *rows, ""]
     return "\n".join(text)
 
 
@@ -90,28 +113,27 @@ def main() -> None:
     """Tune, report, write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="birds_resnet")
-    parser.add_argument("--tune", type=int, default=50)
-    parser.add_argument("--birds", type=int, default=100)
+    parser.add_argument("--tune", type=int, default=24, help="birds to choose on")
+    parser.add_argument("--tune-masks", type=int, default=400)
+    parser.add_argument("--birds", type=int, default=100, help="birds to report on")
     parser.add_argument("--masks", type=int, default=1000)
     parser.add_argument("--only", choices=("rise", "lime"))
-    parser.add_argument("-o", "--out", type=Path, default=Path("build/reproduce/sampling"))
     asked = parser.parse_args()
     tried, reported = {}, {}
-    for method, settings, samples in (("rise", RISE, f"masks={asked.masks}"), ("lime", LIME, f"samples={asked.masks}")):
+    for method, settings, samples in (("rise", RISE, "masks"), ("lime", LIME, "samples")):
         if asked.only not in (None, method):
             continue
-        named = specs(settings, method, samples)
-        scores = judged([*named.values()], asked.model, asked.tune, 1, asked.out / f"{method}-tune")
+        named = specs(settings, method, f"{samples}={asked.tune_masks}")
+        scores = judged([*named.values()], asked.model, asked.tune, 1, BUILD / "sampling" / f"{method}-tune")
         tried[method] = [line(name, scores[spec]) for name, spec in named.items() if spec in scores]
         best = best_of(named, scores)
-        final = judged(
-            [named["published"], named[best], "part_shapley"], asked.model, asked.birds, 0, asked.out / method
-        )
-        names = {"published": named["published"], f"corrected: {best}": named[best], "part_shapley": "part_shapley"}
-        reported[method] = [line(name, final[spec]) for name, spec in names.items() if spec in final]
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "sampling.md").write_text(page(tried, reported, asked))
-    print(asked.out / "sampling.md")
+        few = {"published": settings["published"], f"corrected: {best}": settings[best]}
+        final = specs(few, method, f"{samples}={asked.masks}") | {"part_shapley": "part_shapley"}
+        found = judged([*final.values()], asked.model, asked.birds, 0, BUILD / "sampling" / method)
+        reported[method] = [line(name, found[spec]) for name, spec in final.items() if spec in found]
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(tried, reported, asked), encoding="utf-8")
+    print(PAGE)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from diorama.core.memory import Memory
 from diorama.core.run import asked_for, open_run
 from diorama.core.summary import settle
 from diorama.io.store import write_json
-from diorama.protocols.layers.common import comparison
+from diorama.protocols.layers.judging import comparison
 from diorama.report import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
@@ -126,7 +126,7 @@ def values(name: str, method: str) -> dict[str, float]:
 
 
 def windows(root: str) -> str:
-    """Mean LMSE (rank) at four sizes of the window; one run, so that the answers are shared."""
+    """Mean LMSE (rank) at four sizes of the window; all in one run, so that every method answers once for all windows."""
     found = api.run([root], CLASSICAL, [f"lmse(k={k})" for k in SIZES], out=BUILD / "windows", processes=PROCESSES)
     shown = {(c["method"], c["protocol"]): f"{mean(c):.4f} ({c['mean_rank']:.2f})" for c in found["cells"]}
     rows = [[name, *(shown[name, f"lmse(k={k})"] for k in SIZES)] for name in CLASSICAL]
@@ -193,7 +193,7 @@ def staged() -> str:
     """Staged objects in the data set's layout, and the world that reads them."""
     folder = BUILD / "staged"
     if not (folder / "contact.png").exists():
-        layouts.write_mit(build("world", STAGE), STAGED, SEED, {}, folder, lambda done, total: None)
+        layouts.write_mit(layouts.Writing(build("world", STAGE), STAGED, SEED, {}, folder, lambda done, total: None))
     names = tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
     return f"mit_intrinsic(root={folder}, objects={names})"
 

@@ -50,14 +50,16 @@ RULES = {
     "models": "adapt core io render solvers",
     "methods": "adapt core io metrics solvers",
     "protocols": "adapt core io metrics",
-    "training": "adapt core io methods metrics models progress render solvers worlds",
+    "training": "adapt core data io methods metrics models progress render solvers worlds",
     "capture": "core worlds",
     "data": "adapt core io",
+    "lab": "adapt core data io methods metrics protocols report streams worlds",
     "launch": "adapt.neighbours core io",
     "report": "core io",
     "testing": "adapt core protocols",
     "describe": "core layouts testing",
     "gates": "core",
+    "reading": "core report",
     "layouts": "core data io metrics worlds",
     "progress": "",
     "results": "core io report",
@@ -167,7 +169,8 @@ def test_there_is_one_broad_except_and_no_evaluation_or_pickle():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec"), path
             if isinstance(node, ast.Import | ast.ImportFrom):
-                assert "pickle" not in ast.unparse(node), path
+                taken_apart = ast.unparse(node) == "import pickletools"  # it disassembles and runs nothing
+                assert taken_apart or "pickle" not in ast.unparse(node), path
     assert broad == ["guard.py"]
 
 

@@ -1,7 +1,10 @@
 """Damaged run directories: found by checksums, said in one line, set aside and computed again; never a traceback."""
 
+import contextlib
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +186,37 @@ def test_a_pipe_or_device_in_the_place_of_a_manifest_is_never_read(tmp_path):
         make(tmp_path / name / "manifest.json")
         assert manifest_damage(tmp_path / name / "manifest.json") == "it is no regular file"
         assert read_manifest(tmp_path / name) is None
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """Fail where something waits longer than that, for instance for a writer of a pipe."""
+
+    def stop(*_):
+        raise AssertionError(f"still waiting after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+def test_a_pipe_in_the_place_of_any_file_of_a_run_makes_nobody_wait(good, tmp_path):
+    files = sorted(path.relative_to(good) for path in good.rglob("*") if path.is_file())
+    assert {".webp", ".jsonl", ".json", ".toml"} <= {path.suffix for path in files}
+    for number, name in enumerate(files):
+        folder = tmp_path / str(number)
+        shutil.copytree(good, folder)
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        with at_most(20), contextlib.suppress(InputError):
+            write_report([folder], tmp_path / "page.html")
+        with at_most(20), contextlib.suppress(InputError):
+            check_run(folder, print)
+        with at_most(40), contextlib.suppress(InputError):
+            make(folder)
+        assert name.name == "plan.toml" or rows(folder) == rows(good), name

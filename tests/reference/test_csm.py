@@ -335,7 +335,7 @@ def test_images_pass_once_for_all_layers_and_variants_of_a_run(tmp_path, monkeyp
     """Three CSM on one network: every test image, negative and member of a set is shown to it once for each branch."""
     from collections import Counter
 
-    from diorama.methods.decompose.iid.common import IidNetwork
+    from diorama.methods.decompose.iid.passes import IidNetwork
 
     seen, rendered, plain = Counter(), Counter(), IidNetwork.features_at
 

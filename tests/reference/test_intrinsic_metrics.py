@@ -197,7 +197,7 @@ def test_lpips_of_a_narrow_network_equals_plain_convolutions():
 
 def test_lpips_of_the_example_pair(alexnet):
     """The official example: 0.722 and 0.138 for ex_p0.png and ex_p1.png against ex_ref.png."""
-    from diorama.worlds.recorded.common import read_picture
+    from diorama.worlds.recorded.reading import read_picture
 
     folder = DATA / "lpips"
     if not (folder / "ex_ref.png").is_file():

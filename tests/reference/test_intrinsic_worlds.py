@@ -183,7 +183,7 @@ def test_arap_shares_reflectance_over_lights_and_leaves_whole_scenes_out(tmp_pat
     frames = world.render([scene, world.do(scene, light=3)])
     assert np.array_equal(frames[0].truth["reflectance"], frames[1].truth["reflectance"])
     assert not np.array_equal(frames[0].image, frames[1].image)
-    with pytest.raises(InputError, match=r"\[0, 1, 3\]"):
+    with pytest.raises(InputError, match="0, 1, 3"):
         world.do(scene, light=2)
     write_png(tmp_path / "shading" / "alley_shading.png", photo(0, (8, 9)))
     with pytest.raises(InputError, match="9×8"):

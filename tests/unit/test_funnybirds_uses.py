@@ -15,7 +15,7 @@ from diorama.core.catalogue import build
 from diorama.core.plan import Plan, expand
 from diorama.core.run import create, work
 from diorama.io.images import read_png, write_png
-from diorama.layouts import write_flat
+from diorama.layouts import Writing, write_flat
 from diorama.protocols.parts.continuity import Continuity, agreement
 from diorama.report.summary import document, read_results
 from tests.conftest import REPOSITORY
@@ -31,7 +31,7 @@ def summaries(found):
 
 
 def test_saved_maps_score_as_the_method_that_made_them(tmp_path):
-    write_flat(build("world", WORLD), 6, 0, {}, tmp_path / "flat", lambda i, n: None, build("model", TINY))
+    write_flat(Writing(build("world", WORLD), 6, 0, {}, tmp_path / "flat", lambda i, n: None, build("model", TINY)))
     method, model = build("method", "input_x_gradient").object, Tiny()
     for case in json.loads((tmp_path / "flat" / "manifest.json").read_text())["cases"]:
         image = read_png(tmp_path / "flat" / case["image"]).astype(np.float32) / 255

@@ -145,6 +145,24 @@ def test_a_protopnet_s_prototypes_are_real_patches_and_it_goes_on_where_it_stopp
         with torch.no_grad():
             patch = net.patches(to_tensor(data.images[w["bird"]][None]))[0, :, w["row"], w["column"]]
         assert torch.allclose(net.prototype_vectors[p, :, 0, 0].detach(), patch, atol=5e-3)  # kept in half precision
+    _looks_like_its_bird(path, data, *seen[0])
+
+
+def _looks_like_its_bird(path, data, p, where):
+    """The picture of a prototype is cut from its bird, and stands beside the box in the report's panel."""
+    from diorama.adapt.methods import explain
+    from diorama.methods.explain.prototypes import Prototypes
+    from diorama.models.birds.birds_protopnet import BirdsProtopnet
+    from diorama.protocols.parts.pictures import looks_like
+
+    model, bird = BirdsProtopnet(str(path)), data.images[where["bird"]]
+    top, left = (min(max(16 * where[way] - 8, 0), 96) for way in ("row", "column"))
+    picture = model.module.pictures[p]
+    np.testing.assert_allclose(picture, bird[top : top + 32, left : left + 32] / 255, atol=1e-6)
+    image = bird.astype(np.float32)[None] / 255
+    answer = explain(Prototypes(), model, image, data.labels[[where["bird"]]])[0]
+    assert answer.examples.shape == (10, 32, 32, 3) and np.abs(answer.examples - picture).sum((1, 2, 3)).min() == 0
+    assert looks_like(answer, image[0]).shape == (3 * 96, 2 * 96, 3)
 
 
 def test_the_prototype_loss_by_hand():

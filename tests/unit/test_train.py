@@ -16,9 +16,10 @@ pytest.importorskip("numba", reason="birds are rendered with numba")
 from diorama.core.errors import InputError  # noqa: E402
 from diorama.core.examples import Order, targets_of  # noqa: E402
 from diorama.core.scene import rng  # noqa: E402
+from diorama.core.spec import parse  # noqa: E402
 from diorama.training.loop import batches, reduced, shifted  # noqa: E402
 from diorama.training.losses import multi_target_loss  # noqa: E402
-from diorama.training.recipes import RECIPES, train, train_recipe  # noqa: E402
+from diorama.training.recipes import RECIPES, seeded, train, train_recipe  # noqa: E402
 from diorama.training.staged import BLOCK, Staged, staged  # noqa: E402
 from diorama.worlds.birds.birds import Birds  # noqa: E402
 from diorama.worlds.birds.classes import PARTS  # noqa: E402
@@ -221,6 +222,15 @@ def test_shifts_and_reductions():
     assert np.array_equal(reduced(images, 8), images)
     by_area = images.reshape(2, 4, 2, 4, 2, 3).mean((2, 4))
     assert np.abs(reduced(images, 4) - by_area).max() <= 0.5
+
+
+def test_a_second_training_has_another_seed_and_the_same_birds():
+    first, second = (seeded(parse(name)) for name in ("birds_vgg", "birds_vgg(seed=1)"))
+    assert first == RECIPES["birds_vgg"] and second.schedule.seed == 1
+    assert {k: o.identity() for k, o in first.orders().items()} == {k: o.identity() for k, o in second.orders().items()}
+    for wrong in ("birds_vgg(seed=-1)", "birds_vgg(seed=x)", "birds_vgg(epochs=3)"):
+        with pytest.raises(InputError, match="seed"):
+            seeded(parse(wrong))
 
 
 def test_unknown_recipes_get_a_hint(tmp_path):

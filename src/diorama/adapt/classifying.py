@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,8 @@ USUAL_SIZE = 224
 def adapt(given: Any, name: str, side: int | None = None) -> Any:
     """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
 
-    `side` is that of the images to come, for a network that does not say what it takes and takes no other.
+    `side` is the size of the world's images; it is used for a network that neither states its size nor accepts the
+    usual one.
     """
     if is_module(given):
         copies: dict[int, Any] = {}
@@ -71,8 +72,6 @@ def _whole(given: Any, name: str) -> int | None:
 class Classifier(Model):
     """A torch module as a model. `size` None takes images of any size; `cam_layer` None is found, or there is none."""
 
-    encoding: ClassVar[Literal["srgb"]] = "srgb"
-
     def __init__(
         self,
         module: nn.Module,
@@ -85,7 +84,7 @@ class Classifier(Model):
         asked = size or _first_side(module, side)
         self.module = laid_out(module, asked)
         self.name, self.size = name, size
-        seen = probe(self.module, asked, name)
+        seen = first_pass(self.module, asked, name)
         self.classes, self.layers = seen.classes, seen.layers
         self.cam_layer = seen.cam_layer if cam_layer is None else existing_layer(self.module, cam_layer, name)
         self.folded = folded(self.module, asked)
@@ -113,8 +112,6 @@ class Classifier(Model):
 class Function(Model):
     """A function (n, h, w, 3) float32 sRGB → (n, classes). It has no gradients: methods that need them are skipped."""
 
-    encoding: ClassVar[Literal["srgb"]] = "srgb"
-
     def __init__(self, function: Callable[[np.ndarray], Any], name: str, side: int = USUAL_SIZE):
         self._function, self.name, self.size = function, name, _whole(function, "size")
         side = self.size or side
@@ -133,7 +130,7 @@ class Function(Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class FirstPass:
     """What one pass shows of a module: its number of classes, its outer layers, the last map of features."""
 
     classes: int
@@ -160,7 +157,9 @@ def prepared(module: nn.Module) -> nn.Module:
 
 
 def _first_side(module: nn.Module, side: int | None) -> int:
-    """The side of the first image: the usual one, so that nothing depends on the world, or `side` if it takes no other."""
+    """The side of the first image: the usual side, so that the digest does not depend on the world; `side` for a
+    network that takes no other.
+    """
     import torch
 
     trial = torch.zeros(1, 3, USUAL_SIZE, USUAL_SIZE, device=place_of_module(module))
@@ -186,7 +185,7 @@ def laid_out(module: nn.Module, size: int) -> nn.Module:
 
 
 def _output(module: nn.Module, x: Tensor) -> Tensor | None:
-    """What a module gives; None where it fails or gives something else than a tensor, which `probe` speaks about."""
+    """What a module gives; None where it fails or returns no tensor; `first_pass` then says which."""
     import torch
 
     with torch.inference_mode():
@@ -204,7 +203,7 @@ def _contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
     return (given[0].contiguous(), *given[1:])
 
 
-def probe(module: nn.Module, size: int, name: str) -> Probe:
+def first_pass(module: nn.Module, size: int, name: str) -> FirstPass:
     """Ask a module about one black image and see what passes through its outer layers."""
     import torch
 
@@ -222,7 +221,7 @@ def probe(module: nn.Module, size: int, name: str) -> Probe:
     if len(shape) != 2 or shape[0] != 1:
         kind = f"{shape}" if shape else type(outcome.value).__name__
         raise InputError(f"{name} gave {kind} for one image: a classifier gives logits (n, classes)")
-    return Probe(shape[1], tuple(shapes), _last_map(module, shapes))
+    return FirstPass(shape[1], tuple(shapes), _last_map(module, shapes))
 
 
 def _note_shape(shapes: dict[str, tuple[int, ...]], name: str) -> Callable[..., None]:

@@ -89,7 +89,7 @@ class Live(Component):
 
     @cached_property
     def object(self) -> Any:
-        """The object made one of the contracts; whatever goes wrong is one line."""
+        """The object adapted to its contract; any failure becomes an InputError of one line."""
         outcome = attempt(lambda: adapt(self.kind, self.made, self.name, self.side))
         if isinstance(outcome.error, InputError):
             raise outcome.error

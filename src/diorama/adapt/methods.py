@@ -93,7 +93,7 @@ def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> 
 
 
 class Function(Method):
-    """A plain function, whose track is that of the protocol that asks it."""
+    """A plain function; it takes the track of whichever protocol judges it."""
 
     def __init__(self, given: Callable[..., Any]):
         self.given = given
@@ -155,7 +155,9 @@ _TRACKS: dict[str, type[_OfTrack]] = {
 
 
 def _called(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
-    """What a user's function gives; one that takes the gradient at x without asking for it is called again with one."""
+    """What a user's function gives; a function that needs x.grad but did not request it is called again with an x
+    that requires gradients.
+    """
     x = x.contiguous()  # so that it can be viewed in another shape
     try:
         return function(module, x.clone(), target)

@@ -44,7 +44,9 @@ class State:
     _seen: dict[int, Any] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """The digest; where something is unknown, one of this session (this process and those it starts) only."""
+        """The digest; where something cannot be hashed, a digest that holds for this process and the processes it
+        starts only.
+        """
         if self.unknown:
             self._total.update(os.environ.setdefault(_SESSION, secrets.token_hex(8)).encode())
         return self._total.hexdigest()

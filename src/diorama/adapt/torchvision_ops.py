@@ -19,15 +19,15 @@ _declared: list[Any] = []  # a torch.library.Library undeclares its operators wh
 def make_importable() -> None:
     """From now on `import torchvision` declares its compiled operators where they cannot be loaded, whoever imports it.
 
-    Call it before torchvision, timm, zennit or a user's file is imported. It imports nothing itself, and changes nothing
-    where torchvision works as it is.
+    Call it before torchvision, timm, zennit or a user's file is imported. The call itself imports nothing, and it
+    changes nothing where torchvision can be imported anyway.
     """
     if not any(map(_ours, sys.meta_path)):
         sys.meta_path.insert(0, TorchvisionFinder())
 
 
 def _ours(finder: object) -> bool:
-    """Whether a finder is this one, or that of a copy of this file (`scripts/torchvision_shim` installs one)."""
+    """Whether an import finder is of this class, or of the copy of this file that `scripts/torchvision_shim` installs."""
     return type(finder).__name__ == TorchvisionFinder.__name__
 
 

@@ -1,4 +1,4 @@
-"""An outsider's world: what it has decides what it is."""
+"""An outsider's world: the members it has decide which capabilities it gets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An object of a contract's class whose members are those of an outsider's object, where it has them."""
+"""An object of a contract's class that forwards to the outsider's object the members which that object has."""
 
 import types
 from collections.abc import Iterable
@@ -53,5 +53,5 @@ def _member(given: Any, name: str) -> Any:
 
 
 def _most_special(bases: list[type]) -> tuple[type, ...]:
-    """The classes without those that others of them derive from already."""
+    """The classes, less those that are a base of another one in the list."""
     return tuple(b for b in bases if not any(o is not b and issubclass(o, b) for o in bases))

@@ -4,8 +4,6 @@ A shift by d multiplies the transform by exp(−2πi k·d) (the shift theorem). 
 images over d, in the transform, where d need not be whole (Guizar-Sicairos, Thurman and Fienup 2008).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from diorama.core.errors import InputError

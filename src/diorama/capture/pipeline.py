@@ -5,8 +5,6 @@ part passes whole when the filter is parallel and not at all when it is crossed.
 full strength the two photographs are D + 2·C and D. The published `original.png` is their mean, D + C.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -42,7 +40,8 @@ def separate(parallel: np.ndarray, crossed: np.ndarray) -> Separated:
 def reflectance(
     diffuse: Sequence[np.ndarray], uniform: Sequence[np.ndarray], floor: float = 1e-6, ceiling: float = 2.0
 ) -> np.ndarray:
-    """R = Σ I_lamb / Σ I_uni over the lights: one light, or two, so that where one casts a shadow the other shines.
+    """R = Σ I_lamb / Σ I_uni over the lights: from one light, or from two, so that one lights the pixels that the
+    other leaves in shadow.
 
     R is relative to the twin's paint, as S = I_uni is: R·S is the diffuse image whatever the paint. It is 0 where the
     twin is not brighter than `floor`, where nothing can be known, and stays within 0 and `ceiling`: nothing is much whiter

@@ -1,7 +1,5 @@
 """The capture rehearsed: photograph a tabletop scene and its uniformly painted twin, then develop R, S and C."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +67,7 @@ def twins(
 
 
 def whole_parts(world: Tabletop, scene: Scene, fine: int = 4) -> np.ndarray:
-    """The object that fills each pixel, 0 where it sees anything else too, by a part map of `fine` times the size.
+    """The object that fills each pixel whole, 0 where a pixel shows several, found in a part map of `fine` times the size.
 
     A slit thinner than a pixel is in no part map of the picture's own size, and mixes two surfaces.
     """

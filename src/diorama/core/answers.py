@@ -52,16 +52,22 @@ class Mask(Answer):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes(Answer):
-    """Boxes (n, 4) as x0, y0, x1, y1 with the far edge excluded, and one weight each."""
+    """Boxes (n, 4) as x0, y0, x1, y1 with the far edge excluded, and one weight each.
+
+    `examples` are pictures (n, h, w, 3) of what each box is said to look like, which reports show beside it; None: unknown.
+    """
 
     corners: np.ndarray
     weights: np.ndarray
+    examples: np.ndarray | None = None
 
     def check(self, size: tuple[int, int]) -> None:
-        """As many weights as boxes."""
+        """As many weights, and pictures where there are any, as boxes."""
         n = len(self.corners)
         check_array("box corners", self.corners, [(n, 4)])
         check_array("box weights", self.weights, [(n,)])
+        if self.examples is not None and (self.examples.ndim != 4 or len(self.examples) != n):
+            raise AnswerError(f"examples of boxes have shape {self.examples.shape}, expected ({n}, h, w, 3)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,6 @@
 An outsider's capability is a class like these: a protocol of theirs names it, and plan asks only whether a world is one.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any

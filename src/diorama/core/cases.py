@@ -1,5 +1,6 @@
 """What passes between protocols and the rest: cases, scores, panels of pictures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,7 +34,7 @@ class Case:
 
 
 def make_case(protocol: Any, world: Any, seed: int, index: int) -> Case:
-    """The index-th case of a protocol; one that fails to be made, which its row then says.
+    """The index-th case of a protocol; if the protocol fails to make it, a case whose row gives the reason.
 
     An InputError stands for all cases: the protocol cannot be used on this world.
     """
@@ -89,8 +90,26 @@ def _flat(values: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """Numbers with names for their rows and columns, shown as a table: latents × factors, importance × parts."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: np.ndarray
+
+    def to_json(self) -> dict[str, Any]:
+        """The matrix as a JSON value; what is not finite is None."""
+        rounded = [[float(f"{v:.4g}") if np.isfinite(v) else None for v in row] for row in self.values]
+        return {"rows": list(self.rows), "columns": list(self.columns), "values": rounded}
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture of the gallery: (h, w, 3) values in [0, 1] as a screen shows them, and a caption."""
+    """A picture of the gallery: (h, w, 3) values in [0, 1] as a screen shows them, and a caption.
+
+    `matrix` holds the numbers behind it, where it is a picture of numbers.
+    """
 
     caption: str
     image: np.ndarray
+    matrix: Matrix | None = None

@@ -183,7 +183,9 @@ class Component(Generic[Made]):
         return frozenset(self.key["libraries"]).union(*inner)
 
     def _data(self) -> str | None:
-        """What the component holds beside its source: what it says itself by `fingerprint`, or what is found in it."""
+        """What the component holds beside its source: the answer of its `fingerprint`, or else a digest of the data
+        found in its attributes.
+        """
         if self.root == keys.OURS:
             return self.object.fingerprint()
         told = getattr(type(self.made), "fingerprint", Contract.fingerprint) is not Contract.fingerprint
@@ -199,7 +201,9 @@ class Component(Generic[Made]):
         return told.value
 
     def _found(self) -> str:
-        """The digest of arrays, weights, files …; where something cannot be known, nothing is reused, and that is said."""
+        """The digest of arrays, weights, files …; where part of it cannot be hashed, earlier results are not reused,
+        and a note says so.
+        """
         state = State(self.root.folder.resolve())
         for part in self.arguments.values():
             if isinstance(part, Component):

@@ -2,7 +2,7 @@
 
 What must be written is abstract; what may be written has a body here that does the neutral thing. First-party components
 derive from these classes; an outsider's object is made one of them by `diorama.adapt` when it is built, or refused by
-name. After that nobody asks whether an object has a member: it has, or it is not of that class.
+name. After that nobody asks whether an object has a member: an object of the class has all of its members.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class ImageByImage(Explainer):
 
 
 class SharedPasses(Explainer):
-    """An explainer that makes of the same passes what others make of them: the bench remembers the passes."""
+    """An explainer whose passes through the model serve other explainers too: the bench remembers the passes."""
 
     @property
     @abstractmethod
@@ -440,7 +440,9 @@ class Protocol(Contract):
     # While a case is computed
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
-        """Called once a unit: ask for what all its cases need, so that it passes through the model together."""
+        """Called once a unit: asks for the frames, logits and answers that its cases need, so that they pass through
+        the model in common batches.
+        """
 
     @abstractmethod
     def score(self, bench: Bench, case: Case) -> Iterable[Score]:
@@ -451,7 +453,9 @@ class Protocol(Contract):
         return {}
 
     def seen(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
-        """Called when a case is looked at that is no single scene: `answer` and true arrays by name; none of others."""
+        """Called by the lab for a case that is not one scene: the `answer` and the true arrays by name; empty for all
+        other cases.
+        """
         return {}
 
     def fold(self, index: int, count: int) -> list[int]:
@@ -468,7 +472,7 @@ class Protocol(Contract):
         raise Undefined("the protocol does not say what the truth would answer")
 
     def dosed(self, bench: Bench, scene: Any, target: int | None, dose: float) -> Answer:
-        """Called by controls for each of `doses`: the true answer, spoilt by so much."""
+        """Called by controls for each of `doses`: the true answer with an error of this size."""
         raise Undefined("the protocol does not say how a dose spoils the truth")
 
     # When it is looked at

@@ -95,7 +95,8 @@ def start_with_one_thread() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and torch use one thread: sums come out in one order, whatever the machine and the number of processes.
+    """Let BLAS and torch use one thread, so that sums are added in the same order on every machine and by any number
+    of processes.
 
     Several processes are also faster than several threads.
     """

@@ -1,11 +1,9 @@
-"""Scenes of a labelled world to learn from: which one comes at which place, and every class that it may belong to.
+"""Scenes of a labelled world to learn from: the scene at every index, and all classes that the scene may belong to.
 
 Of a world whose objects have parts, some examples lack parts on purpose (Hesse et al. 2023, §4): a network that has never
 seen a bird without its beak says nothing sensible when a protocol takes the beak away. Such an example belongs to every
 class that has the parts that are left.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,14 +52,16 @@ class Order:
         return frame, targets_of(self.world, frame, self.removed(index))
 
     def identity(self) -> dict[str, Any]:
-        """What is written beside staged examples, so that those of another order are not taken for these."""
+        """A description that is written beside rendered examples: examples with another description are not reused."""
         drawn = {"seed": self.seed, "purpose": self.purpose, "count": self.count}
         lacking = {"bare": self.bare, "removal": self.removal}
         return drawn | lacking | {"world": described(self.world), "classes": len(self.world.classes)}
 
 
 def described(world: Labelled) -> str:
-    """A world in words that are the same in every process: its class and, where that prints them, its parameters."""
+    """A world in words that are the same in every process: the name of its class, with its parameters where printing
+    the world shows them.
+    """
     shown = repr(world)
     return type(world).__qualname__ if " at 0x" in shown else shown
 

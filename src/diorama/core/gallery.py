@@ -1,6 +1,7 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from diorama.core.summary import Settled, settle
 from diorama.io.images import encode_webp, quantise, resize
 from diorama.io.integrity import whole_picture
 from diorama.io.names import case_path
+from diorama.io.row_files import rows_between
 from diorama.io.store import checksum, write_json, write_whole
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
@@ -27,6 +29,8 @@ WORST, SIDE = 6, 144
 
 def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
+
+    All cells of a world, model and protocol are drawn on the same cases, so that methods can be seen side by side.
 
     Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
     """
@@ -48,40 +52,51 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), w
 
 
 class Sketches:
-    """Pictures drawn while cases are scored, of the worst that this process has seen of every cell with a model.
+    """Pictures drawn while cases are scored: of those on which methods do worst, among all that this process has seen.
 
     The worst of all are among the worst of each process, so that hardly any answer is asked for again once all are known:
-    not a second pass of RISE or LIME. A case that is no longer among the worst loses its picture.
+    not a second pass of RISE or LIME. A case that is no longer among the worst loses its pictures.
     """
 
     def __init__(self, worst: int = WORST) -> None:
         self.worst = worst
-        self.drawn: dict[str, list[tuple[float, int]]] = {}  # by cell: how good each case is, and its index
+        self.seen: dict[Group, list[tuple[float, int]]] = {}  # how good each case is, and its index
 
-    def scored(self, run: Run, cell: Cell, index: int, rows: list[Row]) -> None:
-        """Draw a case if it is among the worst so far; a method with a grid is drawn when its point is chosen."""
-        protocol, drawn = cell.protocol.object, self.drawn.setdefault(cell.key, [])
-        values = _values(rows, protocol.metrics[0])
-        if not (cell.model and values and len(cell.asked.points) == 1 and cell.control != "dose" and _draws(cell)):
-            return
-        value = next(iter(values.values()))
-        drawn.append((-value if protocol.direction == "lower" else value, index))
-        drawn.sort()
-        left = [i for _, i in drawn[self.worst :]]
-        del drawn[self.worst :]
-        if index not in left and not whole_picture(_path(run, cell, index, 0)):
-            attempt(partial(_draw, run, cell, index, 0))
-        for other in left:
-            _remove(_path(run, cell, other, 0))
+    def unit_ended(self, run: Run, k: int, watch: Watch) -> None:
+        """Draw those cases of a unit that are among the worst so far. Methods with a grid wait until it is settled."""
+        unit = run.units[k]
+        for group, cells in _groups(unit.cells if unit.cells[0].model else []).items():
+            columns = [
+                (cell, _values(_rows_of(run, cell, unit.indices), cell.protocol.object.metrics[0])) for cell in cells
+            ]
+            index = {cells[0].cases[i].key: i for i in unit.indices if i < cells[0].count}
+            ordered = means([v for cell, v in columns if not cell.control] or [v for _, v in columns])
+            sign = -1 if cells[0].protocol.object.direction == "lower" else 1
+            seen = sorted([*self.seen.get(group, []), *((sign * mean, index[case]) for case, mean in ordered.items())])
+            self.seen[group] = seen[: self.worst]
+            left = {i for _, i in seen[self.worst :]}
+            for cell, values in columns:
+                if len(cell.asked.points) == 1:
+                    self._draw(run, cell, [index[c] for c in values if c in index and index[c] not in left], watch)
+                    for i in left:
+                        _remove(_path(run, cell, i, 0))
+
+    def _draw(self, run: Run, cell: Cell, indices: list[int], watch: Watch) -> None:
+        for i in indices:
+            if not whole_picture(_path(run, cell, i, 0)):
+                _try_to_draw(run, cell, i, 0, watch)
+
+
+def _rows_of(run: Run, cell: Cell, indices: range) -> list[Row]:
+    return list(rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None).values())
 
 
 def tidy(run: Run, worst: int = WORST) -> None:
-    """Remove pictures of cases that are no longer among the worst, as other processes or fewer cases had them."""
-    for cell in run.cells:
+    """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
+    for cell, cases in shown(run, worst):
         folder = run.cell_folder(cell) / "keep"
-        there = set(folder.rglob("*.webp")) if folder.is_dir() else set()
-        wanted = {_path(run, cell, *at) for at in _worst(run, cell, worst)} if there else set()
-        for path in there - wanted:
+        wanted = {_path(run, cell, *at) for at in cases}
+        for path in [path for path in folder.rglob("*.webp") if path not in wanted] if folder.is_dir() else ():
             _remove(path)
 
 
@@ -101,11 +116,73 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
-    """The cells that lack pictures of their worst cases, with these cases: (index, grid point)."""
-    shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
-    listed = [(cell, _worst(run, cell, worst)) for cell in shown]
+    """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
+    listed = shown(run, worst)
     lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
     return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def shown(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cells that are drawn, and the cases that are shown of each: (index, grid point)."""
+    groups = _groups(run.cells).values()
+    return [at for cells in groups for at in _chosen([(cell, _scored(run, cell)) for cell in cells], worst)]
+
+
+#: World, model and protocol: cells that are drawn on the same cases.
+Group = tuple[str, str, str]
+
+
+def _groups(cells: Sequence[Cell]) -> dict[Group, list[Cell]]:
+    found: dict[Group, list[Cell]] = {}
+    for cell in (cell for cell in cells if cell.control != "dose" and _draws(cell)):
+        model = cell.model.digest if cell.model else ""
+        found.setdefault((cell.world.digest, model, cell.protocol.digest), []).append(cell)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The value of each case of a cell by the first metric that has any, and the grid points chosen."""
+
+    values: dict[str, float]
+    points: dict[str, int]
+
+
+def _scored(run: Run, cell: Cell) -> Scored:
+    protocol, rows = cell.protocol.object, run.rows(cell)
+    settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
+    values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
+    return Scored(values, settled.chosen)
+
+
+def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cases on which the methods of a group do worst on average, for each of its cells that has a value there."""
+    methods = [scored.values for cell, scored in group if not cell.control] or [scored.values for _, scored in group]
+    index = {case.key: i for i, case in enumerate(group[0][0].cases)}
+    shown = hardest(methods, group[0][0].protocol.object.direction)[:count]
+    return [
+        (cell, [(index[case], scored.points.get(case, 0)) for case in shown if case in scored.values])
+        for cell, scored in group
+    ]
+
+
+def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]:
+    """Cases, the one with the worst mean over the columns first.
+
+    >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
+    ['b', 'c', 'a']
+    """
+    found, worse = means(columns), -1 if direction == "lower" else 1
+    return sorted(found, key=lambda case: worse * found[case])
+
+
+def means(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each case over the columns that have it."""
+    found: dict[str, list[float]] = {}
+    for column in columns:
+        for case, value in column.items():
+            found.setdefault(case, []).append(value)
+    return {case: sum(values) / len(values) for case, values in found.items()}
 
 
 def _draws(cell: Cell) -> bool:
@@ -129,17 +206,6 @@ def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Wa
     for index, point in found:
         _try_to_draw(run, cell, index, point, watch)
     run.memory.end("unit")
-
-
-def _worst(run: Run, cell: Cell, count: int) -> list[tuple[int, int]]:
-    """The indices of the worst cases by the first metric that has values, each with the grid point chosen for it."""
-    protocol = cell.protocol.object
-    rows = run.rows(cell)
-    settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
-    values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
-    index = {case.key: i for i, case in enumerate(cell.cases)}
-    ordered = sorted(values, key=lambda case: values[case], reverse=protocol.direction == "lower")
-    return [(index[case], settled.chosen.get(case, 0)) for case in ordered[:count]]
 
 
 def _values(rows: list[Row], metric: str) -> dict[str, float]:
@@ -175,7 +241,14 @@ def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
 
 
 def _captions(cell: Cell, case: str, point: int, panels: list[Panel]) -> dict[str, Any]:
-    return {"case": case, "point": cell.asked.points[point], "captions": [panel.caption for panel in panels]}
+    """What a report is told of a strip: captions, which panels are the same in other cells, and the numbers in them."""
+    return {
+        "case": case,
+        "point": cell.asked.points[point],
+        "captions": [panel.caption for panel in panels],
+        "panels": [digest([panel.caption, checksum(np.ascontiguousarray(panel.image).tobytes())]) for panel in panels],
+        "matrices": [panel.matrix.to_json() if panel.matrix else None for panel in panels],
+    }
 
 
 def strip(panels: list[Panel], side: int) -> np.ndarray:

@@ -45,7 +45,9 @@ class Outcome:
 
 
 def one_line(said: Any) -> str:
-    """Anything as one line of at most 400 characters that can be written anywhere, even where it cannot be shown."""
+    """A text of one line and at most 400 characters for any object, even if its `str` fails or holds characters that
+    cannot be encoded.
+    """
     shown = attempt(lambda: " ".join(readable(said).split())[:400])  # `__str__` is the component's own code
     return f"({type(said).__name__} cannot be shown)" if shown.error else shown.value
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor, nn
 
 Kind = TypeVar("Kind")
@@ -41,6 +42,9 @@ class Homogeneous(ABC):  # noqa: B024 - a promise without a method
 
 class Prototypes(ABC):
     """A network that compares patches with learnt prototypes and adds up the similarities (ProtoPNet)."""
+
+    #: What every prototype is a picture of, (prototypes, h, w, 3) in [0, 1]; None where that is not known.
+    pictures: np.ndarray | None = None
 
     @abstractmethod
     def similarities(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Content keys: what a component is, by its parameters, its source, its data and its libraries; never by its label.
+"""Content keys: the digest of a component's parameters, source, data and libraries; its label plays no part.
 
 The source of a component is that of its module and of every first-party module it imports, as abstract syntax without
 docstrings and annotations, so that formatting, comments, documentation and types change no key; what is imported for an

@@ -1,4 +1,4 @@
-"""The record of a cell: what its rows come to, written beside them by whoever computed them.
+"""The record of a cell: means, intervals and notes of its rows, written beside them by the process that finished the cell.
 
 Some metrics are of a whole cell and only its protocol knows how they are made (FunnyBirds' mX, CSM's ratios). A run writes
 them into `summary.json` of each cell when it ends; a report, a comparison or a gate reads them there, so that reading
@@ -17,8 +17,7 @@ from diorama.core.contracts import Bounds
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
-from diorama.io.run_folder import content
-from diorama.io.store import write_json
+from diorama.io.store import content, write_json
 
 if TYPE_CHECKING:
     from diorama.core.run import Run
@@ -142,7 +141,9 @@ def _fitting(folder: Path, rows: Sequence[Row]) -> Record | None:
 
 
 def _to_json(made: Record, rows: Sequence[Row]) -> dict[str, Any]:
-    """The record as a JSON value; of the rows with one value, those that differ from the rows as they were written."""
+    """The record as a JSON value; of the settled rows (one for each case and metric) only those that
+    differ from the rows as written.
+    """
     raw = {(row.case, row.metric): row for row in rows}
     changed = [r for r in made.settled.rows if r != raw.get((r.case, r.metric))]
     return {

@@ -28,7 +28,7 @@ from diorama.io.locks import locked
 from diorama.io.names import case_path
 from diorama.io.row_files import Rows, heal, read_rows, rows_between, write_part
 from diorama.io.run_folder import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
-from diorama.io.store import json_bytes, remove_leftovers, set_aside, write_json, write_whole
+from diorama.io.store import content, json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
 #: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8
@@ -151,7 +151,7 @@ def _mend(run: Run, cell: Cell) -> None:
     if path.exists() and (why := manifest_damage(path)):
         tell(set_aside(path, why))
     data = json_bytes(cell.manifest())
-    if not path.exists() or path.read_bytes() != data:
+    if not path.exists() or content(path) != data:
         write_whole(path, data)
 
 
@@ -203,7 +203,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told of every step before it begins and of every finished case, with why it failed if it did.
+    """Functions that are called before every step, and after every finished case with the reason if it failed.
 
     `lost` are steps to be given up, and why.
     """
@@ -218,12 +218,12 @@ NOBODY = Watch()
 Progress = Callable[..., None]
 
 
-#: Called with a case that was scored, and its rows.
-Scored = Callable[[Run, Cell, int, list[Row]], None]
+#: Called with a run and the number of a unit whose rows are there.
+Ended = Callable[[Run, int, Watch], None]
 
 
-def nothing(run: Run, cell: Cell, index: int, rows: list[Row]) -> None:
-    """What is done with most cases that were scored."""
+def nothing(run: Run, k: int, watch: Watch) -> None:
+    """Do nothing with a unit that has ended."""
 
 
 def silent(done: int, total: int, doing: str = "") -> None:
@@ -258,10 +258,10 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY, scored: Scored = nothing) -> None:
+def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts.
 
-    `scored` is called after every case, while what it was scored by is remembered.
+    `ended` is called once they are written, while frames, logits and answers of the unit are remembered.
     """
     out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
     for cell, index in missing[:1] if run.units[k].cells[0].model else ():
@@ -274,10 +274,12 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY, scored: Scored = nothing)
             _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
             if run.plan.keep:
                 keep_maps(run, cell, index)
-            scored(run, cell, index, rows)
             run.memory.end("case")
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
+        out.flush()
+        if missing:
+            ended(run, k, watch)
     finally:  # also when this process is told to stop
         run.memory.end("unit")
         out.flush()
@@ -406,7 +408,7 @@ def trace_path(run: Run, cell: Cell, case: Case) -> Path:
 
 
 def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
-    """The method as it is asked about a case; fitting it is a step of its own."""
+    """The method that answers for a case; fitting it counts as a step of its own."""
     if cell.fitted:
         watch.begin(Step("fit", cell.key, index))
     asked = asked_for(run, cell, index)
@@ -440,7 +442,7 @@ def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, S
 
 
 def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:
-    """Also what a protocol asks of the model itself (TCAV its layers, CG its logits) changes nothing that others use."""
+    """Questions that a protocol itself puts to the model (TCAV reads layers, CG logits) are watched in the same way."""
     if cell.model is None:
         return nullcontext()
     return undisturbed(f"{cell.model.name}, asked by {cell.protocol.name},", cell.model.watch, case.key)
@@ -449,7 +451,7 @@ def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:
 def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
     """One score from those at every grid point; a metric scored at one point only does not depend on the grid.
 
-    Where the protocol has a grid of its own, its lists follow each other, one per point of the method's grid.
+    If the protocol has a grid too, its points come one after another within each point of the method's grid.
     """
     failed = next((s for s in scores if s.status != "ok"), None)
     if failed:

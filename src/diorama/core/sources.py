@@ -1,4 +1,5 @@
-"""What keys need to know of source files: what their code is, and what it imports. Remembered between processes.
+"""What keys need to know of source files: the digest of their code, and the modules they import. Remembered between
+processes.
 
 Parsing the package takes seconds. What was found is kept in `sources.json` of the cache folder by the file's size, times and
 inode. Changing a file changes at least its ctime, which nobody can set; only the clock of the file system is coarse, so a

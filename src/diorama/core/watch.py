@@ -1,7 +1,7 @@
-"""What nobody may change while answering: the model that all methods share, and the switches of torch, numpy and Python.
+"""Guards what methods share against changes by any of them: the model, and the global switches of torch, numpy and Python.
 
 After every answer the cheap signs are looked at (version counters, mode, hooks, gradients, switches), after every group of
-answers all weights. What changed is put back, and the component that changed it gets rows that say what.
+answers all weights. Changes are undone, and the rows of the component that made them say what it changed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Watch:
 
 
 class _Layer:
-    """One submodule: its mode, what hangs on it, its settings if it is one of torch's own layers."""
+    """One submodule: training or evaluation mode, hooks, and the settings of torch's own layers."""
 
     def __init__(self, name: str, module: nn.Module) -> None:
         self.name, self.fields = name or "the module", module.__dict__
@@ -101,7 +101,7 @@ def _same(now: dict[str, Any], then: dict[str, Any]) -> bool:
 
 
 class _Weights:
-    """One parameter or buffer: its values, whether it takes gradients, its gradient."""
+    """One parameter or buffer: its values, whether it requires gradients, and its gradient."""
 
     def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.tensor = name, tensor

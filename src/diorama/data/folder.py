@@ -10,8 +10,6 @@
 The scenes are those of `diorama.world(…).torch_dataset`: none of them is a scene that `diorama run` judges on.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 
 from diorama.core.capabilities import Confounded, Levelled
 from diorama.core.catalogue import Component
+from diorama.core.contracts import Progress
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -27,8 +26,7 @@ from diorama.data.weak import labelled, sharing
 from diorama.io.images import quantise, write_png
 from diorama.io.store import write_json
 
-Progress = Callable[[int, int], None]
-Row = dict[str, Any]
+Record = dict[str, Any]
 SHARES: dict[Split, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
 #: Pairs that share a factor, for each factor, as a share of the training images.
 PAIRS = 0.1
@@ -46,8 +44,8 @@ def write_dataset(
     """Write `count` images with their labels; `add` is given each picture for a contact sheet. Returns labels.csv."""
     view, staged = WorldView(world.object, world.label), world.object
     counts = _counts(count, staged.length)
-    rows: list[Row] = []
-    boxes: list[Row] = []
+    rows: list[Record] = []
+    boxes: list[Record] = []
     out.mkdir(parents=True, exist_ok=True)
     for split, scene, name in _named(view, counts, seed):
         frame = staged.render([staged.do(scene, **changes) if changes else scene])[0]
@@ -83,16 +81,16 @@ def _named(view: WorldView, counts: dict[Split, int], seed: int) -> Iterator[tup
             yield split, scene, f"images/{split}-{i:05d}.png"
 
 
-def _label(frame: Frame) -> Row:
+def _label(frame: Frame) -> Record:
     label = frame.truth.get("label")
     return {} if label is None else {"label": int(label)}
 
 
-def _confounded(world: Any, frame: Frame) -> Row:
+def _confounded(world: Any, frame: Frame) -> Record:
     return {"confounded": int(world.confounded(frame.scene))} if isinstance(world, Confounded) else {}
 
 
-def _boxes(name: str, frame: Frame) -> list[Row]:
+def _boxes(name: str, frame: Frame) -> list[Record]:
     found = frame.truth.get("boxes") or {}
     named = found.items() if isinstance(found, dict) else enumerate(found)
     return [
@@ -102,7 +100,7 @@ def _boxes(name: str, frame: Frame) -> list[Row]:
     ]
 
 
-def _weak(rows: list[Row], world: Any, seed: int) -> list[Row]:
+def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
     """Mark the training images whose labels may be used; gives pairs of training images that share factors."""
     if not isinstance(world, Levelled):
         return []
@@ -128,7 +126,7 @@ def _about(world: Component, seed: int, changes: dict[str, Any], counts: dict[Sp
     return {"world": world.label, "seed": seed, "do": changes, "counts": counts, "levels": levels, "classes": classes}
 
 
-def write_csv(path: Path, rows: list[Row]) -> None:
+def write_csv(path: Path, rows: list[Record]) -> None:
     """Rows as a table; the columns of the first that has most, empty where a row has no value."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     with open(path, "w", newline="", encoding="utf-8") as file:

@@ -1,7 +1,5 @@
 """A world as a torch dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -83,19 +83,44 @@ def traverse(
         raise InputError(f"traverse: steps={steps!r}: give at least 2")
     view = world(on)
     method, name = _encoder(encoder)
-    frames = list(view.frames(_enough(view, scene), seed))
-    method = method.fitted(method.fit(([f] for f in frames), None)) if isinstance(method, Fitting) else method
-    if not isinstance(method, Decoding):
+    ready = prepared(method, view, name, _enough(view, scene), seed)
+    if not ready.decodes:
         raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
-    codes = np.asarray(method.encode([frame.blind() for frame in frames]), np.float64)
-    code, count = codes[scene], codes.shape[1]
-    low, high = np.quantile(codes, ENDS, axis=0)
+    return moved(ready, view.name, view.render(view.world.scene_at(seed, scene)[1]), steps, latents)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An encoder, fitted where it has to be, and the codes (n, latents) of frames that say how far each latent goes."""
+
+    name: str
+    method: Any
+    codes: np.ndarray
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it can go back from codes to images."""
+        return isinstance(self.method, Decoding)
+
+
+def prepared(method: Any, view: WorldView, name: str, count: int | None = None, seed: int = 0) -> Prepared:
+    """The encoder with the codes of the first frames of a world; one that has to be fitted is fitted on them."""
+    frames = list(view.frames(count or _enough(view, 0), seed))
+    method = method.fitted(method.fit(([f] for f in frames), None)) if isinstance(method, Fitting) else method
+    return Prepared(name, method, np.asarray(method.encode([frame.blind() for frame in frames]), np.float64))
+
+
+def moved(ready: Prepared, on: str, frame: Frame, steps: int, latents: Any) -> Traversal:
+    """One latent at a time of one frame, moved between the ends of its values and decoded."""
+    method, count = ready.method, ready.codes.shape[1]
+    code = np.asarray(method.encode([frame.blind()]), np.float64)[0]
+    low, high = np.quantile(ready.codes, ENDS, axis=0)
     values = np.linspace(low, high, steps).T
     images = np.stack([method.decode(_moved(code, i, values[i])) for i in range(count)])
     change = np.abs(images[:, -1] - images[:, 0]).mean(axis=(1, 2, 3))
     shown = _shown(latents, change)
     picked = [values[shown], images[shown], change[shown]]
-    return Traversal(name, view.name, frames[scene], code, method.decode(code[None])[0], tuple(shown), *picked)
+    return Traversal(ready.name, on, frame, code, method.decode(code[None])[0], tuple(shown), *picked)
 
 
 def _enough(view: WorldView, scene: int) -> int:

@@ -4,8 +4,6 @@ CANDLE is published with these (Reddy, Godfrey L and Balasubramanian 2022); they
 is a dictionary of factors by name, as `frame.truth["factors"]` is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

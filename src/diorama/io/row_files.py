@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diorama.core.rows import Row, read_row
-from diorama.io.store import checksum, set_aside, write_whole
+from diorama.io.store import checksum, content, set_aside, write_whole
 
 _NAME = re.compile(r"(\d+)-(\d+)-(\d+)-([0-9a-f]{24})\.jsonl")
 #: The rows of a cell by (case, metric).
@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """A file of rows: how often its cases were computed before, which they are, and where it is."""
+    """A file of rows: its attempt (how often its cases were computed before), its cases and its path."""
 
     turn: int
     first: int
@@ -29,7 +29,7 @@ class Part:
 
     def rows(self, cell: str) -> list[Row]:
         """Its rows; ValueError if the file is damaged."""
-        data = self.path.read_bytes()
+        data = content(self.path)
         if checksum(data) != self.path.stem.rpartition("-")[2]:
             raise ValueError("its checksum is wrong")
         try:
@@ -99,7 +99,7 @@ def _sound_or_aside(part: Part, cell: str, say: Say) -> list[Row]:
 def write_part(folder: Path, cell: str, cases: dict[int, list[Row]], say: Say) -> None:
     """Write the rows of some cases, by their index, as one part.
 
-    Cases that another process has written in the meantime stay as they are; if its rows were others, that is said.
+    Cases that another process has written in the meantime stay as they are; if the rows there differ, a message says so.
     """
     if not cases:
         return

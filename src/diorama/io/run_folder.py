@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
-from diorama.io.store import is_temporary
+from diorama.io.store import content, is_temporary
 
 #: The layout of a run directory. A directory of another layout is refused, never guessed at.
 SCHEMA = 2
@@ -16,13 +16,6 @@ _FIRST = ("lock", "locks", "plan.toml", "cells", "fits")
 def cell_folder(run: Path, key: str) -> Path:
     """Where a cell lives."""
     return run / "cells" / key[:2] / key
-
-
-def content(path: Path) -> bytes:
-    """The content of a file of a run; ValueError where a pipe, device or folder stands in its place, which is never read."""
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no regular file")
-    return path.read_bytes()
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -77,7 +70,7 @@ def check_layout(folder: Path) -> None:
             raise InputError(f"{folder} holds other files: choose a new or empty directory with -o")
         return
     if damage(path):
-        return  # whoever writes sets it aside, whoever reads says so
+        return  # a writing process renames the damaged file, a reading one reports it
     schema = read_document(path).get("schema")
     if schema != SCHEMA:
         raise InputError(

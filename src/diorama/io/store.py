@@ -31,6 +31,13 @@ def checksum(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
+def content(path: Path) -> bytes:
+    """The content of a file of a run; ValueError where a pipe, device or folder stands in its place, which is never read."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no regular file")
+    return path.read_bytes()
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file, or put it in the place of the one that is there."""
     with _beside(path, data) as temporary:

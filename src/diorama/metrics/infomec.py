@@ -96,8 +96,8 @@ def _normalised(shares: np.ndarray, count: int) -> float:
 
 
 def _explicit(codes: np.ndarray, labels: np.ndarray) -> float:
-    spread = codes.std(axis=0)
-    x = (codes - codes.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    deviation = codes.std(axis=0)
+    x = (codes - codes.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     return float(np.mean([_predictive(x, column) for column in labels.T]))
 
 

@@ -161,7 +161,9 @@ def _stream(*parts: str | int) -> np.random.Generator:
 
 
 def _read(found: np.ndarray) -> Interval:
-    """The ends by rank and p by counting: both from the same numbers, so that they agree to the last bit."""
+    """The ends by rank and p by counting: both are computed from the same resampled numbers, so that they agree
+    exactly.
+    """
     last = len(found) + 1
     rank = max(int(0.025 * last + 1e-9), 1)
     ends = np.partition(found, (rank - 1, len(found) - rank))

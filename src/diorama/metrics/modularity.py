@@ -45,8 +45,8 @@ def explicitness(
     if part.empty:
         return part.nothing("explicitness")
     train, test = halves(len(part.codes), share, rng)
-    spread = part.codes[train].std(axis=0)
-    x = (part.codes - part.codes[train].mean(axis=0)) / np.where(spread > 0, spread, 1)
+    deviation = part.codes[train].std(axis=0)
+    x = (part.codes - part.codes[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     models = [Softmax.fit(x[train], column[train], penalty=1.0) for column in part.labels.T]
     areas = [_area(m.probabilities(x[test]), c[test]) for m, c in zip(models, part.labels.T, strict=True)]
     weights = np.stack([np.abs(m.weights).mean(axis=1) for m in models], axis=1)

@@ -46,8 +46,8 @@ def planted(factors: np.ndarray, defect: Defect, dose: float, rng: np.random.Gen
 
 
 def _turned(g: np.ndarray, angle: float) -> np.ndarray:
-    spread = g.std(axis=0)
-    z = (g - g.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    deviation = g.std(axis=0)
+    z = (g - g.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     for i in range(g.shape[1] - 1):
         z[:, i : i + 2] = z[:, i : i + 2] @ turn

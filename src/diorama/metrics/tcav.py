@@ -90,13 +90,13 @@ def sign_tests(concept: np.ndarray, random: np.ndarray, images: int) -> np.ndarr
     """
     from scipy.stats import ttest_ind_from_stats
 
-    def spread(share: np.ndarray, n: int) -> np.ndarray:
+    def deviation(share: np.ndarray, n: int) -> np.ndarray:
         return np.sqrt(share * (1 - share) * n / max(n - 1, 1))
 
     chance, many = random.mean(), images * len(random)
     with np.errstate(all="ignore"):
-        found = ttest_ind_from_stats(concept, spread(concept, images), images, chance, spread(chance, many), many)
-    constant = (spread(concept, images) == 0) & (spread(chance, many) == 0)
+        found = ttest_ind_from_stats(concept, deviation(concept, images), images, chance, deviation(chance, many), many)
+    constant = (deviation(concept, images) == 0) & (deviation(chance, many) == 0)
     return np.where(constant, np.where(concept == chance, np.nan, 0.0), found.pvalue)
 
 

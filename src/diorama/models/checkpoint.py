@@ -144,7 +144,9 @@ def _maker(arch: str) -> originals.Maker:
 
 
 def _named(found: Any) -> str | None:
-    """FunnyBirds writes the architecture beside the weights; its transformer has timm's names, so it is not believed."""
+    """FunnyBirds writes the architecture beside the weights; for transformers that entry is ignored, because
+    FunnyBirds writes torchvision's name beside timm's weights.
+    """
     name = found.get("model") if isinstance(found, Mapping) else None
     return name if isinstance(name, str) and name in _KNOWN and not name.startswith("vit_") else None
 

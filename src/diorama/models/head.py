@@ -82,8 +82,8 @@ class Head(Classifier):
         require_torch("head")
         if train < 1 or l2 <= 0:
             raise InputError(f"head: train={train}, l2={l2}: give at least one image of every class, and a penalty")
-        draw: Callable[..., _Images] = _photos if isinstance(on, str) else _scenes
-        images = draw(on, train, split_seed, size)
+        collect: Callable[..., _Images] = _photos if isinstance(on, str) else _scenes
+        images = collect(on, train, split_seed, size)
         module, cam_layer, last = _beheaded(backbone)
         features, shares = np.split(_learnt(module, images), [-images.classes], axis=1)
         found = fit_logistic(features, shares, images.classes, l2, bias)

@@ -17,7 +17,7 @@ from diorama.core.contracts import Model
 from diorama.core.errors import InputError
 from diorama.render.sprites import COUNTS, SHAPES, SIZE, are_counts, levels, silhouettes
 
-#: What is taken off every pixel as haze, the spread of a place in pixels, and the least spread of a moment.
+#: What is taken off every pixel as haze, the deviation of a place in pixels, and the least deviation of a moment.
 _HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
 #: The least log probability: differences of what is impossible mean nothing.
 _NEVER = -50.0
@@ -60,7 +60,7 @@ class SpritesMoments(Model):
 
     @cached_property
     def _templates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean moments (combinations, k), their spread (k,), and the offset of the centroid (combinations, 2)."""
+        """Mean moments (combinations, k), their deviation (k,), and the offset of the centroid (combinations, 2)."""
         shape, scale, turn = (np.array(c) for c in zip(*product(*self._levels[:3]), strict=True))
         found = []
         for x, y in product((0.5, 0.51, 0.52), repeat=2):  # thirds of a pixel
@@ -68,8 +68,8 @@ class SpritesMoments(Model):
             area, centre, moments = _moments(silhouettes(shape.astype(int), scale, turn, *place).astype(np.float32))
             offset = centre - (16 + 32 * np.array([x, y]))
             found.append(np.concatenate([area[:, None], moments, offset], axis=1))
-        mean, spread = np.mean(found, axis=0), np.std(found, axis=0).mean(axis=0)
-        return mean[:, :-2], np.maximum(spread[:-2], _LEAST), mean[:, -2:]
+        mean, deviation = np.mean(found, axis=0), np.std(found, axis=0).mean(axis=0)
+        return mean[:, :-2], np.maximum(deviation[:-2], _LEAST), mean[:, -2:]
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, 64, 64, 3) → (n, classes): log probabilities of the values of each factor."""
@@ -78,11 +78,11 @@ class SpritesMoments(Model):
         return np.concatenate([self._logits(images[i : i + 64]) for i in range(0, len(images), 64)])
 
     def _logits(self, images: np.ndarray) -> np.ndarray:
-        mean, spread, offset = self._templates
+        mean, deviation, offset = self._templates
         gray = np.clip((images.mean(axis=3) - _HAZE) / (1 - _HAZE), 0, 1)
         area, centre, moments = _moments(gray)
         found = np.concatenate([area[:, None], moments], axis=1)
-        posterior = _log_softmax(-0.5 * (((found[:, None] - mean) / spread) ** 2).sum(axis=2))
+        posterior = _log_softmax(-0.5 * (((found[:, None] - mean) / deviation) ** 2).sum(axis=2))
         table = posterior.reshape(len(images), *self.counts[:3])
         shapes = [_log_sum(table, (2, 3)), _log_sum(table, (1, 3)), _log_sum(table, (1, 2))]
         place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32

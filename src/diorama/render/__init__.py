@@ -13,14 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from diorama.render.layers import Layers
+    from diorama.render.layers import ToonLayers
     from diorama.render.mesh import Mesh, read_mesh
     from diorama.render.path import render
     from diorama.render.stage import Camera, Environment, Instance, PointLight, RectLight, Stage
     from diorama.render.toon import Toon, toon_image, toon_layers
 
 _HOME = {
-    "Layers": "layers",
+    "ToonLayers": "layers",
     "Mesh": "mesh",
     "read_mesh": "mesh",
     "render": "path",
@@ -31,12 +31,12 @@ __all__ = [
     "Camera",
     "Environment",
     "Instance",
-    "Layers",
     "Mesh",
     "PointLight",
     "RectLight",
     "Stage",
     "Toon",
+    "ToonLayers",
     "read_mesh",
     "render",
     "toon_image",

@@ -5,8 +5,6 @@ the same for every pixel, and a ball-shaped lamp a fixed set of points: shadows 
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,7 +15,7 @@ from diorama.render.check import transforms
 from diorama.render.jit import inlined, kernel
 from diorama.render.path import lens
 from diorama.render.stage import Environment, PointLight, Stage
-from diorama.render.trace import FAR, T_FAR, Scene, new_packet, occluded, set_ray
+from diorama.render.trace import FAR, T_FAR, EmbreeScene, new_packet, occluded, set_ray
 
 _LIFT = 1e-3  # rays start this far above the floor
 _CORNERS = np.array([[a, b, c, 1.0] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
@@ -87,7 +85,7 @@ def catch_shadows(
     points = np.array([lamp.position + radius * _BALL for lamp in lamps], float).reshape(-1, 64, 3)
     power = np.array([lamp.intensity for lamp in lamps], float).reshape(-1, 3) / 64
     share = np.ones((height, width, 3), np.float32)
-    with Scene(stage) as embree:
+    with EmbreeScene(stage) as embree:
         _catch(embree, lens(stage, width, height), _ball(stage), reach, sky, points, power, share)
     return share
 

@@ -1,6 +1,4 @@
-"""Checks every renderer makes before it starts: one-line errors that say what to change."""
-
-from __future__ import annotations
+"""Checks every renderer makes before it starts: every error is one line that says what to change."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -1,7 +1,5 @@
 """Colour: sRGB to linear light and back, bytes, and the tint of a black body."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

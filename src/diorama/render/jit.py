@@ -3,8 +3,6 @@
 No fast-math: images are compared to the byte. `NUMBA_CACHE_DIR` moves the cache away from a read-only install.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

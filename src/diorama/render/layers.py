@@ -7,8 +7,6 @@ the byte-exact re-render, anti-aliased or not, and costs only the pixels that ch
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +20,7 @@ Entries = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layers:
+class ToonLayers:
     """A toon image from which layers can be left out; `names` are its layers."""
 
     names: tuple[str, ...]
@@ -56,7 +54,7 @@ def assemble(
     labels: tuple[NDArray[np.int32], ...],
     background: NDArray[np.uint8],
     shape: tuple[int, int, int],
-) -> Layers:
+) -> ToonLayers:
     """Sort the entries of all layers into lists and paint the full picture; shape is (height, width, planes)."""
     height, width, planes = shape
     where, depth, owner, colour = entries
@@ -73,7 +71,7 @@ def assemble(
     out = (full["image"], full["object"], full["part"], full["depth"])
     keep = np.ones(len(names), np.bool_)
     _repaint(np.zeros(1, np.int64), keep, lists, everything, labels, background, out)
-    return Layers(tuple(names), full, lists, front, labels, background)
+    return ToonLayers(tuple(names), full, lists, front, labels, background)
 
 
 @kernel

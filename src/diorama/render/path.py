@@ -44,7 +44,7 @@ def render(
     """
     from diorama.render import transport
     from diorama.render.surface import lights, surfaces
-    from diorama.render.trace import Scene
+    from diorama.render.trace import EmbreeScene
 
     check(stage, width, height, samples)
     if bounces < 0 or threads < 1:
@@ -58,7 +58,7 @@ def render(
     sums = np.zeros((4, height, width, 3), np.float32)
     coverage, front = np.zeros((height, width), np.float32), np.full((height, width), -1, np.int32)
     depth, normal = np.full((height, width), np.inf, np.float32), np.zeros((height, width, 3), np.float32)
-    with Scene(stage) as embree:
+    with EmbreeScene(stage) as embree:
 
         def work(span: tuple[int, int, int, int]) -> None:
             transport.centres(embree, tables, camera, span, front, depth, normal)

@@ -6,8 +6,6 @@ coordinates (Olano & Greer 1997). No clipping is needed, and neighbours share th
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

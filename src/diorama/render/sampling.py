@@ -4,8 +4,6 @@ Every random number is a function of (pixel, sample, purpose, seed), never of th
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import math
 
 import numpy as np

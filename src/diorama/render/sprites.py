@@ -35,7 +35,7 @@ def are_counts(counts: tuple[int, ...]) -> bool:
 
 
 def levels(counts: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
-    """So many evenly spread values of every factor, in the published order."""
+    """So many evenly spaced values of every factor, in the published order."""
     whole = (range(3), np.linspace(0.5, 1, 6), np.linspace(0, 2 * np.pi, 40), *[np.linspace(0, 1, 32)] * 2)
     places = [_spread(n, len(v), name == "orientation") for name, v, n in zip(NAMES, whole, counts, strict=True)]
     chosen = [tuple(np.asarray(v)[place].tolist()) for v, place in zip(whole, places, strict=True)]
@@ -43,7 +43,7 @@ def levels(counts: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
 
 
 def _spread(count: int, total: int, cyclic: bool) -> np.ndarray:
-    """`count` of `total` indices, evenly spread; of a circle whose ends are one, without its end unless all are asked."""
+    """`count` of `total` indices, evenly spaced; of a circle whose ends are one, without its end unless all are asked."""
     if cyclic and count < total:
         return np.arange(count) * (total - 1) // count
     return np.linspace(0, total - 1, count).round().astype(int)

@@ -1,7 +1,5 @@
 """What is rendered: meshes placed on a stage, the camera, the lights. Plain data; z is up only for the environment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 """What a ray finds: the tables of a stage for kernels, and the surface point at a hit."""
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple

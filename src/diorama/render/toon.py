@@ -22,7 +22,7 @@ from diorama.render.mesh import Mesh
 from diorama.render.stage import Colour, PointLight, Stage
 
 if TYPE_CHECKING:
-    from diorama.render.layers import Layers, Picture
+    from diorama.render.layers import Picture, ToonLayers
     from diorama.render.raster import Cast
 
 Lens = tuple[float, float, float, float]  # width, height, and 1/tan of half the angle in x and y
@@ -55,10 +55,10 @@ def toon_image(stage: Stage, width: int, height: int, samples: int = 1, look: To
     """
     from diorama.render import raster
 
-    draw = _painter(stage, width, height, samples, look)
+    paint = _painter(stage, width, height, samples, look)
     target = _blank(width, height, samples)
     target[1][:] = look.background
-    draw(np.arange(len(stage.instances)), target)
+    paint(np.arange(len(stage.instances)), target)
     depth, colour, owner = target
     image = np.empty((height, width, 3), np.uint8)
     raster.resolve(colour, samples, image)
@@ -68,17 +68,17 @@ def toon_image(stage: Stage, width: int, height: int, samples: int = 1, look: To
     return {"image": image, **ids, "depth": depth[:, :, samples].copy()}
 
 
-def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = FUNNYBIRDS) -> Layers:
+def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = FUNNYBIRDS) -> ToonLayers:
     """The same stage with every `Instance.layer` apart; `layers.composite(drop)` equals `toon_image` without them."""
     from diorama.render import raster
     from diorama.render.layers import assemble
 
-    draw = _painter(stage, width, height, samples, look)
+    paint = _painter(stage, width, height, samples, look)
     target = _blank(width, height, samples)
     labels = _labels(stage)
     entries = []
     for layer in range(labels[0].max() + 1):
-        entries.append(raster.collect(target, draw(np.flatnonzero(labels[0] == layer), target)))
+        entries.append(raster.collect(target, paint(np.flatnonzero(labels[0] == layer), target)))
     where, depth, owner, colour = (np.concatenate(column) for column in zip(*entries, strict=True))
     background = np.array(look.background, np.uint8)
     return assemble(_names(stage), (where, depth, owner, colour), labels, background, (height, width, samples + 1))
@@ -123,10 +123,10 @@ def _painter(
         np.empty((height, width, samples + 1), np.int32),
     )
 
-    def draw(members: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
+    def paint(members: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
         return raster.paint(members, cast, lens, thickness, clip, shading, offsets, scratch, target)
 
-    return draw
+    return paint
 
 
 def _cast(stage: Stage, basis: NDArray[np.float64], lens: Lens, clip: Clip, glow: NDArray[np.float64]) -> Cast:

@@ -6,8 +6,6 @@ A mesh is given to Embree once, known by its content; a scene of instances lives
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import ctypes
 import weakref
 from collections import OrderedDict
@@ -179,7 +177,7 @@ class Library:
         return scene
 
 
-class Scene:
+class EmbreeScene:
     """The instances of a stage, ready to be hit; use it in a `with` block, which frees it."""
 
     def __init__(self, stage: Stage) -> None:

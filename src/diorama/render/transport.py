@@ -5,8 +5,6 @@ reflected rays, weighted by the balance heuristic (Veach 1997).
 """
 
 # mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

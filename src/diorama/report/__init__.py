@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from diorama.report.summary import Results
+    from diorama.report.tables import Style
 
 
-def write_report(given: Sequence[Path | Results], out: Path | None = None, format: str = "html") -> Path | str:
+def write_report(
+    given: Sequence[Path | Results], out: Path | None = None, format: str = "html", style: Style | None = None
+) -> Path | str:
     """See `diorama.report.write.write_report`; imported only when a report is written."""
+    from diorama.report.tables import AS_IT_IS
     from diorama.report.write import write_report as write
 
-    return write(given, out, format)
+    return write(given, out, format, style or AS_IT_IS)

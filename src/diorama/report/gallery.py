@@ -1,70 +1,146 @@
-"""The gallery: pictures of each method's worst cases, as many as fit into the report."""
+"""The gallery: cases with the answers of all methods side by side, the hardest first, as many as fit into the report."""
 
 import base64
 import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from diorama.io.names import case_path
+from diorama.io.store import content
 from diorama.report.sections import Line, Section
 from diorama.report.shown import decimals, number, point, printable
 
-#: Bytes of markup around a picture, a little more than it takes.
-MARKUP = 1_200
+#: Bytes of markup around a picture, a little more than it takes, and for each of its panels.
+MARKUP, EACH = 1_200, 260
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A table of numbers with names, each with how large it is against the largest: 0 to 1."""
+
+    columns: list[str]
+    rows: list[tuple[str, list[tuple[str, float]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A strip of panels of one case with what is said about it; `value` names its metric."""
+    """A strip of panels of one case and method with what is said about it; `value` names its metric."""
 
     path: Path
     method: str
+    control: bool
     case: str
     value: str
     chosen: str
     captions: list[str]
     width: int
     height: int
+    panels: list[str]
+    matrices: list[Any]
 
     @property
     def cost(self) -> int:
         """The bytes it adds to the report."""
-        return self.path.stat().st_size * 4 // 3 + MARKUP + 40 * len(self.captions)
+        numbers = sum(len(row) for m in self.matrices if m for row in m["values"])
+        return self.path.stat().st_size * 4 // 3 + MARKUP + (EACH + 40) * len(self.captions) + 60 * numbers
 
     @property
     def source(self) -> str:
         """The picture as a data URI."""
-        return "data:image/webp;base64," + base64.b64encode(self.path.read_bytes()).decode()
+        return "data:image/webp;base64," + base64.b64encode(content(self.path)).decode()
 
     @property
-    def alt(self) -> str:
-        """What the picture shows, in words."""
-        return f"{self.method} on {self.case}, from left to right: {', '.join(self.captions)}"
+    def side(self) -> float:
+        """The width of a panel."""
+        return self.width / max(len(self.captions), 1)
+
+    def said(self, i: int) -> str:
+        """What a panel shows, in words."""
+        return f"{self.method} on {self.case}: {self.captions[i]}"
 
 
-def pictures(section: Section, line: Line) -> list[Picture]:
-    """A line's pictures, worst case first; those of grid points that are no longer chosen are left aside."""
-    metrics = (line.cell.case_metric, *line.cell.manifest["metrics"])
-    metric = next((m for m in metrics if line.values(m)), metrics[0])
-    values = line.values(metric)
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A case: its name and place in the page, the panels that are the same for all methods, and each method's own.
+
+    `common` and `own` are numbers of panels: of the first picture, and of each. `matrix` has the numbers of all methods.
+    """
+
+    anchor: str
+    case: str
+    mean: str
+    common: list[int]
+    pictures: list[tuple[int, Picture, list[int]]]
+    matrix: Matrix | None
+
+
+def pictures(section: Section, line: Line, places: int) -> dict[str, Picture]:
+    """A line's pictures by case, worst case first; those of grid points that are no longer chosen are left aside."""
+    metric, values = case_values(line)
     worst = sorted(values, key=lambda case: values[case], reverse=section.direction == "lower")
-    places = decimals(values.values())
-    found = [_picture(line, case, f"{metric} {number(values[case], places)}") for case in worst]
-    return [picture for picture in found if picture]
+    drawn = set((line.cell.folder / "keep").rglob("*.webp"))
+    found = {case: _picture(line, case, f"{metric} {number(values[case], places)}", drawn) for case in worst}
+    return {case: picture for case, picture in found.items() if picture}
 
 
-def _picture(line: Line, case: str, value: str) -> Picture | None:
+def case_values(line: Line) -> tuple[str, dict[str, float]]:
+    """The metric that leads where cases have it, or the first that has values, with the value of each case."""
+    metrics = (line.cell.metric, line.cell.case_metric, *line.cell.manifest["metrics"])
+    metric = next((m for m in metrics if line.values(m)), metrics[0])
+    return metric, line.values(metric)
+
+
+def case_places(section: Section) -> int:
+    """Decimals of the values of single cases, the same for all methods."""
+    return decimals(value for line in section.methods or section.lines for value in case_values(line)[1].values())
+
+
+def _picture(line: Line, case: str, value: str, drawn: set[Path]) -> Picture | None:
     place = line.cell.settled.chosen.get(case, 0)
     path = case_path(line.cell.folder / "keep", f"{case}@{place}", ".webp")
+    if path not in drawn:
+        return None
     try:
-        said = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        with open(path, "rb") as file:
-            width, height = webp_size(file.read(32))
+        said = json.loads(content(path.with_suffix(".json")))
+        width, height = webp_size(content(path)[:32])
     except (OSError, ValueError):  # a picture is not worth a report
         return None
     captions = [printable(str(c)) for c in said["captions"]]
     chosen = point(said["point"]) if said["point"] else ""
-    return Picture(path, line.name, printable(case), value, chosen, captions, width, height)
+    panels = _listed(said.get("panels"), len(captions), str)
+    matrices = [m if _sound(m) else None for m in _listed(said.get("matrices"), len(captions), object)]
+    return Picture(
+        path,
+        line.name,
+        bool(line.control),
+        printable(case),
+        value,
+        chosen,
+        captions,
+        width,
+        height,
+        panels or [f"{path}{i}" for i in range(len(captions))],  # of older runs: no panel is known to be shared
+        matrices or [None] * len(captions),
+    )
+
+
+def _listed(found: Any, count: int, kind: type) -> list[Any]:
+    """A list of as many things of a kind, or none."""
+    fits = isinstance(found, list) and len(found) == count and all(isinstance(one, kind) for one in found)
+    return found if fits else []
+
+
+def _sound(matrix: Any) -> bool:
+    """Whether a matrix has as many names as numbers."""
+    if not isinstance(matrix, dict) or not all(isinstance(matrix.get(k), list) for k in ("rows", "columns", "values")):
+        return False
+    wide = [isinstance(row, list) and len(row) == len(matrix["columns"]) for row in matrix["values"]]
+    numbers = all(type(v) in (int, float, type(None)) for row in matrix["values"] if isinstance(row, list) for v in row)
+    names = all(isinstance(name, str) for name in (*matrix["rows"], *matrix["columns"]))
+    return all(wide) and len(wide) == len(matrix["rows"]) and numbers and names
 
 
 def webp_size(head: bytes) -> tuple[int, int]:
@@ -82,27 +158,119 @@ def webp_size(head: bytes) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """The pictures that fit, by section and line, and the number of those that do not."""
+    """The cases that fit, by section, and the number of pictures that do not."""
 
-    shown: dict[int, list[tuple[Line, list[Picture]]]]
+    shown: dict[int, list[Shown]]
     left_out: int
+
+    def anchors(self, section: int) -> dict[str, str]:
+        """The places of a section's cases in the page, by name."""
+        return {shown.case: shown.anchor for shown in self.shown.get(section, [])}
 
 
 def select(found: list[Section], budget: int, most: int | None = None) -> Gallery:
-    """Take each line's worst case, then each line's second worst, and so on while the budget of bytes lasts.
+    """Take every section's hardest case with all its methods, then every section's second, while the bytes last.
 
-    `most` is the most pictures of a line.
+    Where not all methods of a case fit, the first of them are shown. `most` is the most cases of a section.
     """
-    stacks = [(i, line, pictures(s, line)[:most]) for i, s in enumerate(found) for line in s.lines]
-    stacks.sort(key=lambda stack: bool(stack[1].control))  # controls are shown where there is room
-    taken = [0] * len(stacks)
-    for depth in range(max((len(p) for _, _, p in stacks), default=0)):
-        for k, (_, _, stack) in enumerate(stacks):
-            if taken[k] == depth < len(stack) and stack[depth].cost <= budget:
-                budget -= stack[depth].cost
-                taken[k] += 1
-    shown: dict[int, list[tuple[Line, list[Picture]]]] = {}
-    for n, (i, line, stack) in zip(taken, stacks, strict=True):
-        if n:
-            shown.setdefault(i, []).append((line, stack[:n]))
-    return Gallery(shown, sum(len(p) for _, _, p in stacks) - sum(taken))
+    stacks = [_stack(section)[:most] for section in found]
+    total = sum(len(strips) for stack in stacks for _, strips in stack)
+    kept: dict[int, list[tuple[str, list[Picture]]]] = {}
+    taken = 0
+    for depth in range(max(map(len, stacks), default=0)):
+        for i, stack in enumerate(stacks):
+            if depth >= len(stack):
+                continue
+            case, strips = stack[depth]
+            fit = []
+            for strip in strips:
+                if strip.cost <= budget:
+                    budget -= strip.cost
+                    fit.append(strip)
+            if fit:
+                taken += len(fit)
+                kept.setdefault(i, []).append((case, fit))
+    shown = {i: _shown(f"s{i + 1}", found[i], cases) for i, cases in kept.items()}
+    return Gallery(shown, total - taken)
+
+
+def _stack(section: Section) -> list[tuple[str, list[Picture]]]:
+    """The cases of a section that have pictures, hardest first, each with the pictures of methods, then of controls."""
+    lines = [*section.methods, *(line for line in section.lines if line.control)]
+    places = case_places(section)
+    drawn = [pictures(section, line, places) for line in lines]
+    cases = list(dict.fromkeys(case for of in drawn for case in of))
+    order = _difficulty(section)
+    cases.sort(key=lambda case: order.get(case, float("inf")))
+    return [(case, [of[case] for of in drawn if case in of]) for case in cases]
+
+
+def _difficulty(section: Section) -> dict[str, float]:
+    """The mean of each case over methods, with the sign that puts the hardest first."""
+    sign = -1.0 if section.direction == "lower" else 1.0
+    return {case: sign * mean for case, mean in mean_values(section).items()}
+
+
+def mean_values(section: Section) -> dict[str, float]:
+    """The mean value of each case over the methods that have one, or over the controls where there is no method."""
+    found: dict[str, list[float]] = {}
+    for line in section.methods or section.lines:
+        for case, value in case_values(line)[1].items():
+            found.setdefault(case, []).append(value)
+    return {case: sum(values) / len(values) for case, values in found.items()}
+
+
+def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
+    means, places = mean_values(section), case_places(section)
+    found, used = [], set[str]()
+    for case, strips in cases:
+        anchor = f"{prefix}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', case)}"
+        anchor = next(a for a in (anchor, *(f"{anchor}-{n}" for n in range(len(cases)))) if a not in used)
+        used.add(anchor)
+        alike = [set(strip.panels) for strip in strips]
+        common = set.intersection(*alike) if len(alike) > 1 else set()
+        first = [i for i, panel in enumerate(strips[0].panels) if panel in common]
+        own = [(k, strip, _own(strip, common)) for k, strip in enumerate(strips)]
+        metric = case_values((section.methods or section.lines)[0])[0]
+        mean = f"mean {metric} {number(means[case], places)}" if case in means and len(section.methods) > 1 else ""
+        found.append(Shown(anchor, printable(case), mean, first, own, _matrix(strips)))
+    return found
+
+
+def _own(strip: Picture, common: Iterable[str]) -> list[int]:
+    """A strip's own panels; one whose numbers are in the table below is not shown again."""
+    return [i for i, panel in enumerate(strip.panels) if panel not in common]
+
+
+def _matrix(strips: Sequence[Picture]) -> Matrix | None:
+    """The numbers of all strips under the same columns: rows that are the same for all of them are there once."""
+    known: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    several = len(strips) > 1
+    for strip in strips:
+        for matrix in filter(None, strip.matrices):
+            rows = known.setdefault(tuple(matrix["columns"]), {})
+            for name, values in zip(matrix["rows"], matrix["values"], strict=True):
+                shared = several and _everywhere(strips, name, values)
+                rows[printable(name) if shared or not several else f"{strip.method}: {printable(name)}"] = values
+    if not known:
+        return None
+    columns, found = next(iter(known.items()))
+    whose = tuple(f"{strip.method}: " for strip in strips)
+    rows = dict(sorted(found.items(), key=lambda row: row[0].startswith(whose)))  # what all share first
+    top = max((abs(v) for values in rows.values() for v in values if v is not None), default=0.0) or 1.0
+    places = decimals([top])
+    lines = [(name, [_shade(v, top, min(places, 2)) for v in values]) for name, values in rows.items()]
+    return Matrix([printable(c) for c in columns], lines)
+
+
+def _everywhere(strips: Sequence[Picture], name: str, values: list[Any]) -> bool:
+    """Whether every strip has this row with these values."""
+
+    def has(matrix: Mapping[str, Any]) -> bool:
+        return any(pair == (name, values) for pair in zip(matrix["rows"], matrix["values"], strict=True))
+
+    return all(any(has(matrix) for matrix in filter(None, strip.matrices)) for strip in strips)
+
+
+def _shade(value: float | None, top: float, places: int) -> tuple[str, float]:
+    return number(value, places), 0.0 if value is None else abs(value) / top

@@ -1,22 +1,25 @@
 """The report as one HTML file: no network, at most 3 MB, readable without JavaScript and on paper."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from diorama.report.cases import Heat, heat
+from diorama.report.conclusion import conclude
 from diorama.report.curves import grid_figure
 from diorama.report.figures import dose_figure, methods_figure
 from diorama.report.gallery import Gallery, select
-from diorama.report.notes import Failure, failures, incomplete, remarks, skipped, world_notes
+from diorama.report.notes import Failure, failures, incomplete, notes, skipped, world_notes
+from diorama.report.overview import overviews
 from diorama.report.prose import citations, facts, reproduce, summary
 from diorama.report.sections import Section, sections
 from diorama.report.spread import spreads
 from diorama.report.summary import Results
 from diorama.report.tables import Table, spread_table, table
 from diorama.report.verdicts import Verdict
+from diorama.report.words import Meaning, headline, meanings, question, told_apart
 
 #: The colours of pages and notebook cells, by day and by night.
 COLOURS = {
@@ -28,8 +31,10 @@ COLOURS = {
 LIMIT = 3_000_000
 #: Beyond this size the tables of every case are left out, then the figures, to leave room for pictures.
 ROOMY = 1_500_000
-#: Bytes of pictures in a cell of a notebook, sections that it shows, and pictures of each method.
+#: Bytes of pictures in a cell of a notebook, sections that it shows, and cases of each.
 PICTURES, SHOWN, WORST = 400_000, 4, 2
+#: Columns that a table shows at once; further metrics are in a second one.
+WIDE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +42,16 @@ class Part:
     """A section as the template sees it."""
 
     id: str
+    name: str
+    question: str
     section: Section
     summary: str
+    meanings: list[Meaning]
     table: Table | None
+    more: Table | None
     verdicts: list[Verdict]
     notes: list[str]
     failures: list[Failure]
-    remarks: list[Failure]
     methods: Markup
     dose: Markup
     grid: Markup
@@ -51,7 +59,7 @@ class Part:
 
 
 def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
-    """The whole page. The pictures get what the rest leaves of the limit, the worst cases first."""
+    """The whole page. The pictures get what the rest leaves of the limit, the hardest cases first."""
     found = sections(runs)
     for detail in (2, 1, 0):
         context = _context(runs, found, detail)
@@ -63,13 +71,13 @@ def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
 
 
 def fragment(results: Results) -> str:
-    """What a cell of a notebook shows: tables, verdicts, dose curves and the worst cases."""
+    """What a cell of a notebook shows: tables, verdicts, dose curves and the hardest cases."""
     found = sections({"": results})
     first = found[:SHOWN]
     gallery = select(first, PICTURES, WORST)
-    parts = [_part(i, section, 1) for i, section in enumerate(first)]
-    context = {"parts": parts, "gallery": gallery, "more": len(found) - len(first), "incomplete": incomplete([results])}
-    return _template("notebook.html.j2").render(colours=COLOURS, skipped=skipped([results]), **context)
+    context = {"parts": _parts(first, 1), "gallery": gallery, "more": len(found) - len(first)}
+    said = {"incomplete": incomplete([results]), "skipped": skipped([results])}
+    return _template("notebook.html.j2").render(colours=COLOURS, **said, **context)
 
 
 _LEFT_OUT = {2: "", 1: "The tables of every case were", 0: "The figures and the tables of every case were"}
@@ -77,10 +85,13 @@ _LEFT_OUT = {2: "", 1: "The tables of every case were", 0: "The figures and the 
 
 def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dict[str, Any]:
     return {
-        "title": _title(found),
-        "parts": [_part(i, section, detail) for i, section in enumerate(found)],
+        "title": headline(found),
+        "overviews": overviews(found),
+        "parts": _parts(found, detail),
         "spreads": [spread_table(spread) for spread in spreads(found)],
         "incomplete": incomplete(runs.values()),
+        "said": notes(found),
+        "conclusion": conclude(runs, found),
         "skipped": skipped(runs.values()),
         "runs": [(name, facts(results), reproduce(results)) for name, results in runs.items()],
         "citations": citations(found),
@@ -89,28 +100,40 @@ def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dic
     }
 
 
-def _title(found: list[Section]) -> str:
-    """The protocols and the worlds, by name alone."""
-    protocols = dict.fromkeys(s.protocol.partition("(")[0].strip() for s in found)
-    worlds = dict.fromkeys(s.world.partition("(")[0] for s in found)
-    return f"{', '.join(protocols)} on {', '.join(worlds)}" if found else "An empty run"
+def _parts(found: list[Section], detail: int) -> list[Part]:
+    return [_part(i, name, s, detail) for i, (name, s) in enumerate(zip(told_apart(found), found, strict=True))]
 
 
-def _part(index: int, section: Section, detail: int) -> Part:
+def _part(index: int, name: str, section: Section, detail: int) -> Part:
+    first, more = _folded(table([section])) if section.lines else (None, None)
     return Part(
         id=f"s{index + 1}",
+        name=name,
+        question=question(section),
         section=section,
         summary=summary(section),
-        table=table([section]) if section.lines else None,
+        meanings=meanings(section),
+        table=first,
+        more=more,
         verdicts=section.verdicts,
         notes=world_notes(section),
         failures=failures(section),
-        remarks=remarks(section),
         methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write
         dose=Markup(dose_figure(section) if detail else ""),
         grid=Markup(grid_figure(section) if detail else ""),
         heat=heat(section) if detail == 2 else None,
     )
+
+
+def _folded(whole: Table) -> tuple[Table, Table | None]:
+    """A table that a page of 1,300 pixels has room for, and one of the metrics that are too many for it."""
+    metrics = [c for c in whole.columns if c.rank == 3]
+    room = WIDE - (len(whole.columns) - len(metrics))
+    if len(metrics) <= max(room, 3):
+        return whole, None
+    over = metrics[max(room, 3) :]
+    name = [c for c in whole.columns if c.key == "method"]
+    return replace(whole, columns=[c for c in whole.columns if c not in over]), replace(whole, columns=[*name, *over])
 
 
 def _render(context: dict[str, Any]) -> str:

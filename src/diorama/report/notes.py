@@ -26,6 +26,7 @@ class Failure:
     reason: str
     cases: list[str]
     metrics: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
 
     @property
     def named(self) -> str:
@@ -62,20 +63,37 @@ def _together(several: list[Failure]) -> Failure:
         first.reason if len(reasons) == 1 else f"{first.reason} (and {len(reasons) - 1} more that differ in numbers)"
     )
     cases = list(dict.fromkeys(case for one in several for case in one.cases))
-    return replace(first, method=", ".join(dict.fromkeys(o.method for o in several)), reason=reason, cases=cases)
+    methods = tuple(dict.fromkeys(o.method for o in several))
+    return replace(first, method=", ".join(methods), reason=reason, cases=cases, methods=methods)
 
 
 def remarks(section: Section) -> list[Failure]:
-    """Notes that rows with a value carry; one that several methods carry on the same cases is said once."""
-    said: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for line in _all(section):
-        for found in _by_reason(line, ("ok",)):
-            said.setdefault((found.reason, tuple(found.cases)), []).append(found.method)
-    every = len(_all(section))
-    return [
-        Failure("all" if 1 < len(methods) == every else ", ".join(methods), "", reason, list(cases))
-        for (reason, cases), methods in said.items()
-    ]
+    """Notes that rows with a value carry; what differs in numbers only, or stands on several methods, is said once."""
+    every = [line.name or "the model" for line in _all(section)]
+    found = _alike([f for line in _all(section) for f in _by_reason(line, ("ok",))])
+    return [replace(one, method="all") if 1 < len(every) == len(one.methods) else one for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of some cases, once for all sections where it is the same; `places` names these sections."""
+
+    failure: Failure
+    places: list[int]
+
+
+def notes(found: list[Section]) -> list[Note]:
+    """Everything without a value and all remarks of a page: errors first, then what concerns most cases."""
+    groups: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, Failure]]] = {}
+    for i, section in enumerate(found):
+        for one in (*failures(section), *remarks(section)):
+            groups.setdefault((one.status, one.method, _NUMBERS.sub("#", one.reason), one.metrics), []).append((i, one))
+    listed = []
+    for several in groups.values():
+        cases = list(dict.fromkeys(case for _, one in several for case in one.cases))
+        listed.append(Note(replace(several[0][1], cases=cases), [i for i, _ in several]))
+    order = ("error", "undefined", "excluded", "")
+    return sorted(listed, key=lambda note: (order.index(note.failure.status), -len(note.failure.cases)))
 
 
 def _all(section: Section) -> list[Line]:

@@ -1,6 +1,5 @@
 """Figures for a paper, drawn by matplotlib: the methods, the dose curve, the cases; and a single case in pictures."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,8 +9,8 @@ from matplotlib.figure import Figure
 
 from diorama.io.pictures import coloured_parts, diverging
 from diorama.report.sections import Line, Section
-from diorama.report.shown import label
 from diorama.report.verdicts import dose_curve, equivalent_dose
+from diorama.report.words import names, title, words
 
 #: Okabe and Ito's colours, told apart by all colour vision; controls are gray.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b4fa0")
@@ -27,8 +26,6 @@ _STYLE: Any = {
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
 }
-#: A spec with parameters; a name of one's own is none of these.
-_SPEC = re.compile(r"([\w./:-]+)\(\w+=.*\)", re.DOTALL)
 
 
 class PaperFigure(Figure):
@@ -55,6 +52,11 @@ class Plots:
         methods = dict.fromkeys(line.name for section in self.sections for line in section.methods)
         self._colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(methods)}
         self._many_models = len({section.model for section in self.sections}) > 1
+
+    @property
+    def has_doses(self) -> bool:
+        """Whether any section has a dose curve."""
+        return any(dose_curve(section) for section in self.sections)
 
     def methods(self) -> PaperFigure:
         """Every method's mean with its 95 % interval, single cases as faint dots, controls in gray."""
@@ -98,7 +100,7 @@ class Plots:
             if line.primary["lo"] is not None:
                 axis.plot([line.primary["lo"], line.primary["hi"]], [place, place], color=colour, linewidth=1.4)
             axis.plot([line.mean], [place], "o", color=colour, markersize=4.5)
-        axis.set_yticks(range(len(lines)), [name or _words(section.model) for name in names(lines)])
+        axis.set_yticks(range(len(lines)), [name or words(section.model) for name in names(lines)])
         axis.set_ylim(len(lines) - 0.4, -0.6)
         axis.set_xlabel(f"{section.metric.replace('_', ' ')} ({section.direction} is better)")
         axis.grid(axis="x", color="#dddddd", linewidth=0.5)
@@ -135,32 +137,6 @@ class Plots:
 
 
 Draw = Callable[[Any, Section], None]
-
-
-def title(section: Section, with_model: bool = False) -> str:
-    """What a section is about, in words: no spec stands as a title."""
-    model = f", {_words(section.model)}" if with_model and section.model else ""
-    return f"{_words(section.protocol)} on {_words(section.world)}{model}"
-
-
-def _words(text: str) -> str:
-    return plain(label(text)).replace("_", " ")
-
-
-def plain(text: str) -> str:
-    """A spec without its parameters; a name of one's own as it is.
-
-    >>> plain("lime(samples=200)"), plain("IG (ours)")
-    ('lime', 'IG (ours)')
-    """
-    found = _SPEC.fullmatch(text)
-    return found[1] if found else text
-
-
-def names(lines: Sequence[Line]) -> list[str]:
-    """How lines are called in a figure: without parameters, where that tells them apart."""
-    short = [plain(line.name) for line in lines]
-    return [s if short.count(s) == 1 else line.name for s, line in zip(short, lines, strict=True)]
 
 
 def _scored(section: Section) -> list[Line]:

@@ -43,7 +43,7 @@ def _best(section: Section) -> str:
 def _lead(section: Section) -> str:
     """How far the best is ahead of the next, over the cases that both have."""
     best, second = [line for line in section.methods if line.mean is not None][:2]
-    gap = paired(second.values(), best.values(), section.direction)
+    gap = paired(second.values(), best.values(), section.direction, flips=False)
     if gap.mean is None or gap.lo is None or gap.hi is None or gap.p is None:
         return f", followed by {second.name}"
     wins = f"better on {gap.better} of {count(gap.n, 'shared case')}"

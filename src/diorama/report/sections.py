@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from diorama.report.differences import Gap, gaps
 from diorama.report.shown import bounds, decimals, label, number
 from diorama.report.summary import CellResult, Results
 from diorama.report.verdicts import Verdict, verdicts
@@ -67,6 +68,11 @@ class Section:
     def verdicts(self) -> list[Verdict]:
         """What its controls say."""
         return verdicts(self)
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """How far the best method is ahead of each of the others."""
+        return gaps(self)
 
     @property
     def some(self) -> CellResult:

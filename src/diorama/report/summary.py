@@ -13,6 +13,7 @@ from diorama.core.rows import Row
 from diorama.core.summary import Settled, mean_ranks
 from diorama.io.row_files import read_rows
 from diorama.io.run_folder import check_readable, read_manifest
+from diorama.io.store import content
 
 if TYPE_CHECKING:
     from diorama.report.sections import Section
@@ -96,9 +97,9 @@ def read_results(folder: Path) -> Results:
     """The results of a run directory, as far as they have been computed."""
     check_readable(folder)
     try:
-        contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        plan = (folder / "plan.toml").read_text(encoding="utf-8")
+        contents = json.loads(content(folder / "cells.json"))
+        run = json.loads(content(folder / "run.json"))
+        plan = content(folder / "plan.toml").decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{folder} is not a run directory: {Path(error.filename).name} is missing") from error
     except json.JSONDecodeError as error:
@@ -117,7 +118,7 @@ def lacking(folder: Path) -> list[str]:
     if not found.missing:
         return []
     known = {cell.manifest["key"]: cell for cell in found.cells}
-    contents = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
+    contents = json.loads(content(folder / "cells.json"))
     lines = [f"{folder} is unfinished: {found.missing:,} of {found.planned:,} cases have no row"]
     bare = [listed for listed in contents["cells"] if listed["key"] not in known]
     for cell in (cell for cell in known.values() if cell.missing):

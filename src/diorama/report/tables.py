@@ -1,37 +1,69 @@
-"""Tables: the sections of a report as columns and lines, in plain text, Markdown, LaTeX, CSV, JSON and Parquet."""
+"""Tables: the sections of a report as columns and lines, in plain text, Markdown, CSV, JSON and Parquet."""
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from diorama.core.errors import InputError
+from diorama.core.errors import InputError, did_you_mean
 from diorama.report.notes import chosen, failures, incomplete, remarks, skipped, world_notes
 from diorama.report.sections import Line, Section, sections
 from diorama.report.shown import NONE, bounds, decimals, label, number, seconds
 from diorama.report.spread import Spread, spreads
 from diorama.report.summary import Results, document
 from diorama.report.verdicts import like_doses
+from diorama.report.words import ARROWS, direction
 
 Runs = dict[str, Results]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading with one text per line; `rank` says which columns are left out last where space is short."""
+    """A heading with one text per line; `rank` says which columns are left out last where space is short.
+
+    `best` are the lines that are best among the methods of their section; `key` is the name by which a user asks for it.
+    """
 
     head: str
     cells: list[str]
     rank: int = 0
     numeric: bool = True
+    best: frozenset[int] = frozenset()
+    key: str = ""
 
     @property
     def width(self) -> int:
         """The longest text."""
         return max(map(len, [self.head, *self.cells]))
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What a user wants of a table: some columns in some order, decimals, other names for methods."""
+
+    columns: tuple[str, ...] = ()
+    digits: int | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def places(self, usual: int) -> int:
+        """The decimals of a column."""
+        return usual if self.digits is None else self.digits
+
+    def picked(self, columns: list[Column], named: int = 0) -> list[Column]:
+        """The columns that are wanted, after the first few, which say what the lines are."""
+        if not self.columns:
+            return columns
+        known = {c.key: c for c in columns[named:]}
+        wrong = next((name for name in self.columns if name not in known), None)
+        if wrong is not None:
+            raise InputError(f"there is no column {wrong!r}; {did_you_mean(wrong, list(known))}")
+        return [*columns[:named], *(known[name] for name in self.columns)]
+
+
+AS_IT_IS = Style()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +91,64 @@ class Table:
         return found
 
 
-def table(group: list[Section]) -> Table:
+def table(group: list[Section], style: Style = AS_IT_IS) -> Table:
     """One table of sections that share a protocol. What is the same on every line goes to the caption."""
     pairs = [(section, line) for section in group for line in section.lines]
     names = [_name_column(head, [getattr(s, head) for s, _ in pairs]) for head in ("run", "world", "model")]
     shared = [label(getattr(group[0], c.head)) for c in names if len(set(c.cells)) < 2]
-    first, better = group[0], "↓" if group[0].direction == "lower" else "↑"
+    first, better = group[0], ARROWS[group[0].direction]
     caption = " · ".join(part for part in [*shared, first.protocol, f"{first.metric} {better}"] if part)
-    scored = _scores(group, pairs, better)
-    columns = [c for c in names if len(set(c.cells)) > 1] + [c for c in scored if any(t.strip(NONE) for t in c.cells)]
-    return Table(caption, columns, _notes(group), [bool(line.control) for _, line in pairs])
+    scored = _scores(group, pairs, style)
+    several = [c for c in names if len(set(c.cells)) > 1]
+    columns = several + [c for c in scored if c.key in style.columns or any(t.strip(NONE) for t in c.cells)]
+    return Table(
+        caption, style.picked(columns, len(several) + 1), _notes(group), [bool(line.control) for _, line in pairs]
+    )
 
 
 def _name_column(head: str, values: list[str]) -> Column:
-    return Column(head, [label(v) for v in values], 9, numeric=False)
+    return Column(head, [label(v) for v in values], 9, numeric=False, key=head)
 
 
-def _scores(group: list[Section], pairs: list[tuple[Section, Line]], better: str) -> list[Column]:
-    lines = [line for _, line in pairs]
+def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Style) -> list[Column]:
+    lines, metric = [line for _, line in pairs], group[0].metric
     like = {key: dose for section in group for key, dose in like_doses(section).items()}
+    places = [style.places(section.places) for section, _ in pairs]
+    means = [number(line.mean, p) for line, p in zip(lines, places, strict=True)]
+    ends = [bounds(line.primary["lo"], line.primary["hi"], p) for line, p in zip(lines, places, strict=True)]
+    published = [number(line.entry["published"], p) for line, p in zip(lines, places, strict=True)]
+    head = f"{metric} {ARROWS[group[0].direction]}"
     return [
-        Column("method", [name(line) for line in lines], 9, numeric=False),
-        Column(f"{group[0].metric} {better}", [s.show(line.mean) for s, line in pairs], 9),
-        Column("95 % interval", [bounds(line.primary["lo"], line.primary["hi"], s.places) for s, line in pairs], 8),
-        Column("std", [_std(s, line) for s, line in pairs], 7),
-        Column("ok/undef/excl/err", [counts(line) for line in lines], 9),
-        Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5),
-        Column("published", [number(line.entry["published"], s.places) for s, line in pairs], 6),
-        *[_metric(m, lines) for m in group[0].others],
-        Column("like dose", [like.get(line.entry["key"], NONE) for line in lines], 4),
-        Column("chosen", [chosen(line) or NONE for line in lines], 2, numeric=False),
-        Column("s/case", [seconds(line.seconds) for line in lines], 1),
+        Column("method", [name(line, style) for line in lines], 9, numeric=False, key="method"),
+        Column(head, means, 9, best=best(pairs, metric, means), key=metric),
+        Column("95 % interval", ends, 8, key="interval"),
+        Column("std", [_std(line, p) for line, p in zip(lines, places, strict=True)], 7, key="std"),
+        Column("ok/undef/excl/err", [counts(line) for line in lines], 9, key="cases"),
+        Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5, key="rank"),
+        Column("published", published, 6, key="published"),
+        *[_metric(m, pairs, style) for m in group[0].others],
+        Column("like dose", [like.get(line.entry["key"], NONE) for line in lines], 4, key="dose"),
+        Column("chosen", [chosen(line) or NONE for line in lines], 2, numeric=False, key="chosen"),
+        Column("s/case", [seconds(line.seconds) for line in lines], 1, key="seconds"),
     ]
 
 
-def name(line: Line) -> str:
-    """The method's label, or the control's name, marked as a control."""
-    return f"{line.name} (control)" if line.control else line.name
+def best(pairs: list[tuple[Section, Line]], metric: str, shown: list[str]) -> frozenset[int]:
+    """The lines whose mean is best among two or more methods of their section, and those that read the same."""
+    found: set[int] = set()
+    for section in {id(s): s for s, _ in pairs}.values():
+        better = direction(section, metric)
+        mine = [i for i, (s, line) in enumerate(pairs) if s is section and not line.control and shown[i] != NONE]
+        if len(mine) > 1 and better:
+            means = [pairs[i][1].entry["summary"][metric]["mean"] for i in mine]
+            top = shown[mine[means.index(max(means) if better == "higher" else min(means))]]
+            found |= {i for i in mine if shown[i] == top}
+    return frozenset(found)
+
+
+def name(line: Line, style: Style = AS_IT_IS) -> str:
+    """The method's label, or what the user calls it, or the control's name, marked as a control."""
+    return f"{line.name} (control)" if line.control else style.names.get(line.name, line.name)
 
 
 def counts(line: Line) -> str:
@@ -110,17 +163,20 @@ def _spread(line: Line) -> bool:
     return bool(line.cell.manifest.get("spread"))
 
 
-def _std(section: Section, line: Line) -> str:
-    return number(line.primary["std"], section.places) if _spread(line) else NONE
+def _std(line: Line, places: int) -> str:
+    return number(line.primary["std"], places) if _spread(line) else NONE
 
 
-def _metric(metric: str, lines: list[Line]) -> Column:
+def _metric(metric: str, pairs: list[tuple[Section, Line]], style: Style) -> Column:
+    lines = [line for _, line in pairs]
     found = [line.entry["summary"][metric] for line in lines]
-    places = decimals([one["mean"] for one in found])
-    shown = [number(one["mean"], places) for one in found]
+    places = style.places(decimals([one["mean"] for one in found]))
+    means = [number(one["mean"], places) for one in found]
+    bold, head = best(pairs, metric, means), f"{metric} {ARROWS[direction(pairs[0][0], metric)]}".strip()
+    shown = means
     if _spread(lines[0]):
-        shown = [f"{m} ± {number(one['std'], places)}" if m != NONE else m for m, one in zip(shown, found, strict=True)]
-    return Column(metric, shown, 3)
+        shown = [f"{m} ± {number(one['std'], places)}" if m != NONE else m for m, one in zip(means, found, strict=True)]
+    return Column(head, shown, 3, best=bold, key=metric)
 
 
 def _notes(group: list[Section]) -> list[str]:
@@ -139,14 +195,20 @@ def _place(section: Section, group: list[Section]) -> str:
     return " · ".join(label(getattr(section, head)) for head in names)
 
 
-def tables(runs: Runs) -> list[Table]:
-    """The tables of all runs: one per protocol and set of metrics."""
-    groups: dict[tuple[Any, ...], list[Section]] = {}
+def groups(runs: Runs) -> list[list[Section]]:
+    """The sections that share a table: one per protocol and set of metrics."""
+    found: dict[tuple[Any, ...], list[Section]] = {}
     for section in sections(runs):
         if section.lines:
             key = (section.protocol, section.metric, section.direction, *section.others)
-            groups.setdefault(key, []).append(section)
-    return [*(table(group) for group in groups.values()), *map(spread_table, spreads(sections(runs)))]
+            found.setdefault(key, []).append(section)
+    return list(found.values())
+
+
+def tables(runs: Runs, style: Style = AS_IT_IS) -> list[Table]:
+    """The tables of all runs, and one for every set of answers that several protocols have scored."""
+    known = [table(group, style) for group in groups(runs)]
+    return known if style.columns else [*known, *map(spread_table, spreads(sections(runs)))]
 
 
 def spread_table(spread: Spread) -> Table:
@@ -167,9 +229,9 @@ def _closing(runs: Runs) -> list[str]:
     return ([missing] if missing else []) + [f"skipped {text}" for text in skipped(runs.values())]
 
 
-def text(runs: Runs, width: int | None = None) -> str:
+def text(runs: Runs, style: Style = AS_IT_IS, width: int | None = None) -> str:
     """Plain aligned tables. Where the width is short the least important columns are left out, and named."""
-    blocks = [_text_table(t, width) for t in tables(runs)]
+    blocks = [_text_table(t, width) for t in tables(runs, style)]
     closing = "\n".join(f"  {note}" for note in _closing(runs))
     return "\n\n".join(block for block in [*blocks, closing] if block) + "\n"
 
@@ -199,9 +261,9 @@ def fit(whole: Table, width: int | None) -> Table:
     return replace(whole, columns=columns)
 
 
-def markdown(runs: Runs) -> str:
-    """Markdown tables with footnotes as lists."""
-    blocks = [_markdown_table(t) for t in tables(runs)]
+def markdown(runs: Runs, style: Style = AS_IT_IS) -> str:
+    """Markdown tables, the best in bold, with footnotes as lists: to paste into an issue."""
+    blocks = [_markdown_table(t) for t in tables(runs, style)]
     closing = "\n".join(f"- {_md(note)}" for note in _closing(runs))
     return "\n\n".join(block for block in [*blocks, closing] if block) + "\n"
 
@@ -211,57 +273,24 @@ def _markdown_table(shown: Table) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rule = row(["---:" if c.numeric else ":---" for c in shown.columns])
-    body = [row([_md(t) for t in r]) for r in shown.rows]
-    body = [
-        f"{line[:2]}*{line[2:].replace(' |', '* |', 1)}" if c else line
-        for line, c in zip(body, shown.controls, strict=True)
-    ]
+    body = [row([_marked(c, i, shown.controls[i]) for c in shown.columns]) for i in range(len(shown.controls))]
     notes = [f"{i}. {_md(note)}" for i, note in enumerate(shown.notes, 1)]
     head = row([_md(c.head) for c in shown.columns])
     return "\n".join([f"**{_md(shown.caption)}**", "", head, rule, *body, "", *notes])
+
+
+def _marked(column: Column, i: int, control: bool) -> str:
+    """A cell in Markdown: the best in bold, the name of a control in italics."""
+    said = _md(column.cells[i])
+    if control and column.key in ("run", "world", "model", "method"):
+        return f"*{said}*"
+    return f"**{said}**" if i in column.best else said
 
 
 def _md(value: str) -> str:
     for mark in "\\`*|[]":
         value = value.replace(mark, "\\" + mark)
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-_TEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "–": "--", "−": "$-$", "↓": r"$\downarrow$", "↑": r"$\uparrow$", "→": r"$\to$", "×": r"$\times$", "·": r"$\cdot$",
-    "…": r"\ldots{}", "≈": r"$\approx$",
-}  # fmt: skip
-
-
-def tex(runs: Runs) -> str:
-    """LaTeX tables for booktabs, footnotes in the caption's place below."""
-    blocks = [_tex_table(t) for t in tables(runs)]
-    closing = "\n".join(f"% {note}" for note in _closing(runs))
-    head = "% needs \\usepackage{booktabs}"
-    return "\n\n".join(block for block in [head, *blocks, closing] if block) + "\n"
-
-
-def _tex_table(shown: Table) -> str:
-    def row(cells: list[str]) -> str:
-        return "  " + " & ".join(_tex(t) for t in cells) + r" \\"
-
-    spec = "".join("r" if c.numeric else "l" for c in shown.columns)
-    body = []
-    for i, cells in enumerate(shown.rows):
-        if i and shown.controls[i] != shown.controls[i - 1]:
-            body.append("  \\midrule")
-        body.append(row(cells))
-    notes = [f"  \\item {_tex(note)}" for note in shown.notes]
-    listed = ["\\begin{enumerate}\\footnotesize", *notes, "\\end{enumerate}"] if notes else []
-    start = ["\\begin{table}", "\\centering", f"\\caption{{{_tex(shown.caption)}}}", f"\\begin{{tabular}}{{{spec}}}"]
-    rules = ["  \\toprule", row([c.head for c in shown.columns]), "  \\midrule", *body, "  \\bottomrule"]
-    return "\n".join([*start, *rules, "\\end{tabular}", *listed, "\\end{table}"])
-
-
-def _tex(value: str) -> str:
-    return "".join(_TEX.get(c, c) for c in value)
 
 
 FIELDS = ("run", "world", "model", "method", "protocol", "variant", "control", "case", "metric", "value", "status",
@@ -349,8 +378,3 @@ def _typed(value: Any, field: str) -> Any:
     if value is None:
         return None
     return float(value) if field in ("value", "seconds") else str(value)
-
-
-TEXTS: dict[str, Callable[[Runs], str]] = {
-    "text": text, "md": markdown, "tex": tex, "csv": long_csv, "json": as_json,
-}  # fmt: skip

@@ -86,7 +86,7 @@ def better_than_chance(section: Section, method: Line, random: Line) -> bool:
     a, b = method.primary, random.primary
     if method.cell.derived and a["lo"] is not None and b["lo"] is not None:
         return a["hi"] < b["lo"] if section.direction == "lower" else a["lo"] > b["hi"]
-    gap = paired(random.values(), method.values(), section.direction)
+    gap = paired(random.values(), method.values(), section.direction, flips=False)
     worst = gap.hi if section.direction == "lower" else gap.lo
     worst = gap.mean if worst is None else worst
     return worst is not None and (worst < 0 if section.direction == "lower" else worst > 0)

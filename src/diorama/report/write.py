@@ -1,33 +1,51 @@
-"""Writing a report: one or several run directories in, one file or text out."""
+"""Writing a report: one or several run directories in; a file, a folder of figures, or text out."""
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from diorama.core.errors import InputError, did_you_mean
-from diorama.report.sections import name_runs
+from diorama.core.errors import InputError, did_you_mean, missing_package
+from diorama.report.sections import name_runs, sections
 from diorama.report.summary import Results, read_results
-from diorama.report.tables import TEXTS, Runs, text, write_parquet
+from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, text, write_parquet
 
-FORMATS = ("html", "md", "tex", "csv", "json", "parquet", "text")
+#: Formats that are text, those whose tables a user can shape, and those that are a folder of figures.
+TEXTS = ("text", "md", "tex", "csv", "json", "junit")
+SHAPED, FIGURES = ("text", "md", "tex"), ("svg", "pdf")
+FORMATS = ("html", *TEXTS, "parquet", *FIGURES)
+ENDINGS = {"junit": "xml", "text": "txt"}
 
 
-def write_report(given: Sequence[Path | Results], out: Path | None = None, format: str = "html") -> Path | str:
+def write_report(
+    given: Sequence[Path | Results], out: Path | None = None, format: str = "html", style: Style = AS_IT_IS
+) -> Path | str:
     """The report of some runs, named by their folders or read already.
 
-    HTML and Parquet become a file, by default in the first run's folder. The other formats are returned as text, or
-    written where `out` is given; then the path is returned.
+    HTML and Parquet become a file, by default in the first run's folder; svg and pdf a folder of figures, `figures` in
+    it. The other formats are returned as text, or written where `out` is given; then the path is returned.
     """
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {did_you_mean(format, list(FORMATS))}")
+    if style != AS_IT_IS and format not in SHAPED:
+        raise InputError(
+            f"--columns, --digits and --name shape tables of the formats {', '.join(SHAPED)}, not {format}"
+        )
     runs = name_runs(_read(given))
     if format in TEXTS and out is None:
-        return text(runs, shutil.get_terminal_size((120, 40)).columns) if format == "text" else TEXTS[format](runs)
-    path = out or next(iter(runs.values())).folder / f"report.{format}"
+        width = shutil.get_terminal_size((120, 40)).columns
+        return text(runs, style, width) if format == "text" else _text(runs, format, style)
+    first = next(iter(runs.values())).folder
+    if format in FIGURES:
+        return _guarded(out or first / "figures", lambda place: _draw(runs, place, format))
+    path = out or first / f"report.{ENDINGS.get(format, format)}"
+    return _guarded(path, lambda place: _write(runs, place, format, style))
+
+
+def _guarded(path: Path, write: Callable[[Path], None]) -> Path:
     try:
-        _write(runs, path, format)
+        write(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}; choose another place with -o") from error
     return path
@@ -41,7 +59,20 @@ def _read(given: Sequence[Path | Results]) -> list[Results]:
     return [read_results(one) if isinstance(one, Path) else one for one in folders.values()]
 
 
-def _write(runs: Runs, path: Path, format: str) -> None:
+def _draw(runs: Runs, folder: Path, format: str) -> None:
+    """The figures of a paper: methods, dose curves where there are any, and cases."""
+    try:
+        from diorama.report.plots import Plots
+    except ModuleNotFoundError as error:
+        raise InputError(missing_package(error)) from error
+    plots = Plots(sections(runs))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in (("methods", plots.methods), ("doses", plots.doses), ("cases", plots.cases)):
+        if name != "doses" or plots.has_doses:
+            draw().savefig(folder / f"{name}.{format}")
+
+
+def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
     """Write beside the place and move there, so that a failure never leaves half a report.
 
     A link is followed to what it names; what is there and no regular file (a device, a pipe) is written to, not replaced.
@@ -50,35 +81,45 @@ def _write(runs: Runs, path: Path, format: str) -> None:
     if path.is_dir():
         raise IsADirectoryError(21, "it is a directory")
     if path.exists() and not path.is_file():
-        return _pour(runs, path, format)
+        return _pour(runs, path, format, style)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if format == "parquet":
             write_parquet(runs, temporary)
         else:
-            temporary.write_text(_text(runs, format), encoding="utf-8")
+            temporary.write_text(_text(runs, format, style), encoding="utf-8")
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _pour(runs: Runs, path: Path, format: str) -> None:
+def _pour(runs: Runs, path: Path, format: str, style: Style) -> None:
     """Write into a device or a pipe: the whole report, made before it is opened."""
     if format == "parquet":
         with TemporaryDirectory() as folder:
             write_parquet(runs, Path(folder, "report"))
             data = Path(folder, "report").read_bytes()
     else:
-        data = _text(runs, format).encode()
+        data = _text(runs, format, style).encode()
     with open(path, "wb", buffering=0) as file:
         left = memoryview(data)
         while left:
             left = left[file.write(left) or 0 :]
 
 
-def _text(runs: Runs, format: str) -> str:
-    if format != "html":
-        return TEXTS[format](runs)
-    from diorama.report.html import html
+def _text(runs: Runs, format: str, style: Style) -> str:
+    if format == "html":
+        from diorama.report.html import html
 
-    return html(runs)
+        return html(runs)
+    if format == "tex":
+        from diorama.report.latex import tex
+
+        return tex(runs, style)
+    if format == "junit":
+        from diorama.report.junit import junit
+
+        return junit(runs)
+    if format == "csv":
+        return long_csv(runs)
+    return as_json(runs) if format == "json" else {"text": text, "md": markdown}[format](runs, style)

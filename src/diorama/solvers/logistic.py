@@ -19,8 +19,8 @@ def fit_logistic(
     from scipy.optimize import minimize
 
     x = np.asarray(x, np.float64)
-    mean, spread = x.mean(axis=0), x.std(axis=0)
-    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-12 * (1 + np.abs(mean)))
+    mean, deviation = x.mean(axis=0), x.std(axis=0)
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 1e-12 * (1 + np.abs(mean)))
     centre = mean if bias else np.zeros_like(mean)
     z, hot = (x - centre) * scale, np.eye(classes)[labels] if labels.ndim == 1 else np.asarray(labels, np.float64)
     shape = (classes, x.shape[1] + 1)  # the last column holds the biases

@@ -41,7 +41,9 @@ def _lacking(model: Spec) -> str:
 
 
 def check_component(component: Component, say: Say = print) -> bool:
-    """Run every check of the component's kind; one line says that all hold, or one line for each that does not."""
+    """Run every check of the component's kind; prints one line if all checks hold, else one line for each check that
+    fails.
+    """
     if component.kind == "method" and _track(component) == "explain" and (reason := explainers.cannot_try(component)):
         say(f"skipped method {component.label}: {reason}")
         return True

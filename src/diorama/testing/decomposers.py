@@ -69,11 +69,8 @@ def leaves_frames_alone(component: Component) -> str:
     method = _prepared(component)
     frames, copies = _frames(method), _frames(method)
     _decompose(method, frames)
-    return (
-        ""
-        if all(np.array_equal(a.image, b.image) for a, b in zip(frames, copies, strict=True))
-        else "the method wrote to a frame"
-    )
+    same = all(np.array_equal(a.image, b.image) for a, b in zip(frames, copies, strict=True))
+    return "" if same else "the method wrote to a frame"
 
 
 def grid_is_consistent(component: Component) -> str:
@@ -100,11 +97,8 @@ def grid_is_consistent(component: Component) -> str:
 def missing_files_are_named(component: Component) -> str:
     """Saved predictions name the case and the folder when a file is missing."""
     error = attempt(lambda: component.object.load("no-such-case", _frames(component.object)[0], None)).error
-    return (
-        ""
-        if isinstance(error, InputError) and "no-such-case" in str(error)
-        else "a missing file is not an InputError naming the case"
-    )
+    named = isinstance(error, InputError) and "no-such-case" in str(error)
+    return "" if named else "a missing file is not an InputError naming the case"
 
 
 CHECKS: tuple[Callable[[Component], str], ...] = (

@@ -25,9 +25,6 @@ def kind_of(target: Any, text: str) -> Kind:
     if is_module(target):
         return "model"
     if inspect.isfunction(target):
-        return (
-            "model"
-            if is_maker(target, "model") or next(iter(inspect.signature(target).parameters), "") in _IMAGES
-            else "method"
-        )
+        first = next(iter(inspect.signature(target).parameters), "")
+        return "model" if first in _IMAGES or is_maker(target, "model") else "method"
     raise InputError(f"{text}: cannot tell what it is; a world has render, a method decompose, a protocol score")

@@ -26,11 +26,8 @@ def scenes_are_json(world: Any) -> str:
     scene = world.sample(rng(0, "check"))
     if not isinstance(scene, Scene):
         return f"sample returned {type(scene).__name__}, not a Scene"
-    return (
-        ""
-        if Scene.from_json(json.loads(canonical(scene.to_json()))) == scene
-        else "a scene changes when it is written to JSON"
-    )
+    again = Scene.from_json(json.loads(canonical(scene.to_json())))
+    return "" if again == scene else "a scene changes when it is written to JSON"
 
 
 def sampling_follows_the_generator(world: Any) -> str:
@@ -86,11 +83,8 @@ def do_refuses_what_it_does_not_know(world: Any) -> str:
     error = attempt(lambda: world.do(scene_at(world, 0, 0)[1], no_such_factor=1)).error
     if error is None:
         return "do(scene, no_such_factor=1) was accepted"
-    return (
-        ""
-        if isinstance(error, InputError | TypeError)
-        else f"do(scene, no_such_factor=1) raised {type(error).__name__}"
-    )
+    proper = isinstance(error, InputError | TypeError)
+    return "" if proper else f"do(scene, no_such_factor=1) raised {type(error).__name__}"
 
 
 def do_is_local(world: Any) -> str:

@@ -1,161 +1,320 @@
-"""Recipes for autoencoders of sprites: what `diorama train beta_vae` does, by the loop that all recipes share.
+"""Learners of codes on any world: what `diorama train "beta_tcvae(world=candle(confounding=pairs), beta=6)"` does.
 
-The loss of an image is reconstruction (Bernoulli, summed over pixels) + β·KL; codes are sampled with noise that is a
-function of (seed, step), so that a training that was interrupted ends with the same weights. Sprites are drawn when a
-batch needs them. The checkpoint is one for the encoder `burgess_vae(checkpoint=…)`.
+β-VAE, β-TCVAE, DIP-VAE and FactorVAE, each also with labels for a tenth of the images (`ss_…`), by the loop that all recipes
+share. A world is a spec, or a folder of images. Rendered images lie in the cache (`gathered.py`). A training folder holds
+the recipe, the state after the last 250 steps, traversals.png, and in the end NAME.safetensors (float16) with its card: a
+checkpoint for the encoder `burgess_vae(checkpoint=…)`. Same command again = continue.
 """
 
 from __future__ import annotations
 
+import json
 import platform
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from diorama.core.scene import rng
+from diorama.core.catalogue import Component, Nested
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.spec import Spec
 from diorama.io.digests import file_digest
+from diorama.io.images import write_png
 from diorama.io.locks import locked
 from diorama.io.store import write_json, write_whole
 from diorama.models.weights import require_torch
+from diorama.training.blocks import Progress
+from diorama.training.gathered import Gathered, available, gathered
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Progress, Staged
-from diorama.worlds.sprites import Sprites
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
-    from diorama.training.loop import State
+    from diorama.training.loop import State, Task
+    from diorama.training.objectives.common import Objective
+
+#: Steps after which the state is written and the traversals are drawn.
+EVERY = 250
+#: Images to learn from where `images` does not say, at most, of a world without an end and of a list; and images held out.
+USUAL, USUAL_OF_LIST, HELD = 8_000, 64_000, 400
+#: The learners; `ss_` before a name: with labels.
+LEARNERS = ("beta_vae", "beta_tcvae", "dip_vae", "factor_vae")
+VAE_RECIPES = (*LEARNERS, *(f"ss_{name}" for name in LEARNERS))
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """How to learn, beside the objective's own parameters (`training/objectives`).
+
+    world    spec of the world, or a folder of images
+    size     side in pixels of the images that are learnt, 64 or 32
+    latents  how many there are
+    steps    of the training, in blocks of 250
+    batch    images in a step
+    rate     the largest learning rate; it rises for a quarter of the steps and falls to 0
+    images   how many to learn from; None for 8,000, of a world that is a list all of its training part up to 64,000
+    seed     of weights, noise and order; the images are the same for all seeds
+    labels   ss_… only: the share of images whose labels may be used; the paper has .1
+    weight   ss_… only: γ_sup, what a label's cross-entropy weighs; 4 in the CANDLE experiments
+    box      λ: pixels in the object's box count 1 + λ times; 0 for none, 2 as released
+    half     whether convolutions multiply in bfloat16: faster on CPUs that can
+    """
+
+    world: str = "sprites"
+    size: Literal[64, 32] = 64
+    latents: int = 10
+    steps: int = 8_000
+    batch: int = 64
+    rate: float = 1e-3
+    images: int | None = None
+    seed: int = 0
+    labels: float = 0.1
+    weight: float = 4.0
+    box: float = 0.0
+    half: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class VaeRecipe:
-    """An autoencoder of sprites: `images` in an epoch, `test` images held out for the card; the code has `latents`."""
+    """A learner by name: its objective, and how it learns."""
 
     name: str
-    schedule: Schedule
-    beta: float = 4.0
-    latents: int = 10
-    images: int = 64_000
-    test: int = 2_000
+    objective: Objective
+    how: Learning
+
+    @property
+    def supervised(self) -> bool:
+        """Whether it is told some labels."""
+        return self.name.startswith("ss_")
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of the loop: blocks of steps for epochs, no augmentation, no decay."""
+        average = max(0.5, min(0.998, 1 - 20 / self.how.steps))
+        return Schedule(
+            sizes=(self.how.size,) * -(-self.how.steps // EVERY),
+            batch=self.how.batch,
+            rate=self.how.rate,
+            decay=0.0,
+            average=average,
+            shift=0,
+            flip=False,
+            seed=self.how.seed,
+        )
+
+    @property
+    def block(self) -> int:
+        """Steps in a block."""
+        return -(-self.how.steps // len(self.schedule.sizes))
+
+    def described(self) -> dict[str, Any]:
+        """All that its result depends on, as plain values."""
+        objective = {"objective": type(self.objective).__name__, **asdict(self.objective)}
+        how = asdict(self.how)
+        return {"name": self.name, **objective, **{k: v for k, v in how.items() if self.supervised or k not in _TOLD}}
 
 
-_PLAIN = Schedule(sizes=(64,) * 6, rate=1e-3, decay=0.0, shift=0, flip=False)
-VAE_RECIPES: dict[str, VaeRecipe] = {"beta_vae": VaeRecipe("beta_vae", _PLAIN)}
+#: Parameters of learners that are told labels.
+_TOLD = ("labels", "weight")
 
 
-class Drawn:
-    """Sprites of the world's fixed shuffle from `first` on, as uint8 images (n, 64, 64, 3) drawn at every look."""
+def vae_recipe(asked: Spec) -> VaeRecipe:
+    """The learner that a spec names: `beta_tcvae(world=candle, beta=6, steps=4000)`; a mistake is an InputError."""
+    require_torch(f"training {asked.name}")
+    kind = _objectives()[asked.name.removeprefix("ss_")]
+    own, shared = {f.name for f in fields(kind)}, {f.name for f in fields(Learning)}
+    known = [*own, *(name for name in shared if asked.name.startswith("ss_") or name not in _TOLD)]
+    for name in asked.params:
+        if name not in known:
+            raise InputError(f"{asked.name} has no parameter {name!r}; {did_you_mean(name, known)}")
+    objective = _made(asked.name, kind, {k: v for k, v in asked.params.items() if k in own})
+    how = _made(asked.name, Learning, {k: v for k, v in asked.params.items() if k in shared})
+    recipe = VaeRecipe(asked.name, objective, how)
+    _check(recipe)
+    return recipe
 
-    def __init__(self, first: int, count: int) -> None:
-        self.world, self.first, self.count = Sprites(), first, count
 
-    def __len__(self) -> int:
-        return self.count
+def _objectives() -> dict[str, type[Objective]]:
+    from diorama.training.objectives.beta_tcvae import BetaTcvae
+    from diorama.training.objectives.beta_vae import BetaVae
+    from diorama.training.objectives.dip_vae import DipVae
+    from diorama.training.objectives.factor_vae import FactorVae
 
-    def __getitem__(self, index: Any) -> np.ndarray:
-        places = np.atleast_1d(np.arange(self.count)[index]) + self.first
-        frames = self.world.render([self.world.scene(int(i))[1] for i in places])
-        return np.stack([frame.image for frame in frames]).astype(np.uint8) * 255
+    return dict(zip(LEARNERS, (BetaVae, BetaTcvae, DipVae, FactorVae), strict=True))
 
 
-def drawn(first: int, count: int) -> Staged:
-    """Sprites as the training loop takes them; there is nothing to aim at but the image itself."""
-    return Staged(Drawn(first, count), np.zeros(count, int), np.zeros((count, 1), bool))  # type: ignore[arg-type]
+#: What a parameter of each kind may be.
+_WORDS: dict[str, tuple[str, ...]] = {"kind": ("i", "ii"), "estimate": ("weighted", "stratified")}
+
+
+def _made(name: str, kind: type, given: dict[str, Any]) -> Any:
+    """The parameters as a dataclass, numbers checked for being numbers."""
+    for key, value in given.items():
+        if key in _WORDS:
+            if value not in _WORDS[key]:
+                raise InputError(f"{name}: {key}={value!r}; {did_you_mean(str(value), list(_WORDS[key]))}")
+        elif key == "world":
+            given = {**given, "world": str(value)}
+        elif key == "half":
+            if not isinstance(value, bool):
+                raise InputError(f"{name}: half={value!r} should be True or False")
+        elif value is None and key in ("images", "factor"):
+            continue
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{name}: {key}={value!r} should be a number")
+    return kind(**given)
+
+
+def _check(recipe: VaeRecipe) -> None:
+    how = recipe.how
+    whole: dict[str, tuple[Any, int]] = {
+        "latents": (how.latents, 1),
+        "steps": (how.steps, 1),
+        "batch": (how.batch, 2),
+        "images": (how.images, 2),
+    }
+    for name, (value, least) in whole.items():
+        if value is not None and (not isinstance(value, int) or value < least):
+            raise InputError(f"{recipe.name}: {name}={value!r} should be a whole number of at least {least}")
+    if how.size not in (32, 64):
+        raise InputError(f"{recipe.name}: size={how.size!r}: images of 64 or 32 pixels are learnt")
+    if not 0 < how.labels <= 1:
+        raise InputError(f"{recipe.name}: labels={how.labels!r}: give a share above 0 and at most 1")
+    for name, value in (("rate", how.rate), ("weight", how.weight), ("box", how.box)):
+        if value < 0 or (name == "rate" and not value):
+            raise InputError(f"{recipe.name}: {name}={value!r} is below what makes sense: give a number above 0")
+
+
+# Images
+
+
+def images_of(recipe: VaeRecipe, progress: Progress) -> dict[str, Gathered]:
+    """What is learnt from (train) and what is held out (val), rendered where it is not in the cache."""
+    world: Component = Nested("world").component(recipe.name, "world", recipe.how.world)
+    found = {}
+    for split, asked in (("train", recipe.how.images), ("val", HELD)):
+        most = available(world, split)  # type: ignore[arg-type]
+        usual = USUAL if most is None else USUAL_OF_LIST
+        count = asked or usual if most is None else min(asked or usual, most)
+        if split == "train" and count < recipe.how.batch:
+            raise InputError(
+                f"{recipe.name}: batch={recipe.how.batch} is larger than the {count} images to learn from:"
+                f" write batch={max(count // 2, 2)}, or give more images"
+            )
+        found[split] = gathered(world, split, max(count, 1), 0, progress)  # type: ignore[arg-type]
+    _check_told(recipe, found["train"])
+    return found
+
+
+def _check_told(recipe: VaeRecipe, images: Gathered) -> None:
+    """What the world must tell of its images for this learner."""
+    name, world = recipe.name, recipe.how.world
+    if recipe.supervised and not images.levels:
+        raise InputError(f"{name} learns from labels, but {world} has no factors with levels: write {name[3:]}(…)")
+    if recipe.supervised and len(images.levels) > recipe.how.latents:
+        least = len(images.levels)
+        raise InputError(f"{name}: {least} factors need as many latents: write latents={least}, or more")
+    if recipe.how.box and not images.boxed:
+        raise InputError(
+            f"{name}: box={recipe.how.box:g}, but {world} does not tell where its objects are: leave it out"
+        )
+
+
+# Training
 
 
 def train_vae(recipe: VaeRecipe, out: Path, progress: Progress) -> Path:
-    """Train, judge on held-out sprites, write checkpoint and card; continues what is there."""
-    require_torch(f"training {recipe.name}")
+    """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
     import torch
 
-    from diorama.training.loop import Task, fit
+    from diorama.training.loop import fit
 
     with locked(out / "lock"):
-        torch.manual_seed(recipe.schedule.seed)
-        net = sampling(recipe)
-        train, held = drawn(0, recipe.images), drawn(recipe.images, recipe.test)
-        task = Task(net, elbo(recipe.beta), train, held, recipe.schedule, judge=lambda n, d: -_losses(n, d).sum())
-        return _finish(recipe, fit(task, out, progress), held, out)
+        _same_recipe(recipe, out)
+        data = images_of(recipe, progress)
+        torch.manual_seed(recipe.how.seed)
+        return _finish(recipe, fit(task_of(recipe, data, out), out, progress), data["val"], out)
 
 
-def sampling(recipe: VaeRecipe) -> nn.Module:
-    """The network with the noise of its steps; a number of the step is part of its state."""
-    import torch
-    from torch import nn
+def _same_recipe(recipe: VaeRecipe, out: Path) -> None:
+    """A folder is for one recipe: what is there is continued, never mixed."""
+    path, wanted = out / "recipe.json", json.loads(json.dumps(recipe.described()))
+    if not path.exists():
+        write_json(path, wanted)
+    elif (found := json.loads(path.read_text(encoding="utf-8"))) != wanted:
+        differing = next(k for k in {**found, **wanted} if found.get(k) != wanted.get(k))
+        raise InputError(
+            f"{out} holds a training with {differing}={found.get(differing)!r}, asked is {wanted.get(differing)!r}:"
+            " choose another -o"
+        )
 
+
+def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = None) -> Task:
+    """The learner with its loss and its images, as the loop takes them."""
     from diorama.methods.represent.burgess_network import Autoencoder
+    from diorama.training.learner import Criterion, Learner, Shown, judge
+    from diorama.training.loop import Task
 
-    class Sampling(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = Autoencoder(recipe.latents)
-            self.step: Tensor
-            self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-
-        def forward(self, images: Tensor) -> tuple[Tensor, ...]:
-            x = images[:, :1]
-            if not self.training:
-                return (*self.net(x), x)
-            noise = rng(recipe.schedule.seed, "noise", int(self.step)).standard_normal(
-                (len(x), recipe.latents), np.float32
-            )
-            self.step += 1
-            return (*self.net(x, torch.from_numpy(noise)), x)
-
-    return Sampling()
-
-
-def elbo(beta: float) -> Any:
-    """Reconstruction + β·KL, the mean over a batch."""
-    from diorama.methods.represent.burgess_network import divergence, reconstruction_loss
-
-    def loss(output: tuple[Tensor, ...], targets: Tensor) -> Tensor:
-        logits, mean, log_variance, x = output
-        return (reconstruction_loss(logits, x) + beta * divergence(mean, log_variance)).mean()
-
-    return loss
+    how, train = recipe.how, data["train"]
+    learner = Learner(
+        Autoencoder(how.latents, train.channels, how.size), recipe.objective.critic(how.latents), how.batch, how.seed
+    )
+    known = train.labelled(how.labels, how.seed) if recipe.supervised else np.zeros(0, int)
+    told = how.weight if recipe.supervised else 0.0
+    loss = Criterion(recipe.objective, len(train), len(train.levels), told, how.box)
+    return Task(
+        learner,
+        loss,
+        Shown(train, recipe.block, how.batch, known),
+        (data["val"], how.size),
+        recipe.schedule,
+        judge=judge,
+        half=how.half,
+        momenta={"critic": (0.5, 0.9)},
+        after=_drawn(data["val"], how.size, out) if out else None,
+        says=loss.said,
+    )
 
 
-def _losses(net: nn.Module, data: Staged, batch: int = 100) -> np.ndarray:
-    """Mean reconstruction loss and KL of images, with means for codes."""
-    import torch
+def _drawn(held: Gathered, side: int, out: Path) -> Callable[[nn.Module], None]:
+    """Draws traversals.png of a network."""
+    from diorama.training.loop import reduced, to_tensor
+    from diorama.training.traversals import traversals
 
-    from diorama.methods.represent.burgess_network import divergence, reconstruction_loss
-    from diorama.training.loop import to_tensor
+    images = to_tensor(reduced(held.images[:64], side))
 
-    net.eval()
-    found = []
-    with torch.inference_mode():
-        for i in range(0, len(data), batch):
-            logits, mean, log_variance, x = net(to_tensor(data.images[np.arange(i, min(i + batch, len(data)))]))
-            found.append(np.stack([reconstruction_loss(logits, x).numpy(), divergence(mean, log_variance).numpy()]))
-    return np.concatenate(found, axis=1).mean(axis=1)
+    def draw(net: nn.Module) -> None:
+        write_png(out / "traversals.png", traversals(net.eval().get_submodule("net"), images))  # type: ignore[arg-type]
+
+    return draw
 
 
-def _finish(recipe: VaeRecipe, state: State, held: Staged, out: Path) -> Path:
-    """The averaged weights as float16 with the card; the losses are those of the file as written."""
+def _finish(recipe: VaeRecipe, state: State, held: Gathered, out: Path) -> Path:
+    """The averaged weights as float16 with the card; what is said of held-out images is of the file as written."""
     import torch
     from safetensors.torch import load_file, save
 
+    from diorama.training.learner import judge
+
     path, inner = out / f"{recipe.name}.safetensors", state.mean.get_submodule("net")
+    full = judge(state.mean, (held, recipe.how.size))
     write_whole(path, save({k: v.contiguous().half() for k, v in inner.state_dict().items()}))
     inner.load_state_dict(load_file(path))
-    reconstruction, divergence = _losses(state.mean, held)
-    write_json(
-        path.with_suffix(".json"),
-        {
-            "name": recipe.name,
-            "world": "sprites, dSprites re-rendered; held-out images were not trained on",
-            "recipe": asdict(recipe),
-            "reconstruction": float(reconstruction),
-            "divergence": float(divergence),
-            "history": state.history,
-            "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
-            "bytes": path.stat().st_size,
-            "digest": file_digest(path),
-            "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-        },
-    )
+    card = {
+        "name": recipe.name,
+        "world": recipe.how.world,
+        "recipe": recipe.described(),
+        **judge(state.mean, (held, recipe.how.size)),
+        "float32": full,
+        "held_out": len(held),
+        "history": state.history,
+        "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
+        "parameters": sum(p.numel() for p in inner.parameters()),
+        "bytes": path.stat().st_size,
+        "digest": file_digest(path),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+    }
+    write_json(path.with_suffix(".json"), card)
     return path

@@ -1,7 +1,5 @@
 """How many scenes and epochs fit into so many minutes: pace is measured on the spot, the rest is arithmetic."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable
@@ -70,7 +68,7 @@ class Budget:
 
 
 def planned(pace: Pace, minutes: float) -> Budget:
-    """The most scenes that nine epochs leave time for; where that is more than enough of them, more epochs.
+    """The most scenes that nine epochs leave time for; if even MOST of them leave time over, more epochs.
 
     >>> planned(Pace(0.006, {64: 0.0013, 96: 0.0027, 128: 0.005}), 20.0).scenes > 20_000
     True

@@ -1,7 +1,5 @@
 """Layers that help training and fold away afterwards, into plain ones that compute the same."""
 
-from __future__ import annotations
-
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

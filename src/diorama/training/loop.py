@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import count, islice, product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,7 +31,8 @@ from diorama.io.store import write_whole
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Progress, Staged
 
-Loss = Callable[[Tensor, Tensor], Tensor]
+#: Of a network's output, in float32, and the targets: a tensor, or an object with `float()` that the loss knows.
+Loss = Callable[[Any, Tensor], Tensor]
 History = list[dict[str, float]]
 
 
@@ -46,7 +49,8 @@ class Feed(Protocol):
 class Task:
     """What to train: a fresh network, its loss, the images to train on, those to watch, and how.
 
-    What is watched after every epoch is the accuracy, or what `judge` says of the network and the images: higher is better.
+    What is watched after every epoch is the accuracy, or what `judge` says of the network and the images: a number, higher
+    is better, or several by name.
     """
 
     net: nn.Module
@@ -54,7 +58,7 @@ class Task:
     train: Staged | Feed
     validation: Any
     how: Schedule
-    judge: Callable[[nn.Module, Any], float] | None = None
+    judge: Callable[[nn.Module, Any], float | Mapping[str, float]] | None = None
     betas: tuple[float, float] = (0.9, 0.999)
     #: Whether weights lie with channels last in memory: faster, but some networks cannot take it.
     channels_last: bool = True
@@ -64,6 +68,12 @@ class Task:
     slow: str = ""
     #: Whether passes multiply in bfloat16 (weights, sums, loss and what is judged stay float32): 1.3 to 1.9 times faster.
     half: bool = False
+    #: Momenta of weights whose names begin with a word, where they are not `betas`.
+    momenta: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: Called after every epoch with the averaged network: pictures on the way.
+    after: Callable[[nn.Module], None] | None = None
+    #: What the last step came to in words, for the line that says how far the training is.
+    says: Callable[[], str] | None = None
 
     @property
     def steps(self) -> int:
@@ -97,14 +107,29 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
     while state.epoch < len(task.how.sizes):
         start = time.monotonic()
         loss = float(np.mean(list(_epoch(state, task, progress))))
-        seen = float((task.judge or accuracy)(state.mean, task.validation))
+        size, seen = task.how.sizes[state.epoch], _seen(state, task)
         seconds = round(time.monotonic() - start, 1)
-        size = task.how.sizes[state.epoch]
-        state.history.append(
-            {"size": size, "loss": loss, "judged" if task.judge else "accuracy": seen, "seconds": seconds}
-        )
+        state.history.append({"size": size, "loss": loss, **seen, "seconds": seconds})
         save_state(state, task, folder)
+        if task.after:
+            task.after(state.mean)
     return state
+
+
+def _seen(state: State, task: Task) -> dict[str, float]:
+    """What is watched, by name."""
+    if task.judge is None:
+        return {"accuracy": accuracy(state.mean, task.validation)}
+    found = task.judge(state.mean, task.validation)
+    return {"judged": float(found)} if isinstance(found, int | float) else {k: float(v) for k, v in found.items()}
+
+
+def train_steps(state: State, task: Task, steps: int) -> Iterator[float]:
+    """The losses of the first steps from a state on, each made when it is asked for: for measuring a training's pace."""
+    start_training(state.net)
+    shown = (batch for epoch in count(state.epoch) for batch in batches(task.train, task.how, epoch))
+    for i, (images, targets) in enumerate(islice(shown, steps)):
+        yield _step(state, task, images, targets, i)
 
 
 def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
@@ -113,8 +138,14 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
     start, before = time.monotonic(), state.epoch * task.steps
     for i, (images, targets) in enumerate(batches(task.train, task.how, state.epoch), start=1):
         loss = _step(state, task, images, targets, before + i - 1)
+        if not math.isfinite(loss):
+            raise InputError(
+                f"the loss became {loss} at step {before + i}: the state before epoch {state.epoch + 1} is kept,"
+                " so the same command comes here again; train in another folder with a lower rate"
+            )
         pace = i * task.how.batch / (time.monotonic() - start)
-        progress(before + i, task.total, f"epoch {state.epoch + 1}: loss {loss:.3f}, {pace:.0f} images/s")
+        said = f", {task.says()}" if task.says else ""
+        progress(before + i, task.total, f"epoch {state.epoch + 1}: loss {loss:.3f}{said}, {pace:.0f} images/s")
         yield loss
 
 
@@ -193,7 +224,8 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     """uint8 images of a smaller side, by area."""
     if images.shape[1] == size:
         return images
-    return np.stack([cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA) for image in images])
+    small = [cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA) for image in images]
+    return np.stack(small).reshape(len(images), size, size, -1)  # cv2 drops a single channel
 
 
 def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
@@ -217,17 +249,25 @@ def fresh(task: Task) -> State:
         weight.data = _channels_last(weight.data)
     groups = list(_groups(task))
     mean = copy.deepcopy(task.net).requires_grad_(False)
-    return State(task.net, mean, torch.optim.AdamW(groups, betas=task.betas), [])
+    return State(task.net, mean, torch.optim.AdamW(groups), [])
 
 
 def _groups(task: Task) -> Iterator[dict[str, Any]]:
     """The weights by how they learn: biases and batch norm do not decay, slow ones have a tenth of the rate."""
-    for slow in (False, True):
-        named = [p for n, p in task.net.named_parameters() if p.requires_grad and _is_slow(n, task) == slow]
+    for slow, momenta in product((False, True), dict.fromkeys((task.betas, *task.momenta.values()))):
+        named = [
+            p
+            for n, p in task.net.named_parameters()
+            if p.requires_grad and _is_slow(n, task) == slow and _momenta(n, task) == momenta
+        ]
         for decay, heavy in ((task.how.decay, True), (0.0, False)):
             chosen = [p for p in named if (p.ndim >= 2) == heavy]
             if chosen:
-                yield {"params": chosen, "weight_decay": decay, "share": 0.1 if slow else 1.0}
+                yield {"params": chosen, "weight_decay": decay, "share": 0.1 if slow else 1.0, "betas": momenta}
+
+
+def _momenta(name: str, task: Task) -> tuple[float, float]:
+    return next((betas for start, betas in task.momenta.items() if name.startswith(start)), task.betas)
 
 
 def _is_slow(name: str, task: Task) -> bool:

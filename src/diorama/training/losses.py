@@ -1,7 +1,5 @@
 """Training losses."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 

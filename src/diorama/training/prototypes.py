@@ -3,7 +3,8 @@
 The trunk is the bundled `birds_resnet`'s; every prototype starts as a patch of a bird of its class. What the paper's recipe
 did on these birds, and what is done instead: logarithms of distances from a random start with a cluster term of 0.8
 collapsed; cosines, patches as a start and smaller terms (0.1 and 0.02) do not. After the push every prototype is the patch
-of a training bird; `prototypes.json` says of which bird and where, so that "this looks like that" can be shown.
+of a training bird; `prototypes.json` says of which bird and where, and a sheet of
+their pictures beside the weights lets reports show "this looks like that".
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from diorama.core.scene import rng
+from diorama.io.images import write_png
 from diorama.io.locks import locked
 from diorama.io.store import write_json
 from diorama.io.zoo import checkpoint_path
@@ -38,6 +40,8 @@ CLUSTER, SEPARATION = 0.1, 0.02
 SPARSITY = 1e-4
 #: Training birds that prototypes are pushed to, and on which the last layer is refitted.
 LOOKED_AT = 12_000
+#: Places of the map in a row, and the side in pixels of the picture of a patch.
+PLACES, PICTURE = 8, 32
 _JOINT = Schedule(sizes=(128,) * 4, batch=32, rate=2e-3, average=0.998)
 RECIPE = Recipe("birds_protopnet", _JOINT)
 
@@ -60,7 +64,9 @@ def train_protopnet(recipe: Recipe, out: Path, progress: Progress) -> Path:
 
 def _pushed_and_refitted(recipe: Recipe, state: State, data: dict[str, Staged], out: Path, progress: Progress) -> Path:
     net = cast(Joint, state.mean).net.eval()
-    write_json(out / "prototypes.json", {"prototypes": push(net, data["train"], progress)})
+    found = push(net, data["train"], progress)
+    write_json(out / "prototypes.json", {"prototypes": found})
+    write_png(out / f"{recipe.name}.png", sheet(data["train"], found, net.each))
     refit(net, data["train"])
     state.mean = net
     return finish(recipe, state, data["test"], out)
@@ -150,6 +156,20 @@ def push(net: ProtoPNet, birds: Staged, progress: Progress) -> list[dict[str, in
     with torch.no_grad():
         net.prototype_vectors.copy_(vectors)
     return found
+
+
+def sheet(birds: Staged, found: list[dict[str, int]], each: int) -> np.ndarray:
+    """The patches that prototypes are, as one picture with a class a row: what is shown as "this looks like that"."""
+    pieces = [_patch(birds.images[one["bird"]], one["row"], one["column"]) for one in found]
+    rows = [np.concatenate(pieces[i : i + each], 1) for i in range(0, len(pieces), each)]
+    return np.concatenate(rows)
+
+
+def _patch(image: np.ndarray, row: int, column: int) -> np.ndarray:
+    """The square of `PICTURE` pixels around a place of the map, moved into the image where it would stick out."""
+    step = image.shape[0] // PLACES
+    y, x = (min(max(step * at + step // 2 - PICTURE // 2, 0), image.shape[0] - PICTURE) for at in (row, column))
+    return image[y : y + PICTURE, x : x + PICTURE]
 
 
 def refit(net: ProtoPNet, birds: Staged, steps: int = 300) -> None:

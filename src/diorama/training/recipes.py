@@ -6,23 +6,19 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.examples import Order
 from diorama.core.spec import Spec, parse
-from diorama.io.digests import file_digest
 from diorama.io.locks import locked
-from diorama.io.store import write_json, write_whole
 from diorama.metrics.intervals import wilson
 from diorama.models.weights import require_torch
+from diorama.training import card
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Progress, Staged, staged
 from diorama.worlds.birds.birds import Birds
@@ -30,12 +26,16 @@ from diorama.worlds.birds.birds import Birds
 if TYPE_CHECKING:
     from diorama.training.loop import State, Task
 
+_WORLD = "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's"
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A classifier of staged birds: the world's birds to train on, to watch (validation) and to report (test).
 
     Half of the training birds lack random parts; validation and test birds are whole. `test` birds are looked at once.
+    `part_head`: the network ends in a linear layer, which learns faster as a head of parts (`folding.py`). `half`: passes
+    multiply in bfloat16. `clip`: the largest norm of a gradient, for networks without normalisation.
     """
 
     name: str
@@ -46,6 +46,9 @@ class Recipe:
     validation: int = 1_000
     test: int = 4_000
     seed: int = 0
+    part_head: bool = False
+    half: bool = False
+    clip: float | None = None
 
     def orders(self) -> dict[str, Order]:
         """The birds by purpose."""
@@ -57,43 +60,60 @@ class Recipe:
 
 _PROGRESSIVE = Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)
 #: Positions are learnt for one size, and a patch must show as much from the first epoch on: full images throughout.
-_WHOLE = Schedule(sizes=(128,) * 14, batch=32, rate=1e-3, average=0.999)
-_PATCHES = replace(_WHOLE, sizes=(128,) * 8, rate=2e-3)
+_WHOLE = Schedule(sizes=(128,) * 10, batch=32, rate=1e-3, average=0.999)
+_PATCHES = replace(_WHOLE, sizes=(128,) * 5, rate=2e-3, average=0.998)
 _UNNORMALISED = replace(_PROGRESSIVE, sizes=(64,) * 5 + (96,) * 3 + (128,) * 3, batch=32, rate=1e-3, average=0.999)
-RECIPES: dict[str, Recipe] = {name: Recipe(name, _PROGRESSIVE) for name in ("birds_cnn", "birds_vgg", "birds_resnet")}
-RECIPES |= {
-    "birds_vit": Recipe("birds_vit", _WHOLE),
-    **{name: Recipe(name, _PATCHES) for name in ("birds_bagnet", "birds_bagnet25", "birds_bagnet33")},
-    "birds_xdnn": Recipe("birds_xdnn", _UNNORMALISED),
-    "birds_bcos": Recipe("birds_bcos", replace(_UNNORMALISED, rate=2e-3)),
+_BCOS = replace(_UNNORMALISED, sizes=(64,) * 4 + (96,) * 2 + (128,) * 2, rate=2e-3)
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        *(Recipe(name, _PROGRESSIVE) for name in ("birds_cnn", "birds_vgg", "birds_resnet")),
+        Recipe("birds_vit", _WHOLE, part_head=True, half=True, clip=1.0),
+        *(
+            Recipe(name, _PATCHES, part_head=True, half=True)
+            for name in ("birds_bagnet", "birds_bagnet25", "birds_bagnet33")
+        ),
+        Recipe("birds_xdnn", _UNNORMALISED, part_head=True, half=True, clip=1.0),
+        Recipe("birds_bcos", _BCOS, clip=1.0),  # not half: cosines divide by lengths, and it would not be faster
+    )
 }
-#: Networks that end in a linear layer, which learns faster as a head of parts (`folding.py`).
-_PART_HEADS = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds_xdnn")
-#: The largest norm of a gradient, for networks without normalisation.
-_CLIP = {"birds_xdnn": 1.0, "birds_bcos": 1.0, "birds_vit": 1.0}
-#: Networks trained in bfloat16. B-cos is not: its cosines divide by lengths, and it would not be faster.
-_HALF = ("birds_vit", "birds_bagnet", "birds_bagnet25", "birds_bagnet33", "birds_xdnn")
 
 
 def train(name: str, out: Path, progress: Progress) -> Path:
-    """Train a bundled recipe, or tune(backbone=MODEL, world=WORLD), in folder `out`, or continue; gives the checkpoint."""
-    from diorama.training.autoencoders import VAE_RECIPES, train_vae
+    """Train a recipe in folder `out`, or continue; gives the checkpoint.
+
+    A recipe is the name of a bundled one, birds_vgg(seed=1) for a second training, tune(backbone=MODEL, world=WORLD), or a
+    learner of codes with what it is to learn, beta_tcvae(world=WORLD, beta=6).
+    """
+    from diorama.training.autoencoders import VAE_RECIPES, train_vae, vae_recipe
     from diorama.training.iid.recipes import IID_RECIPES, train_iid
 
-    if name.partition("(")[0].strip() == "tune":
+    asked = name.partition("(")[0].strip()
+    if asked == "tune":
         return _tune(parse(name), out, progress)
-    if name in VAE_RECIPES:
-        return train_vae(VAE_RECIPES[name], out, progress)
+    if asked in VAE_RECIPES:
+        return train_vae(vae_recipe(parse(name)), out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
     if name == "birds_protopnet":
         from diorama.training.prototypes import RECIPE, train_protopnet
 
         return train_protopnet(RECIPE, out, progress)
-    if name not in RECIPES:
+    if asked not in RECIPES:
         known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *IID_RECIPES, "tune"]
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(name, known)}")
-    return train_recipe(RECIPES[name], out, progress)
+        raise InputError(f"unknown recipe {name!r}; {did_you_mean(asked, known)}")
+    return train_recipe(seeded(parse(name)), out, progress)
+
+
+def seeded(asked: Spec) -> Recipe:
+    """A recipe for birds as it is, or NAME(seed=1): other first weights and another order of the same birds."""
+    unknown = [name for name in asked.params if name != "seed"]
+    if unknown:
+        raise InputError(f"{asked.name} has no parameter {unknown[0]!r}; it takes seed=1, 2 …")
+    seed, recipe = asked.params.get("seed", 0), RECIPES[asked.name]
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise InputError(f"{asked.name}: seed={seed!r}: give a whole number from 0 on")
+    return replace(recipe, schedule=replace(recipe.schedule, seed=seed))
 
 
 def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
@@ -143,38 +163,21 @@ def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
     else:
         net = network(recipe.name, classes)
     loss: Loss = multi_target_loss
-    if recipe.name in _PART_HEADS:
+    if recipe.part_head:
         variants, counts = folding.variants_of(recipe.orders()["train"].world.classes)
         net, loss = folding.with_part_head(net, variants), folding.PartLoss(variants, counts)
-    clip, half = _CLIP.get(recipe.name), recipe.name in _HALF
-    return Task(net, loss, data["train"], data["validation"], recipe.schedule, clip=clip, half=half)
+    return Task(net, loss, data["train"], data["validation"], recipe.schedule, clip=recipe.clip, half=recipe.half)
 
 
 def finish(recipe: Recipe, state: State, test: Staged, out: Path) -> Path:
     """The averaged weights as float16 with the card; the accuracy is that of the file as written."""
-    import torch
-    from safetensors.torch import load_file, save
-
     from diorama.training.loop import accuracy
 
-    path = out / f"{recipe.name}.safetensors"
     full = accuracy(state.mean, test)
-    half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
-    write_whole(path, save(half))
-    state.mean.load_state_dict(load_file(path))
-    rate = accuracy(state.mean, test)
-    card = {
-        "name": recipe.name,
-        "world": "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's",
-        "recipe": asdict(recipe),
-        "accuracy": {"value": rate, "interval": list(wilson(round(rate * len(test)), len(test))), "birds": len(test)},
-        "accuracy_float32": full,
-        "history": state.history,
-        "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
-        "parameters": sum(p.numel() for p in state.mean.parameters()),
-        "bytes": path.stat().st_size,
-        "digest": file_digest(path),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-    }
-    write_json(path.with_suffix(".json"), card)
-    return path
+
+    def judged() -> dict[str, Any]:
+        rate = accuracy(state.mean, test)
+        interval = list(wilson(round(rate * len(test)), len(test)))
+        return {"accuracy": {"value": rate, "interval": interval, "birds": len(test)}, "accuracy_float32": full}
+
+    return card.finish(recipe, state.mean, state.history, _WORLD, judged, out)

@@ -1,7 +1,5 @@
 """How a network is trained, as plain numbers: read without torch."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

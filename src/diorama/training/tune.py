@@ -7,8 +7,6 @@ an interruption and ends with the same weights. In the end `weights.safetensors`
 `checkpoint(path=FOLDER)` reads.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -27,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diorama.adapt.classifying import is_module, laid_out, probe
+from diorama.adapt.classifying import first_pass, is_module, laid_out
 from diorama.core import device
 from diorama.core.capabilities import Labelled, Parted
 from diorama.core.catalogue import build
@@ -147,7 +145,7 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     if height == width:
         module = laid_out(module.eval(), height)
         if (
-            probe(
+            first_pass(
                 module, height, f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
             ).classes
             != classes
@@ -183,7 +181,7 @@ def _network(net: Any) -> tuple[nn.Module, str, str]:
 
 
 def tune_in(job: Job, folder: Path, progress: Progress, say: Say, timer: Clock = time.perf_counter) -> Tuned:
-    """Plan, say, stage, fit, judge; or what is left of that in this folder."""
+    """Plan, announce, stage, fit and judge; continues what an earlier call left unfinished in this folder."""
     with locked(folder / "lock"):
         budget, pace = _plan(job, folder, timer)
         card = folder / "card.json"

@@ -20,7 +20,7 @@ _RANGES = {"scale": (0.05, 1.0), "orientation": (-1e6, 1e6), "x": (0.0, 1.0), "y
 class Sprites(Listed, Levelled):
     """White on black, 64 × 64, nothing antialiased; drawn by rules recovered from published frames of dSprites.
 
-    counts  so many evenly spread values of shape, scale, orientation, x and y; the original's are (3, 6, 40, 32, 32)
+    counts  so many evenly spaced values of shape, scale, orientation, x and y; the original's are (3, 6, 40, 32, 32)
     sigma   width of the coupling of two factors, both scaled to 0 … 1: a combination (a, b) stays with probability
             exp(−(a − b)² / 2σ²) (Träuble et al. 2021); None for none
     couple  the two factors that `sigma` couples

@@ -76,6 +76,47 @@ class Watched(TorchFunctionMode):
         return self.linear(found.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
 
 
+class Unchanged(torch.autograd.Function):
+    """What a function gave; relevance passes as it is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, found: Tensor) -> Tensor:
+        """What was found."""
+        return found.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, None]:
+        """The same relevance."""
+        return R[0], None
+
+
+class Sum(torch.autograd.Function):
+    """a + b; a rule says by its backward pass how both share out relevance."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        """The sum."""
+        ctx.save_for_backward(a, b)
+        return a + b
+
+
+class Ruled(Watched):
+    """While it holds, sums of two branches share out relevance by a rule, and some functions pass it on unchanged."""
+
+    unchanged: frozenset[Any] = frozenset({functional.layer_norm, functional.gelu})
+
+    def added(self, a: Tensor, b: Tensor) -> Tensor:
+        """The sum of two branches, by the rule that shares out its relevance."""
+        raise NotImplementedError
+
+    def other(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Sums of two branches, and what passes relevance on unchanged."""
+        if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
+            return self.added(*args)
+        found = func(*args, **kwargs)
+        return Unchanged.apply(args[0], found.detach()) if func in self.unchanged else found
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The patches among a transformer's tokens: `first` others come before, the class token being number 0."""

@@ -8,13 +8,12 @@ import numpy as np
 
 from diorama.adapt.explaining import heatmaps, module_of, tensors
 from diorama.core.answers import Answer
-from diorama.core.contracts import ImageByImage
 from diorama.core.inherent import PatchEvidence, entering, inside
-from diorama.methods.explain.passes import by_image
+from diorama.methods.explain.passes import OncePerImage
 
 
 @dataclass(frozen=True, slots=True)
-class Bagnet(ImageByImage):
+class Bagnet(OncePerImage):
     """The logit of every patch at stride 1, signed, (h, w): as FunnyBirds, which runs 65,536 patches one by one.
 
     The image gets a black border of half a patch, so that there is a patch around every pixel; the network pads nothing.
@@ -28,10 +27,6 @@ class Bagnet(ImageByImage):
         """That a network's logits are not means of patches' logits."""
         found = inside(model.module, PatchEvidence)
         return "" if found else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
-
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps (h, w)."""
-        return by_image(self, model, images, targets)
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one pass."""

@@ -21,7 +21,7 @@ class Bcos(Explainer):
     cite = ("boehle2022",)
 
     def refuses(self, model: Any) -> str:
-        """That a network is no matrix that follows its input."""
+        """Why a network that is not B-cos cannot be explained."""
         return "" if inside(model.module, LinearMap) else "bcos needs a B-cos network (birds_bcos)"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:

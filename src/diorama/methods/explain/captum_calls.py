@@ -1,4 +1,6 @@
-"""Calls of captum that put hooks on activations: without its warnings, and what it cannot do said beforehand."""
+"""Calls of captum that put hooks on activations: its warnings are silenced, and networks it cannot handle are refused
+before the run.
+"""
 
 from __future__ import annotations
 

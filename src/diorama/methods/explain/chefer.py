@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from diorama.adapt.explaining import module_of, need, tensors
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.answers import Answer
-from diorama.core.contracts import Explainer
-from diorama.core.errors import InputError
+from diorama.methods.explain.blocks import ThroughBlocks
 
 
 @dataclass(frozen=True, slots=True)
-class Chefer(Explainer):
+class Chefer(ThroughBlocks):
     """Row 0 of Π (I + mean over heads of max(0, ∇A ⊙ R_A)), "transformer attribution" as released, for one class.
 
     skip   blocks left out at the start: 1 as FunnyBirds, 0 as the paper
@@ -23,22 +22,9 @@ class Chefer(Explainer):
     unchanged through normalisation, GELU and softmax. Matrices are not normalised. Nearest neighbours, not negative.
     """
 
-    example = "diorama run -w birds -M birds_vit -m {} -p single_deletion"
-    gradients = True
     cite = ("chefer2021",)
 
-    skip: int = 1
-
-    def __post_init__(self) -> None:
-        need("torch", "chefer", "torch")
-        if self.skip < 0:
-            raise InputError(f"chefer: skip={self.skip}: 0 or more blocks")
-
-    def refuses(self, model: Any) -> str:
-        """That a network has no attention."""
-        from diorama.methods.explain.attention import lacks_attention
-
-        return lacks_attention(model, "chefer")
+    called = "chefer"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1), not negative."""
@@ -47,8 +33,7 @@ class Chefer(Explainer):
 
         x, target = tensors(model, images, targets)
         _, slopes, grid = with_gradients(module_of(model), x, target)
-        if self.skip >= len(slopes):
-            raise InputError(f"chefer: skip={self.skip}, but the network has {len(slopes)} blocks")
+        self.check_blocks(slopes)
         both = zip(slopes, relevances(module_of(model), x, target), strict=True)
         mixed = [(slope * relevance).clamp(min=0).mean(1) for slope, relevance in both]
         product = rolled([m + eye_like(m) for m in mixed], self.skip)

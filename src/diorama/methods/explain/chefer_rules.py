@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from diorama.methods.explain.attention import ADDITIONS, Watched, branches
+from diorama.methods.explain.attention import Ruled, Sum
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-_UNCHANGED = {functional.layer_norm, functional.gelu, torch.relu, functional.relu}
 
 
 def relevances(module: nn.Module, x: Tensor, target: Tensor) -> list[Tensor]:
@@ -30,8 +28,10 @@ def relevances(module: nn.Module, x: Tensor, target: Tensor) -> list[Tensor]:
     return [rules.found[i] for i in range(rules.count)]
 
 
-class _Rules(Watched):
+class _Rules(Ruled):
     """While it holds, relevance flows by the rules; `found` has that of every attention map after the backward pass."""
+
+    unchanged = Ruled.unchanged | {torch.relu, functional.relu}
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,12 +40,11 @@ class _Rules(Watched):
 
     def other(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Linear layers, sums and what passes relevance on unchanged."""
-        if func is functional.linear:
-            return self.linear(*args, **kwargs)
-        if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
-            return _Sum.apply(*args)
-        found = func(*args, **kwargs)
-        return _Unchanged.apply(args[0], found.detach()) if func in _UNCHANGED else found
+        return self.linear(*args, **kwargs) if func is functional.linear else super().other(func, args, kwargs)
+
+    def added(self, a: Tensor, b: Tensor) -> Tensor:
+        """The rule of sums."""
+        return _Sum.apply(a, b)
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """α1β0 where the input depends on the image."""
@@ -61,20 +60,6 @@ def divided(a: Tensor, b: Tensor) -> Tensor:
     """a / b, and 0 where b is 0; as released."""
     below = b + 1e-9
     return a / torch.where(below == 0, 1e-9, below) * (b != 0)
-
-
-class _Unchanged(torch.autograd.Function):
-    """What it is given; relevance passes as it is."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, found: Tensor) -> Tensor:
-        """What the replaced function gave."""
-        return found.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, None]:
-        """The same relevance."""
-        return R[0], None
 
 
 class _Linear(torch.autograd.Function):
@@ -95,14 +80,8 @@ class _Linear(torch.autograd.Function):
         return up[0] * (share @ up[1]) + down[0] * (share @ down[1]), None, None
 
 
-class _Sum(torch.autograd.Function):
+class _Sum(Sum):
     """a + b; both take R in proportion, then are stretched so that their sums are as |Σ a| to |Σ b| and add up to Σ R."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        """The sum."""
-        ctx.save_for_backward(a, b)
-        return a + b
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:

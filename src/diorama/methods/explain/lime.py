@@ -8,14 +8,13 @@ import numpy as np
 
 from diorama.adapt.explaining import need
 from diorama.core.answers import Answer, Heatmap, Mask
-from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, Here, Output, all_outputs, by_image, filling, pixels, place_of
+from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, all_outputs, filling, pixels, place_of
 
 
 @dataclass(frozen=True, slots=True)
-class Lime(ImageByImage):
+class Lime(OncePerImage):
     """Weighted ridge regression of the output on which superpixels are shown, and the superpixels of largest weight.
 
     samples      altered copies of the image; 1,000 as published
@@ -58,10 +57,6 @@ class Lime(ImageByImage):
         if self.samples < 2 or self.features < 1 or self.width <= 0 or self.ridge <= 0:
             given = f"samples={self.samples}, features={self.features}, width={self.width}, ridge={self.ridge}"
             raise InputError(f"lime: {given}: at least 2 samples and 1 feature, and positive width and ridge")
-
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Masks (h, w), or signed heat maps (h, w)."""
-        return by_image(self, model, images, targets)
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
-from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
-from diorama.methods.explain.passes import Output, all_outputs, by_image, place_of
+from diorama.methods.explain.passes import OncePerImage, Output, all_outputs, place_of
 
 
 @dataclass(frozen=True, slots=True)
-class Occlusion(ImageByImage):
+class Occlusion(OncePerImage):
     """f(x) − f(x with a window hidden), averaged over the windows that cover a pixel; signed, (h, w).
 
     window    side of the hidden square in pixels; 16 as Rao et al. 2022
@@ -32,10 +31,6 @@ class Occlusion(ImageByImage):
     def __post_init__(self) -> None:
         if not 1 <= self.stride <= self.window:
             raise InputError(f"occlusion: window={self.window}, stride={self.stride}: 1 ≤ stride ≤ window is needed")
-
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps (h, w)."""
-        return by_image(self, model, images, targets)
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""

@@ -14,6 +14,7 @@ import numpy as np
 from diorama.adapt.classifying import pass_module, place_of_module
 from diorama.core import device
 from diorama.core.answers import Answer
+from diorama.core.contracts import ImageByImage
 from diorama.io.digests import array_digest
 
 #: Pixels that pass through a model at once, and the fewest and most images.
@@ -30,17 +31,20 @@ def pixels(image: np.ndarray) -> str:
     return array_digest(image)
 
 
-def by_image(method: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-    """`method.explain_targets` once per distinct image, in the order of the images given."""
-    rows: dict[str, list[int]] = {}
-    for i, image in enumerate(images):
-        rows.setdefault(pixels(image), []).append(i)
-    found: dict[int, Answer] = {}
-    for same in rows.values():
-        wanted = sorted({int(targets[i]) for i in same})
-        answers = dict(zip(wanted, method.explain_targets(model, images[same[0]], wanted), strict=True))
-        found.update({i: answers[int(targets[i])] for i in same})
-    return [found[i] for i in range(len(images))]
+class OncePerImage(ImageByImage):
+    """An explainer whose passes are made once for every distinct image, whatever classes are asked about."""
+
+    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
+        """The answers of `explain_targets`, in the order of the images given."""
+        rows: dict[str, list[int]] = {}
+        for i, image in enumerate(images):
+            rows.setdefault(pixels(image), []).append(i)
+        found: dict[int, Answer] = {}
+        for same in rows.values():
+            wanted = sorted({int(targets[i]) for i in same})
+            answers = dict(zip(wanted, self.explain_targets(model, images[same[0]], wanted), strict=True))
+            found.update({i: answers[int(targets[i])] for i in same})
+        return [found[i] for i in range(len(images))]
 
 
 def batches(count: int, shape: tuple[int, ...]) -> Iterator[range]:

@@ -48,18 +48,21 @@ class Prototypes(Explainer):
         with torch.no_grad():
             found = net.similarities(entering(module_of(model), net, x)).cpu().numpy()
         owner, connections = net.owner.cpu().numpy(), net.connections.detach().cpu().numpy()
+        pictures = {int(t): None if net.pictures is None else net.pictures[owner == t] for t in targets}
         return [
-            self._answer(one[owner == t], connections[t, owner == t], images.shape[1:3])
+            self._answer(one[owner == t], connections[t, owner == t], images.shape[1:3], pictures[int(t)])
             for one, t in zip(found, targets, strict=True)
         ]
 
-    def _answer(self, similar: np.ndarray, weights: np.ndarray, size: tuple[int, int]) -> Answer:
-        """The answer of one image; `similar` (prototypes, i, j) are those of the class."""
+    def _answer(
+        self, similar: np.ndarray, weights: np.ndarray, size: tuple[int, int], pictures: np.ndarray | None
+    ) -> Answer:
+        """The answer of one image; `similar` (prototypes, i, j) are those of the class, `pictures` what they show."""
         large = np.stack([enlarged(one, size) for one in similar])
         heat = np.tensordot(weights, large, 1).astype(np.float32)
         if self.reading == "attribution":
             return Heatmap(heat, signed=True)
-        boxes = Boxes(np.stack([high_box(one) for one in large]), similar.max(axis=(1, 2)) * weights)
+        boxes = Boxes(np.stack([high_box(one) for one in large]), similar.max(axis=(1, 2)) * weights, pictures)
         return boxes if self.reading == "boxes" else Similarity(heat, boxes.corners)
 
 

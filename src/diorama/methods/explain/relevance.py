@@ -8,6 +8,7 @@ the convolution before them while the network runs, and restored afterwards; or 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +16,7 @@ from torch.nn import functional
 
 from diorama.adapt.torchvision_ops import make_importable
 from diorama.core.errors import InputError
-from diorama.methods.explain.attention import ADDITIONS, Watched, branches
+from diorama.methods.explain.attention import Ruled, Sum
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -25,8 +26,6 @@ _BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm
 _LAYER = (_CONVOLUTION, torch.nn.Linear)
 #: What a rule divides by, given a layer's outputs.
 Denominator = Callable[["Tensor"], "Tensor"]
-#: Functions that pass relevance on unchanged.
-_UNCHANGED = {functional.layer_norm, functional.gelu}
 
 
 def relevance(
@@ -113,7 +112,7 @@ def _box() -> Any:
     from zennit.rules import ClampMod, NoMod
 
     return BasicHook(
-        input_modifiers=[lambda x: x, _least, _greatest],
+        input_modifiers=[lambda x: x, *(partial(_everywhere, end) for end in (torch.amin, torch.amax))],
         param_modifiers=[NoMod(), ClampMod(min=0.0), ClampMod(max=0.0)],
         output_modifiers=[lambda z: z] * 3,
         gradient_mapper=lambda R, z: (R / _away_from_0(z[0] - z[1] - z[2]),) * 3,
@@ -121,12 +120,9 @@ def _box() -> Any:
     )
 
 
-def _least(x: Tensor) -> Tensor:
-    return x.amin(dim=tuple(range(1, x.ndim)), keepdim=True).expand_as(x).clone()
-
-
-def _greatest(x: Tensor) -> Tensor:
-    return x.amax(dim=tuple(range(1, x.ndim)), keepdim=True).expand_as(x).clone()
+def _everywhere(end: Callable[..., Tensor], x: Tensor) -> Tensor:
+    """The least or greatest value of each image, in all its places."""
+    return end(x, dim=tuple(range(1, x.ndim)), keepdim=True).expand_as(x).clone()
 
 
 def _away_from_0(z: Tensor) -> Tensor:
@@ -134,14 +130,8 @@ def _away_from_0(z: Tensor) -> Tensor:
     return z + 1e-6 * (2 * (z >= 0).to(z.dtype) - 1)
 
 
-class _Share(torch.autograd.Function):
+class _Share(Sum):
     """a + b; each takes of the relevance what it contributed to the sum."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        """The sum."""
-        ctx.save_for_backward(a, b)
-        return a + b
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,14 +141,8 @@ class _Share(torch.autograd.Function):
         return a * part, b * part
 
 
-class _ShareBySize(torch.autograd.Function):
-    """a + b; each takes of the relevance in proportion to its size, so that it stays bounded where they cancel."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        """The sum."""
-        ctx.save_for_backward(a, b)
-        return a + b
+class _ShareBySize(Sum):
+    """a + b; relevance is divided in proportion to |a| and |b|, so that it stays bounded where a and b cancel."""
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
@@ -166,20 +150,6 @@ class _ShareBySize(torch.autograd.Function):
         a, b = (t.abs() for t in ctx.saved_tensors)
         first = R[0] * (a + 1e-12) / (a + b + 2e-12)
         return first, R[0] - first
-
-
-class _Unchanged(torch.autograd.Function):
-    """What a normalisation or GELU gave; relevance passes as it is (the rules of Achtibat et al. 2024)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, found: Tensor) -> Tensor:
-        """What was found."""
-        return found.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, None]:
-        """The same relevance."""
-        return R[0], None
 
 
 class _Mixed(torch.autograd.Function):
@@ -199,19 +169,16 @@ class _Mixed(torch.autograd.Function):
         return None, v * (attention.transpose(-2, -1) @ (R[0] / below)), None
 
 
-class _Shared(Watched):
-    """While it holds, sums of two branches share out relevance, attention mixes values only, norms pass it on."""
+class _Shared(Ruled):
+    """While it holds, sums share out relevance, attention mixes values only, norms and GELU pass it on (Achtibat 2024)."""
 
     def __init__(self, signed: Denominator) -> None:
         super().__init__()
         self.signed = signed
 
-    def other(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Sums (of tokens by size: they have either sign, and may cancel), normalisation of tokens and GELU."""
-        if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
-            return (_ShareBySize if args[0].ndim == 3 else _Share).apply(*args)
-        found = func(*args, **kwargs)
-        return _Unchanged.apply(args[0], found.detach()) if func in _UNCHANGED else found
+    def added(self, a: Tensor, b: Tensor) -> Tensor:
+        """Sums; those of tokens by size, because tokens have either sign and may cancel."""
+        return (_ShareBySize if a.ndim == 3 else _Share).apply(a, b)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
         """softmax(scale·q·kᵀ)·v."""

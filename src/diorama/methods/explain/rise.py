@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
-from diorama.core.contracts import ImageByImage
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, Here, Output, by_image, filling, place_of
+from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, filling, place_of
 
 #: Masks between two looks at the standard error.
 LOOK = 200
@@ -20,7 +19,7 @@ BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Rise(ImageByImage):
+class Rise(OncePerImage):
     """S = Σ_k f(x · m_k) · m_k / (N · p) over N random masks m_k: signed, (h, w), as FunnyBirds.
 
     masks     N; the papers have 4,000 to 8,000, FunnyBirds 6,000
@@ -58,10 +57,6 @@ class Rise(ImageByImage):
         if self.stop is not None and self.stop <= 0:
             raise InputError(f"rise: stop={self.stop}: a positive share of the map's spread, e.g. 0.1")
 
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps (h, w)."""
-        return by_image(self, model, images, targets)
-
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""
         signed = self.contrast or self.output != "probability"
@@ -72,7 +67,9 @@ class Rise(ImageByImage):
         return self.estimates(model, image, [target])[0].error
 
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
-        """The map of every target with its standard error; a target stops by itself, whatever else is asked."""
+        """The map of every target with its standard error; when sampling stops for a target does not depend on the
+        other targets.
+        """
         where = place_of(model)
         going, found = [_Sums(target, self.keep, where, self.contrast) for target in targets], dict[int, Estimate]()
         there, instead, *drawn = where.put(image, filling(image, self.fill), *self._drawn(self.masks, image.shape[:2]))

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from diorama.adapt.explaining import module_of, need, tensors
+from diorama.adapt.explaining import module_of, tensors
 from diorama.core.answers import Answer
-from diorama.core.contracts import Explainer
-from diorama.core.errors import InputError
+from diorama.methods.explain.blocks import ThroughBlocks
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout(Explainer):
+class Rollout(ThroughBlocks):
     """Row 0 of Π (A + I) / rows' sums, A the mean over heads of a block's attention; the same for every class.
 
     skip   blocks left out at the start: 1 as FunnyBirds released it, 0 as Abnar & Zuidema have it
@@ -21,23 +20,10 @@ class Rollout(Explainer):
     Patches are enlarged by nearest neighbours. Since the map knows no class, target sensitivity is 0 (ties).
     """
 
-    example = "diorama run -w birds -M birds_vit -m {} -p single_deletion"
-    gradients = True
     targeted = False
     cite = ("abnar2020",)
 
-    skip: int = 1
-
-    def __post_init__(self) -> None:
-        need("torch", "rollout", "torch")
-        if self.skip < 0:
-            raise InputError(f"rollout: skip={self.skip}: 0 or more blocks")
-
-    def refuses(self, model: Any) -> str:
-        """That a network has no attention, or fewer blocks than are left out."""
-        from diorama.methods.explain.attention import lacks_attention
-
-        return lacks_attention(model, "rollout")
+    called = "rollout"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1), not negative."""
@@ -45,8 +31,7 @@ class Rollout(Explainer):
 
         x, _ = tensors(model, images, targets)
         maps, grid = attention(module_of(model), x)
-        if self.skip >= len(maps):
-            raise InputError(f"rollout: skip={self.skip}, but the network has {len(maps)} blocks")
+        self.check_blocks(maps)
         mixed = [m.mean(1) + eye_like(m) for m in maps]
         product = rolled([m / m.sum(-1, keepdim=True) for m in mixed], self.skip)
         return painted(grid.patches(product[:, 0]), images)

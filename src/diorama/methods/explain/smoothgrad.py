@@ -48,8 +48,8 @@ class Smoothgrad(Explainer):
         return as_answers(total / self.samples, self.channels, self.absolute)
 
     def _copies(self, images: np.ndarray) -> Iterator[np.ndarray]:
-        draws = [rng(self.seed, "explain/smoothgrad", pixels(image)) for image in images]
+        generators = [rng(self.seed, "explain/smoothgrad", pixels(image)) for image in images]
         widths = self.noise * np.ptp(images, axis=(1, 2, 3))
         for _ in range(self.samples):
-            noise = np.stack([draw.standard_normal(images.shape[1:], np.float32) for draw in draws])
+            noise = np.stack([one.standard_normal(images.shape[1:], np.float32) for one in generators])
             yield images + noise * widths[:, None, None, None].astype(np.float32)

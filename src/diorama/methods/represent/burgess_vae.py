@@ -14,6 +14,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.io.digests import file_digest
+from diorama.io.images import resize
 
 if TYPE_CHECKING:
     from diorama.methods.represent.burgess_network import Autoencoder
@@ -28,7 +29,8 @@ class BurgessVae(Decoding):
     seed        of the untrained weights
 
     The eight networks of github.com/YannDubs/disentangling-vae (VAE, β-VAE, FactorVAE, β-TCVAE on dSprites) load as
-    they are. Latents and channels are read from the weights.
+    they are. Latents, channels and the side of the images (64 or 32) are read from the weights. Larger images are squeezed
+    to that side by area, as the CANDLE paper does with its 320 × 240 pixels.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("burgess2018",)
@@ -67,13 +69,16 @@ class BurgessVae(Decoding):
         """1 for gray networks, 3 for coloured ones."""
         return int(self.module.encoder.conv1.weight.shape[1])
 
+    @property
+    def side(self) -> int:
+        """The side of the images it takes and makes, in pixels."""
+        return 32 if self.module.encoder.conv_64 is None else 64
+
     def tensor(self, frames: Sequence[Frame]) -> Any:
-        """Frames as (n, channels, 64, 64) on the network's device."""
+        """Frames as (n, channels, side, side) on the network's device."""
         import torch
 
-        images = np.stack([frame.srgb() for frame in frames])
-        if images.shape[1:3] != (64, 64):
-            raise InputError(f"burgess_vae takes 64×64 images, not {images.shape[2]}×{images.shape[1]}")
+        images = np.stack([squeezed(frame.srgb(), self.side) for frame in frames])
         images = images.mean(axis=3, keepdims=True) if self.channels == 1 else images
         return torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).to(next(self.module.parameters()).device)
 
@@ -86,7 +91,7 @@ class BurgessVae(Decoding):
             return self.module.encoder(x)[0].cpu().numpy().astype(np.float64)
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
-        """Images (n, 64, 64, 3) in [0, 1]."""
+        """Images (n, side, side, 3) in [0, 1]."""
         return np.concatenate(list(self._decoded(codes)))
 
     def _decoded(self, codes: np.ndarray) -> Iterator[np.ndarray]:
@@ -101,13 +106,21 @@ class BurgessVae(Decoding):
             yield images if images.shape[3] == 3 else images.repeat(3, axis=3)
 
 
+def squeezed(image: np.ndarray, side: int) -> np.ndarray:
+    """An image (h, w, 3) as a square of a smaller side, by area; a smaller image is refused."""
+    high, wide = image.shape[:2]
+    if min(high, wide) < side:
+        raise InputError(f"burgess_vae takes images of at least {side}×{side} pixels, not {wide}×{high}")
+    return image if (high, wide) == (side, side) else resize(image, side, side)
+
+
 def _loaded(checkpoint: str) -> "Autoencoder":
     from diorama.methods.represent.burgess_network import Autoencoder
 
     weights = _weights(Path(checkpoint).expanduser())
     try:
         latents, channels = weights["decoder.lin1.weight"].shape[1], weights["encoder.conv1.weight"].shape[1]
-        net = Autoencoder(latents, channels)
+        net = Autoencoder(latents, channels, 64 if "encoder.conv_64.weight" in weights else 32)
         net.load_state_dict(weights)
     except (KeyError, AttributeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1].strip()

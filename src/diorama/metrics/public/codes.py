@@ -63,11 +63,8 @@ def _measurement(codes: Any, factors: Any, score: Score, draws: int, seed: int) 
     found = score(z, g)
     name = next(iter(found.values))
     cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, draws, dict(found.values))
-    why = (
-        ""
-        if found.value == found.value
-        else f"{int(found.active.sum())} latents are active: too few, or no factor varies"
-    )
+    lacks = f"{int(found.active.sum())} latents are active: too few, or no factor varies"
+    why = "" if found.value == found.value else lacks
     return Measurement(name, found.value, cut.interval, len(z), dict(found.values), matrix=found.matrix, reason=why)
 
 

@@ -14,9 +14,9 @@ class Measurement:
     """A number with its 95 % interval.
 
     `interval` is None where there is none: fewer than three things were measured, or the metric's docstring says why not.
-    `n` is how many things the number is of; `each` their values, where it is their mean; `values` are related numbers by
-    name, the first is the number itself; `matrix` is what a score of codes was read from (latents, factors). A number that
-    does not exist is NaN, and `reason` says why.
+    `n` is how many things the number is of; `each` are the single values, where `value` is their mean; `values` are
+    related numbers by name, the first is the number itself; `matrix` is what a score of codes was read from (latents,
+    factors). A number that does not exist is NaN, and `reason` says why.
 
     >>> Measurement("lmse", 0.03125, (0.02, 0.04), 12)
     lmse 0.0312 [0.0200, 0.0400], n = 12

@@ -1,10 +1,8 @@
 """A small BagNet for staged birds: every logit is the mean of logits of patches of 17 pixels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

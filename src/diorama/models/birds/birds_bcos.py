@@ -1,10 +1,8 @@
 """A small B-cos network for staged birds: logits are w(x)·x, whose terms are its explanation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

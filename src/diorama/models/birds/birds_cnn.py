@@ -1,10 +1,8 @@
 """A small residual network trained from scratch on staged birds: fifty classes, 128 pixels, 0.85 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

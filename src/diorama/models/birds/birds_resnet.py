@@ -1,10 +1,8 @@
 """A ResNet-50-like network (bottleneck blocks) trained from scratch on staged birds: 0.77 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

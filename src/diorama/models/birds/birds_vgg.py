@@ -1,10 +1,8 @@
 """A VGG-like network (plain convolutions, two-layer head) trained from scratch on staged birds: 1.6 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
 """A small vision transformer (class token, patches of 16 pixels, learnt positions) for staged birds: 1.2 M parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

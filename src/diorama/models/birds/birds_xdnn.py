@@ -1,10 +1,8 @@
 """A small X-DNN for staged birds: no bias and no normalisation, so that f(αx) = α·f(x)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from diorama.models.birds.common import BirdClassifier
+from diorama.models.birds.classifier import BirdClassifier
 
 
 @dataclass(frozen=True)

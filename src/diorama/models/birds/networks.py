@@ -4,8 +4,6 @@ Made for explanations: every ReLU is a module of its own and not in place, and n
 in [0, 1], (n, 3, h, w)). Any input size from 64 pixels works, so that early epochs can be small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -61,5 +61,5 @@ class Trunk(nn.Module):
 
 
 def protopnet(classes: int) -> nn.Module:
-    """Five prototypes a class on the trunk of `birds_resnet`, compared by the cosine."""
-    return ProtoPNet(classes, Trunk(), Trunk.channels, each=5, depth=96, similarity="cosine")
+    """Ten prototypes a class on the trunk of `birds_resnet`, compared by the cosine."""
+    return ProtoPNet(classes, Trunk(), Trunk.channels, each=10, depth=96, similarity="cosine")

@@ -7,8 +7,6 @@ the last map sees 33 pixels (with three groups 17). Names of weights are those o
 so that each layer is computed once for all patches. The map is made in bands of rows, which bounds its memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -27,14 +25,14 @@ class Block(nn.Module):
 
     def __init__(self, inside: int, width: int, outside: int, stride: int, kernel: int) -> None:
         super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width, momentum=0.01)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, kernel, stride, bias=False), nn.BatchNorm2d(width, momentum=0.01)
-        self.conv3, self.bn3 = nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside, momentum=0.01)
+        self.conv1, self.bn1 = nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, kernel, stride, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside)
         self.relu1, self.relu2, self.relu3 = nn.ReLU(), nn.ReLU(), nn.ReLU()
         self.stride = stride
         if inside != outside or stride != 1:
             skip = nn.Conv2d(inside, outside, 1, stride, bias=False)
-            self.downsample: nn.Module = nn.Sequential(skip, nn.BatchNorm2d(outside, momentum=0.01))
+            self.downsample: nn.Module = nn.Sequential(skip, nn.BatchNorm2d(outside))
         else:
             self.downsample = nn.Identity()
 
@@ -86,7 +84,7 @@ class BagNet(nn.Module, PatchEvidence):
     ) -> None:
         super().__init__()
         self.conv1, self.conv2 = nn.Conv2d(3, stem, 1, bias=False), nn.Conv2d(stem, stem, 3, bias=False)
-        self.bn1, self.relu = nn.BatchNorm2d(stem, momentum=0.001), nn.ReLU()
+        self.bn1, self.relu = nn.BatchNorm2d(stem), nn.ReLU()
 
         def make(inside: int, width: int, outside: int, stride: int, group: int, number: int) -> Block:
             return Block(inside, width, outside, stride, 3 if number < kernels[group] else 1)

@@ -2,11 +2,10 @@
 
 The input has six channels [x, 1 − x]. Names of weights are those of the authors' ResNet-50 as FunnyBirds trains it: units
 in pairs of which the larger counts, no normalisation, an average where a ResNet has a maximum, the class maps averaged at
-the end, and a constant below all logits. The package `bcos` is the second version of these networks: other layers (no
-pairs, with normalisation) and other names, so it cannot read these weights; it would bring torchvision for forty lines.
+the end, and a constant below all logits. The package `bcos` is the second version of these networks: its layers (no
+pairs, with normalisation) and their names differ, so it cannot read these weights; it would bring torchvision for
+forty lines.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence

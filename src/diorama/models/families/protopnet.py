@@ -4,8 +4,6 @@ A trunk gives a map of features; its distance to every prototype, the least over
 layer adds similarities up. Names of weights are those of the authors' network on a ResNet-50, as FunnyBirds trains it.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -28,7 +28,7 @@ class Family(NamedTuple):
     make: Callable[[int, State], nn.Module]
 
     def classes(self, state: State) -> int:
-        """How many classes a state dict was trained for; 0 where the tensor that tells it is missing."""
+        """How many classes a state dict was trained for; 0 where the head's weight is missing."""
         return len(state.get(self.head, ())) // self.rows
 
 
@@ -55,7 +55,9 @@ def made(arch: str, state: State) -> nn.Module:
 
 
 def own_shapes(arch: str, state: State) -> Shapes:
-    """Names and shapes of the network of a name for a state dict; empty where that does not tell its size."""
+    """Names and shapes of the network of a name for a state dict; empty where the state dict does not tell the number
+    of classes.
+    """
     if not RELEASED[arch].classes(state):
         return {}
     with torch.device("meta"):

@@ -1,7 +1,5 @@
 """What residual networks share: groups of bottlenecks, the first of each group with fewer places and more channels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn

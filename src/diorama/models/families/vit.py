@@ -4,8 +4,6 @@ Names of weights are those of timm and of the network that FunnyBirds took over 
 an ε of 1e-6 in its blocks and of 1e-5 in its last normalisation, where timm has 1e-6 everywhere.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

@@ -3,8 +3,6 @@
 Input × Gradient is then Integrated Gradients from black, exactly. Names of weights are those of the released `x_resnet50`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn

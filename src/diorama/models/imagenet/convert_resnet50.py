@@ -8,8 +8,6 @@ they follow each other, little-endian float32, in the shards joined together. Ke
 (in, out). The network takes BGR; here the first convolution is turned round, so that it takes RGB.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

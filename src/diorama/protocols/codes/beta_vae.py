@@ -1,4 +1,9 @@
-"""The β-VAE score: which factor was held is read off mean differences of codes (Higgins et al. 2017)."""
+"""The β-VAE score: which factor was held is read off mean differences of codes (Higgins et al. 2017).
+
+asks           Can the factor that was held be told from codes of {methods}?
+beta_vae       ↑ accuracy of telling the held factor from mean differences of codes; rotated codes can reach 1 too
+beta_vae_null  · the same of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +12,7 @@ import numpy as np
 
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.codes import Measured, Rule
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

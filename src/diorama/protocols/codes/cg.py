@@ -1,4 +1,16 @@
-"""CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022)."""
+"""CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022).
+
+asks              When a factor's latents are moved, does that factor change, and only it, in {methods}?
+cg                ↑ how much moving a factor's own latents changes the factor, less what moving all others does
+cg_own            ↑ change of the factor when its own latents are moved
+cg_other          ↓ change of the factor when all other latents are moved
+cg_eq3            ↑ the paper's definition: absolute difference of the two means
+cg_eq4            ↑ the paper's estimate: mean absolute difference, never smaller, which rewards wrong assignments too
+cg_null           · cg with random sets of latents
+factors_told      · how many factors the classifier tells well enough to judge
+accuracy          · of the classifier on real frames
+accuracy_decoded  · of the classifier on decoded frames
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -19,7 +31,7 @@ from diorama.metrics.cg import ENOUGH, cg, farthest, random_sets
 from diorama.metrics.codes import Measured, active, sample
 from diorama.metrics.irs import robustness
 from diorama.metrics.uc import released, top
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 from diorama.protocols.codes.draws import Draw, codes_of, factors_of
 
 
@@ -210,7 +222,7 @@ class Judge:
         return [part / part.sum(axis=1, keepdims=True) for part in shifted]
 
     def accuracy(self, draw: Draw, labels: np.ndarray) -> np.ndarray:
-        """The share of the draw's own frames on which each factor is told (F,)."""
+        """The accuracy (F,) of the judge for each factor on the draw's own frames."""
         bench, told = self.bench, []
         for part in bench.passes([scene for _, scene in draw], "a draw"):
             found = self.probabilities(screens(bench.frames(part), len(part)))

@@ -1,4 +1,11 @@
-"""DCI: disentanglement, completeness, informativeness by feature importances (Eastwood & Williams 2018)."""
+"""DCI: disentanglement, completeness, informativeness by feature importances (Eastwood & Williams 2018).
+
+asks        Is every latent about one factor, and every factor in one latent, in {methods}?
+dci_d       ↑ disentanglement: whether a latent is important for one factor only
+dci_c       ↑ completeness: whether a factor is told by one latent only
+dci_i       ↑ informativeness: accuracy of telling factors from codes that were held out
+dci_d_null  · dci_d of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +14,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.dci import Estimator, dci
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

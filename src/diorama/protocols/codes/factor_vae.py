@@ -1,4 +1,9 @@
-"""The FactorVAE score: the latent that varies least while a factor is held names it (Kim & Mnih 2018)."""
+"""The FactorVAE score: the latent that varies least while a factor is held names it (Kim & Mnih 2018).
+
+asks             Does the latent that moves least name the factor that was held in {methods}?
+factor_vae       ↑ share of batches in which the stillest latent names the factor that was held
+factor_vae_null  · the same of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +12,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.factor_vae import factor_vae_score
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

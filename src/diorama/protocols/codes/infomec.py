@@ -1,4 +1,11 @@
-"""InfoMEC: modularity, explicitness, compactness by information (Hsu et al. 2023)."""
+"""InfoMEC: modularity, explicitness, compactness by information (Hsu et al. 2023).
+
+asks         {Do} {methods} carry one factor per latent, and can each be read off?
+info_m       ↑ modularity: whether a latent carries one factor
+info_e       ↑ explicitness: whether factors can be read off linearly
+info_c       ↑ compactness: whether a factor is carried by one latent
+info_m_null  · info_m of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +14,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.infomec import infomec
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,10 @@
-"""IRS: how little a latent moves while one factor is held (Suter et al. 2019)."""
+"""IRS: how little a latent moves while one factor is held (Suter et al. 2019).
+
+asks        {Do} the latents of {methods} stay still while their factor is held?
+irs         ↑ how little a latent moves while one factor is held and all others change: 1 not at all
+irs_chosen  ↑ the same, best latent of each factor: what UC chooses latents by
+irs_null    · irs of codes that have nothing to do with the factors, which is well above 0
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +13,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.irs import irs
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,12 @@
-"""MIG, MIG-sup and DMIG: gaps of mutual information (Chen et al. 2018; Li et al. 2020; Watcharasupat 2021)."""
+"""MIG, MIG-sup and DMIG: gaps of mutual information (Chen et al. 2018; Li et al. 2020; Watcharasupat 2021).
+
+asks      Does every factor have a latent of its own in {methods}?
+mig       ↑ by how much the best latent knows more of a factor than the second best, as a share of all there is to
+          know: 1 ideal
+mig_sup   ↑ the same gap along factors: whether a latent knows of one factor only
+dmig      ↑ mig divided by what factors that depend on each other leave to be gained
+mig_null  · what mig comes to when codes and factors have nothing to do with each other: read mig against it
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -7,7 +15,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.mig import excess, mig
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 #: A draw is small if information is too large by more than this share of a factor's entropy.
 FEW = 0.02

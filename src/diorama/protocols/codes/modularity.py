@@ -1,4 +1,10 @@
-"""Modularity and explicitness: does a latent serve one factor, and can factors be read off? (Ridgeway & Mozer 2018)."""
+"""Modularity and explicitness: does a latent serve one factor, and can factors be read off? (Ridgeway & Mozer 2018).
+
+asks             Does each latent of {methods} serve one factor, and can factors be read off?
+modularity       ↑ whether the information of a latent is about one factor only; an untrained network scores high too
+explicitness     ↑ area under the ROC curve of a linear probe of the factors: 0.5 is chance
+modularity_null  · modularity of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +13,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.modularity import explicitness, modularity
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,9 @@
-"""SAP: how much better the best latent predicts a factor than the second (Kumar et al. 2018)."""
+"""SAP: how much better the best latent predicts a factor than the second (Kumar et al. 2018).
+
+asks      Is each factor told by one latent far better than by any other in {methods}?
+sap       ↑ by how much the best latent predicts a factor better than the second best
+sap_null  · sap of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +12,7 @@ import numpy as np
 
 from diorama.metrics.codes import Measured, Rule
 from diorama.metrics.sap import sap
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,10 @@
-"""UC: do factors live in latents of their own? As defined, and as released with its slip (CANDLE; Reddy et al. 2022)."""
+"""UC: do factors live in latents of their own? As defined, and as released with its slip (CANDLE; Reddy et al. 2022).
+
+asks      {Do} factors live in latents of their own in {methods}?
+uc        ↑ 1 minus the overlap of the latents that belong to each two factors: 1 none is shared
+uc_image  ↑ the same with every image's own choice of latents, averaged
+uc_null   · uc of codes that have nothing to do with the factors
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +15,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.metrics.codes import Measured, active
 from diorama.metrics.planted import Defect
 from diorama.metrics.uc import uc, uc_published
-from diorama.protocols.codes import common as shared
+from diorama.protocols.codes import judging as shared
 
 
 @dataclass(frozen=True, slots=True)

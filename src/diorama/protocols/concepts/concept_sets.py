@@ -8,7 +8,7 @@ from diorama.core.capabilities import Sets
 from diorama.core.cases import Case
 from diorama.core.contracts import World
 from diorama.core.scene import Scene
-from diorama.protocols.layers.common import OnLayers
+from diorama.protocols.layers.judging import OnLayers
 
 BRANCHES = ("reflectance", "shading")
 #: The change that a set of the other kind shows.
@@ -70,6 +70,6 @@ def _next(world: Sets, case: Case, wanted: dict[str, object]) -> Scene | None:
 
 
 def _after(world: Sets, case: Case) -> list[int]:
-    """All other sets, counted from after this one."""
+    """The indices of all other sets, beginning with the next and going round."""
     count, index = len(world), case.payload["index"]
     return [(index + step) % count for step in range(1, count)]

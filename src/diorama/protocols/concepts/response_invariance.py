@@ -1,4 +1,12 @@
-"""Response invariance: on concept sets, how far reflectance follows the light and shading the paint; no truth, no CAV."""
+"""Response invariance: on concept sets, how far reflectance follows the light and shading the paint; no truth, no CAV.
+
+asks                    {Do} {methods} keep light out of the paint and paint out of the light?
+invariance_reflectance  ↓ how far reflectance follows a change of light alone: 0 ignores it, 1 follows it like the
+                        image
+invariance_shading      ↓ how far shading follows a change of paint alone
+texture_reflectance     · texture that the reflectance keeps; 0 unmasks a constant answer
+texture_shading         · texture that the shading keeps; 0 unmasks a constant answer
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +23,7 @@ from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
 from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, image_case, set_members
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 
 #: What should not move: reflectance in a set where the light changes, shading where the paint does.
 STILL = {"light": "reflectance", "albedo": "shading"}
@@ -39,14 +47,11 @@ class ResponseInvariance(OnSets):
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        return {
+        return judging.usual(world) | {
             "encoding": "natural log of the linear channel mean, at least 1e-3 of the image's mean",
             "scale": "every image its own",
-            "window": "the whole image",
-            "mask": common.mask_of(world),
             "views": "all images of a concept set",
             "mean": "arithmetic over sets",
-            "tuning": "leave one out",
         }
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
@@ -71,7 +76,7 @@ class ResponseInvariance(OnSets):
             frame: Frame = bench.frame(members[i])
             layer = channel_mean(getattr(_one(bench, case, members, i), still))
             shown = np.where(frame.mask, layer / max(float(np.quantile(layer[frame.mask], 0.99)), 1e-12), 0)
-            panels += [Panel(f"image {i}", frame.srgb()), Panel(still, common.as_shown(shown))]
+            panels += [Panel(f"image {i}", frame.srgb()), Panel(still, judging.as_shown(shown))]
         return panels
 
 

@@ -1,4 +1,10 @@
-"""DSSIM: structural dissimilarity (1 − SSIM)/2 of each layer (the MPI protocol; Marigold's SSIM)."""
+"""DSSIM: structural dissimilarity (1 − SSIM)/2 of each layer (the MPI protocol; Marigold's SSIM).
+
+asks               How well {do} {methods} keep the structure of paint and light?
+dssim              ↓ structural dissimilarity (1 − SSIM)/2 of reflectance and shading: 0 the same, 0.5 unrelated
+dssim_reflectance  ↓ the same of the reflectance alone
+dssim_shading      ↓ the same of the shading alone
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -11,12 +17,12 @@ from diorama.core.errors import Undefined
 from diorama.core.frame import Frame
 from diorama.metrics.errors import scale
 from diorama.metrics.ssim import best_ssim, dssim, moments
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 from diorama.protocols.layers.marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Dssim(common.OnBothLayers):
+class Dssim(judging.OnBothLayers):
     """½·DSSIM(reflectance) + ½·DSSIM(shading), pixels off the mask black, which raises SSIM.
 
     preset  fan (fan2018; MPI), as the released script: layers after the least-squares scale, in colour (gray where
@@ -38,13 +44,11 @@ class Dssim(common.OnBothLayers):
         """What is printed with every number."""
         fan = "least squares, then a search for the largest SSIM" if self.search else "least squares, one per layer"
         marigold = self.preset == "marigold"
-        return {
+        return judging.usual(world) | {
             "encoding": "sRGB reflectance, linear shading" if marigold else "linear, colour where both sides have it",
             "scale": "reflectance none, shading least squares" if marigold else fan,
             "window": "Gaussian 11×11, σ 1.5" if self.window == 11 else "uniform 3×3",
-            "mask": f"{common.mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
-            "mean": "arithmetic over cases",
-            "tuning": "leave one out",
+            "mask": judging.counted_mask(world),
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
@@ -54,7 +58,7 @@ class Dssim(common.OnBothLayers):
         if self.preset == "marigold":
             reflectance, shading = (self._at(c, e, 1.0, False) for c, e in shown_pairs(frame, layers))
         else:
-            pairs = common.colour_pairs(frame, layers)
+            pairs = judging.colour_pairs(frame, layers)
             reflectance, shading = (self._at(c, e, float(scale(c, e, frame.mask)), self.search) for c, e in pairs)
         return reflectance, shading
 

@@ -1,4 +1,11 @@
-"""Invariance: how much of a change of light is left in the reflectance, over the views of a scene; needs no truth."""
+"""Invariance: how much of a change of light is left in the reflectance, over the views of a scene; needs no truth.
+
+asks        How much light {do} {methods} leave in the paint?
+invariance  ↓ share of the change between lights that is left in the reflectance: 0 ignores the light, 1 follows it
+            like the image
+texture     · how much texture the reflectance keeps, against the image's; 0 unmasks a constant answer, whose
+            invariance is perfect
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +22,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
-from diorama.protocols.layers.common import OnLayers, as_shown, mask_of
+from diorama.protocols.layers.judging import OnLayers, as_shown, usual
 
 #: Lights of worlds that do not say which they have (`lights(scene)`): the ten further ones of MIT Intrinsic Images.
 LIGHTS = tuple(range(1, 11))
@@ -37,14 +44,11 @@ class Invariance(OnLayers):
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        return {
+        return usual(world) | {
             "encoding": "natural log of the linear channel mean, at least 1e-3 of the image's mean",
             "scale": "every image its own",
-            "window": "the whole image",
-            "mask": mask_of(world),
             "views": "every recorded light" if isinstance(world, Lit) else f"{len(LIGHTS)} lights",
             "mean": "arithmetic over scenes",
-            "tuning": "leave one out",
         }
 
     def case(self, world: World, seed: int, index: int) -> Case:

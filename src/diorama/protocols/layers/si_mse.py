@@ -1,4 +1,11 @@
-"""si-MSE: mean squared error of each whole layer after the best scale, masked (Barron) or over the image (Fan)."""
+"""si-MSE: mean squared error of each whole layer after the best scale, masked (Barron) or over the image (Fan).
+
+asks                How well {do} {methods} part paint from light over the whole image?
+si_mse              ↓ mean squared error of reflectance and shading after the best scale of each: 0 perfect
+si_mse_reflectance  ↓ the same of the reflectance alone
+si_mse_shading      ↓ the same of the shading alone
+ln_si_mse           ↓ natural logarithm of si_mse, from which papers make geometric means
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -7,11 +14,11 @@ from diorama.core.answers import Layers
 from diorama.core.contracts import Bounds, World
 from diorama.core.frame import Frame
 from diorama.metrics.errors import si_mse
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 
 
 @dataclass(frozen=True, slots=True)
-class SiMse(common.OnBothLayers):
+class SiMse(judging.OnBothLayers):
     """½·si-MSE(reflectance) + ½·si-MSE(shading) in the truth's units of 0 to 1.
 
     preset    barron (barron2015; also Fan's MIT table): over the masked pixels. fan (fan2018, the MPI table): α·e
@@ -33,23 +40,21 @@ class SiMse(common.OnBothLayers):
         """What is printed with every number."""
         whole = self.preset.startswith("fan")
         scale = {"gray": "one per layer", "one": "one per layer", "each": "one per channel of a layer"}[self.channels]
-        return {
+        return judging.usual(world) | {
             "encoding": "linear, gray" if self.channels == "gray" else "linear, colour where both sides have it",
             "scale": scale + (", clipped at 1" if whole else ""),
-            "window": "the whole image",
-            "mask": common.mask_of(world) + (", the sum divided by all pixels" if whole else ""),
+            "mask": judging.mask_of(world) + (", the sum divided by all pixels" if whole else ""),
             "mean": "arithmetic over cases; papers give the geometric one, exp of the mean of ln_si_mse",
-            "tuning": "leave one out",
         }
 
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """si-MSE of reflectance and of shading."""
         whole = self.preset.startswith("fan")
         gray = (
-            [(c[:, :, None], e[:, :, None]) for c, e in common.gray_pairs(frame, layers)]
+            [(c[:, :, None], e[:, :, None]) for c, e in judging.gray_pairs(frame, layers)]
             if self.channels == "gray"
             else None
         )
-        pairs = gray or common.colour_pairs(frame, layers)
+        pairs = gray or judging.colour_pairs(frame, layers)
         reflectance, shading = (si_mse(c, e, frame.mask, self.channels == "each", whole, whole) for c, e in pairs)
         return reflectance, shading

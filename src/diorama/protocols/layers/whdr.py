@@ -1,4 +1,9 @@
-"""WHDR: how often reflectance contradicts human judgements of which of two points is darker (Bell et al. 2014)."""
+"""WHDR: how often reflectance contradicts human judgements of which of two points is darker (Bell et al. 2014).
+
+asks            How often {do} {methods} contradict people about which of two points is darker?
+whdr            ↓ weighted share of human judgements that the reflectance contradicts: 0 none
+truth_constant  · what a constant reflectance would score
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +19,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
 from diorama.metrics.whdr import Judgements, constant_whdr, judgements, lightness, ordinal, whdr
-from diorama.protocols.layers.common import OnLayers
+from diorama.protocols.layers.judging import OnLayers
 
 #: Pairs that are drawn where a world has true reflectance instead of judgements.
 PAIRS = 200

@@ -1,4 +1,10 @@
-"""Cell swap: one target cell of a mosaic shows another class; how much of the explanation's change stays in that cell?"""
+"""Cell swap: one target cell of a mosaic shows another class; how much of the explanation's change stays in that cell?
+
+asks      When one cell of a mosaic changes, {do} {methods} change there and nowhere else?
+locality  ↑ share of the map's change that stays in the cell that was swapped: 1 all of it, one over the number of
+          cells by chance
+turn      ↑ how far the evidence of the swapped cell turns from for the class to against it: 1 all of it
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

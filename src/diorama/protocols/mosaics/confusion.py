@@ -1,4 +1,21 @@
-"""The Attribution Confusion Matrix: is evidence for a class on its cells of a mosaic, evidence against it elsewhere?"""
+"""The Attribution Confusion Matrix: is evidence for a class on its cells of a mosaic, evidence against it elsewhere?
+
+asks               {Do} {methods} put the evidence for a class where that class is?
+precision          ↑ share of the positive evidence that lies on cells of the target class (also called Focus); chance
+                   is the share of these cells
+accuracy           ↑ share of all evidence that is on the right side: positive on the target's cells, negative
+                   elsewhere
+recall             ↑ share of the evidence on the target's cells that is positive
+f1                 ↑ harmonic mean of precision and recall
+specificity        ↑ share of the evidence on other cells that is negative
+npv                ↑ share of the negative evidence that lies on other cells
+balanced_accuracy  ↑ mean of recall and specificity
+mcc                ↑ correlation of the evidence's sign with the target's cells (Matthews): 1 perfect, 0 unrelated
+tp                 ↑ share of all evidence that is positive and on the target's cells
+fp                 ↓ share of all evidence that is positive and on other cells
+tn                 ↑ share of all evidence that is negative and on other cells
+fn                 ↓ share of all evidence that is negative and on the target's cells
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""Accuracy: how often the model's largest logit is the true class; what every explanation of it rests on."""
+"""Accuracy: how often the model's largest logit is the true class; what every explanation of it rests on.
+
+asks      How often is the network right?
+accuracy  ↑ share of images whose largest logit is the true class
+"""
 
 import warnings
 from collections.abc import Iterator, Sequence

@@ -2,6 +2,10 @@
 
 Suggested in the supplement of FunnyBirds (Hesse et al. 2023, C.2) for a world that can be re-staged: the bird is the same,
 its parts are the same, so what an explanation says of them should hardly change.
+
+asks        {Do} {methods} stay the same when only the camera or the lamp moves a little?
+continuity  ↑ how much of the importance of the parts stays where it was: 1 unchanged, 0 opposite
+effect      · the same number for the effects measured by removing parts: how much the network itself changed its mind
 """
 
 import math
@@ -89,7 +93,9 @@ class Continuity(OnParts):
         return heatmap_with(_drops(bench, _views(bench.case)[0]), self._elements(bench, scene))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
-        """The first view's effects and random importances, other ones in each view, both of length one, blended."""
+        """The first view's effects, blended by the dose with random importances that differ between the views; both
+        have length one.
+        """
         drops = _drops(bench, _views(bench.case)[0])
         noise = rng("continuity", scene.key).standard_normal(len(drops))
         return heatmap_with(blended(drops, noise, dose), self._elements(bench, scene))

@@ -4,9 +4,10 @@ import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask, Similarity
 from diorama.core.bench import Bench
-from diorama.core.cases import Panel
+from diorama.core.cases import Matrix, Panel
 from diorama.core.errors import Undefined
 from diorama.core.scene import Scene
+from diorama.io.images import resize
 from diorama.io.pictures import coloured_parts, diverging
 from diorama.protocols.parts.importance import Elements, part_importance
 
@@ -25,7 +26,10 @@ def panels(
         said = part_importance(answer, seen)[: len(drops)]
     except Undefined:
         said = np.zeros(len(drops))
-    found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops)))
+    named = Matrix(("importance", "measured effect"), names, np.stack([scaled(said), scaled(drops)]))
+    found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops), named))
+    if isinstance(answer, Boxes) and answer.examples is not None:
+        found.append(Panel("this … looks like that", looks_like(answer, frame.srgb())))
     gone = {part: None for part, keep in zip(names, kept, strict=True) if not keep}
     only = ", ".join(part for part in names if part not in gone) or "nothing"
     reduced = bench.frame(bench.world.object.do(scene, **gone) if gone else scene)
@@ -44,14 +48,36 @@ def _shown(answer: Answer, image: np.ndarray) -> np.ndarray:
     return diverging(heat, image)
 
 
+def looks_like(answer: Boxes, image: np.ndarray, most: int = 3, side: int = 96) -> np.ndarray:
+    """The boxes of largest weight, each beside the picture that it is said to look like; (most · side, 2 · side, 3)."""
+    assert answer.examples is not None
+    rows = []
+    for i in np.argsort(-answer.weights, kind="stable")[:most]:
+        x0, y0, x1, y1 = answer.corners[i].astype(int)
+        pair = [
+            resize(np.ascontiguousarray(part, np.float32), side - 4, side - 4)
+            for part in (image[y0:y1, x0:x1], answer.examples[i])
+        ]
+        rows.append(np.concatenate([np.pad(p, ((2, 2), (2, 2), (0, 0)), constant_values=1.0) for p in pair], 1))
+    return np.concatenate(rows).astype(np.float32)
+
+
+def scaled(values: np.ndarray) -> np.ndarray:
+    """The values over the largest of them, by size.
+
+    >>> scaled(np.array([1.0, -4.0])).tolist()
+    [0.25, -1.0]
+    """
+    return values / max(float(np.abs(values).max(initial=0)), 1e-12)
+
+
 def bars(names: tuple[str, ...], said: np.ndarray, measured: np.ndarray, side: int = 288) -> np.ndarray:
     """Two bars for every part, each series scaled to its largest value; (side, side, 3) in [0, 1]."""
     import cv2
 
     picture, middle, step = np.ones((side, side, 3)), side * 11 // 24, side / len(names)
     for k, (values, colour) in enumerate(((said, _SAID), (measured, _MEASURED))):
-        top = max(float(np.abs(values).max(initial=0)), 1e-12)
-        for i, value in enumerate(values / top):
+        for i, value in enumerate(scaled(values)):
             x = round((i + 0.14 + 0.36 * k) * step)
             y = sorted((middle, middle - round(value * side * 0.43)))
             picture[y[0] : y[1] + 1, x : x + max(1, round(0.34 * step))] = colour

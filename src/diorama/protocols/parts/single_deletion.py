@@ -1,4 +1,9 @@
-"""SD: does the order of part importances follow how much the logit drops when each part is removed? (FunnyBirds)"""
+"""SD: does the order of part importances follow how much the logit drops when each part is removed? (FunnyBirds)
+
+asks  How well {do} {methods} know which parts the network uses?
+sd    ↑ whether parts are ranked by how much the network's logit really drops when each is removed: 1 the same order,
+      0.5 unrelated, 0 reversed
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -42,34 +42,25 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-// Gallery: pick a method, a case, or both; the same case of all methods stands one below the other.
-function fill(select, names) {
-  for (const name of Array.from(new Set(names))) select.add(new Option(name, name));
+// Pictures: a click, or Enter, enlarges one; Escape, a click or the button closes it.
+const dialog = document.querySelector("dialog");
+let enlarged = null;
+function enlarge(panel) {
+  if (enlarged) enlarged.remove();
+  enlarged = panel.cloneNode(true);
+  const picture = enlarged.querySelector("svg");
+  for (const name of ["tabindex", "role"]) picture.removeAttribute(name);
+  dialog.append(enlarged);
+  dialog.showModal();
 }
-
-for (const gallery of document.querySelectorAll(".gallery")) {
-  const form = gallery.querySelector(".filter");
-  const strips = Array.from(gallery.querySelectorAll(".strip"));
-  const shelves = Array.from(gallery.querySelectorAll(".shelf"));
-  const open = shelves.map((shelf) => shelf.open);
-  fill(form.elements.method, strips.map((strip) => strip.dataset.method));
-  fill(form.elements.case, strips.map((strip) => strip.dataset.case).sort());
-  form.hidden = false;
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("change", () => {
-    const method = form.elements.method.value, wanted = form.elements.case.value;
-    for (const strip of strips) {
-      strip.hidden = Boolean((method && strip.dataset.method !== method) || (wanted && strip.dataset.case !== wanted));
-    }
-    shelves.forEach((shelf, i) => {
-      const left = shelf.querySelectorAll(".strip:not([hidden])").length;
-      shelf.hidden = left === 0;
-      shelf.open = method || wanted ? left > 0 : open[i];
-    });
-    const shown = strips.filter((strip) => !strip.hidden).length;
-    form.querySelector("output").textContent = method || wanted ? shown + " of " + strips.length + " pictures" : "";
-  });
+for (const panel of document.querySelectorAll(".panel")) {
+  const picture = panel.querySelector("svg");
+  picture.setAttribute("tabindex", "0");
+  picture.setAttribute("role", "button");
+  picture.addEventListener("click", () => enlarge(panel));
+  picture.addEventListener("keydown", (event) => { if (event.key === "Enter") enlarge(panel); });
 }
+dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
 // On paper everything is open.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));

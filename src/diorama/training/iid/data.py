@@ -16,7 +16,7 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
-from diorama.methods.decompose.iid.common import exposed
+from diorama.methods.decompose.iid.passes import exposed
 from diorama.render.colour import black_body
 from diorama.training.staged import Progress
 from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop

@@ -4,8 +4,6 @@ Maps are (n, c, h, w), `valid` (n, 1, h, w) is how much a pixel counts; r and s 
 Every loss is a mean over what counts, so that its weight does not depend on sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -6,19 +6,17 @@ end NAME.safetensors (float16) with its card NAME.json. A batch is a function of
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diorama.core.scene import rng
-from diorama.io.digests import file_digest
 from diorama.io.locks import locked
-from diorama.io.store import write_json, write_whole
 from diorama.models.weights import require_torch
+from diorama.training.card import finish
 from diorama.training.iid.data import Batch, Layered, LayerOrder, held_out, layered, pairs, sequences
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Progress
@@ -26,7 +24,7 @@ from diorama.training.staged import Progress
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from diorama.training.loop import State
+_WORLD = "tabletop: products of layers rendered at 64 pixels; test scenes were drawn for another purpose"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class Feed:
 
 def unpaired(image: Batch, reflectance: Batch, shading: Batch) -> Batch:
     """Images of one draw, layers of two others, each layer over its brightest value; cut out as its own image is."""
-    from diorama.methods.decompose.iid.common import exposed
+    from diorama.methods.decompose.iid.passes import exposed
 
     paint = exposed(reflectance.reflectance * (reflectance.weight > 0)[..., None])
     light = exposed(shading.shading * (shading.weight > 0)[..., None])
@@ -129,7 +127,9 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
             judge=lambda net, batch: -float(sum(errors(net.get_submodule("net"), batch).values())),
             betas=betas,
         )
-        return _finish(recipe, fit(task, out, progress), held_out(data["test"]), out)
+        state, test = fit(task, out, progress), held_out(data["test"])
+        net = state.mean.get_submodule("net")
+        return finish(recipe, net, state.history, _WORLD, lambda: _judged(net, test), out)
 
 
 def errors(net: nn.Module, batch: Batch, chunk: int = 20) -> dict[str, float]:
@@ -171,28 +171,9 @@ def baselines(batch: Batch) -> dict[str, dict[str, float]]:
     }
 
 
-def _finish(recipe: IidRecipe, state: State, test: Batch, out: Path) -> Path:
-    """The averaged weights as float16 with the card; the errors are those of the file as written."""
-    import torch
-    from safetensors.torch import load_file, save
-
-    path, net = out / f"{recipe.name}.safetensors", state.mean.get_submodule("net")
-    half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in net.state_dict().items()}
-    write_whole(path, save(half))
-    net.load_state_dict(load_file(path))
-    card = {
-        "name": recipe.name,
-        "world": "tabletop: products of layers rendered at 64 pixels; test scenes were drawn for another purpose",
-        "recipe": asdict(recipe),
+def _judged(net: nn.Module, test: Batch) -> dict[str, Any]:
+    return {
         "error": errors(net, test),
         "error_of_baselines": baselines(test),
         "error_is": "min over α of ‖α·answer − truth‖²/‖truth‖², linear light, all pixels, mean over images",
-        "history": state.history,
-        "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
-        "parameters": sum(p.numel() for p in net.parameters()),
-        "bytes": path.stat().st_size,
-        "digest": file_digest(path),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
     }
-    write_json(path.with_suffix(".json"), card)
-    return path

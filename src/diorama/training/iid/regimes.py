@@ -5,8 +5,6 @@ regime looks at the layers of its images. The time-lapse regime looks at images 
 of other scenes than its images': domains without pairs.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from torch import Tensor, cat, nn

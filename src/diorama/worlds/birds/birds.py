@@ -14,8 +14,6 @@ wings, and 10 + i for background object i; the first of a pair is the viewer's l
 map shows the surfaces without it, as published.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

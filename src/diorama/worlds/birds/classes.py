@@ -4,8 +4,6 @@ A bird is a neutral body plus five concepts; 4 beaks × 3 eyes × 4 feet × 9 ta
 class list names fifty. Everything here is about lists of variants, nothing about pixels (Hesse et al. 2023, §3).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass

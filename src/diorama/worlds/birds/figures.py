@@ -1,7 +1,5 @@
 """Figures 6 and 8 of the FunnyBirds paper, drawn from any bird world: the gallery of part models, and samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -8,8 +8,6 @@
 Images are RGBA PNG; the index counts over the whole split and has six digits.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

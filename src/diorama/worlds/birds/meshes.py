@@ -5,8 +5,6 @@ made for the viewer's left and mirrored. Shapes are tubes with elliptical cross-
 a beak are one function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 gives the published ones. Classes and train samples come from one stream, test samples from a fresh one.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence

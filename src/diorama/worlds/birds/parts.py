@@ -4,10 +4,8 @@ Placement is the published table (three.js r141 units). Own meshes are made in b
 official GLB files keep their own scales and rotations.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -159,33 +157,31 @@ def primitive(shape: str, scale: Vector) -> tuple[Mesh, Vector]:
     """
     x, y, z = scale
     if shape == "box":
-        return _unit_box(), (x / 2, y / 2, z / 2)
+        return _shared(box), (x / 2, y / 2, z / 2)
     if shape == "cone":
-        return _unit_cone(max(3, int(z))), (x, y / 2, x)
+        return _shared(_cone, max(3, int(z))), (x, y / 2, x)
     if shape == "sphere":
-        return _unit_sphere(max(3, int(y)), max(2, int(z))), (x, x, x)
+        return _shared(_ball, max(3, int(y)), max(2, int(z))), (x, x, x)
     if shape == "cylinder":
-        return _unit_cylinder(x / y), (y, z / 2, y)
+        return _shared(_cylinder, x / y), (y, z / 2, y)
     return _capsule(x, y, max(1, int(z))), (1, 1, 1)
 
 
-@cache
-def _unit_box() -> Mesh:
-    return box()
+@lru_cache(maxsize=1024)
+def _shared(make: Callable[..., Mesh], *shape: float) -> Mesh:
+    """A mesh that is made once for every shape: objects of one mesh are drawn together."""
+    return make(*shape)
 
 
-@cache
-def _unit_cone(segments: int) -> Mesh:
+def _cone(segments: int) -> Mesh:
     return transform(revolve([(0, -1), (1, -1), (1, -1), (0, 1)], segments), _UP)
 
 
-@lru_cache(maxsize=1024)
-def _unit_cylinder(top: float) -> Mesh:
+def _cylinder(top: float) -> Mesh:
     return transform(revolve([(0, -1), (1, -1), (1, -1), (top, 1), (top, 1), (0, 1)], 8), _UP)
 
 
-@cache
-def _unit_sphere(across: int, down: int) -> Mesh:
+def _ball(across: int, down: int) -> Mesh:
     return transform(sphere(across, down), rotation((0, 1, 0), -np.pi / 2) @ _UP)
 
 

@@ -4,8 +4,6 @@ Nothing casts a shadow, so every part and every background object is a layer of 
 nearest-depth composite, equal to the byte to rendering just those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

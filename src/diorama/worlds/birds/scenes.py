@@ -7,8 +7,6 @@
 A removed part and a removed background object are `null`, so that what stays keeps its name and its number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -15,8 +15,6 @@ top left: `object` is tight, `loose` the published one, made before the camera's
 Rotation shows on the cube only, unless `marked`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +145,7 @@ class Candle(Confounded):
         return self._drawn(rng, graph.condition(grid(self.scenes), self.weights(), **values))
 
     def sample_do(self, rng: np.random.Generator, **values: Any) -> Scene:
-        """Doing: a scene whose values are set, which tells nothing about its other factors."""
+        """Doing: a scene with these values set by intervention; the others are drawn as without it."""
         return self._drawn(rng, graph.intervene(grid(self.scenes), self.weights(), **values))
 
     def numbered(self, index: int, seed: int = 0) -> Scene:

@@ -1,7 +1,5 @@
 """The factors of CANDLE: their values in the published order, the number of a combination, the metadata of an image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

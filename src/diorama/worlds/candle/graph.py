@@ -9,8 +9,6 @@ Träuble et al. 2021 (ICML) the Gaussian coupling.
     done = draw(rng, rows, intervene(rows, pairs(rows), color="red"), 100)   # do(color = red) cuts object – color
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any

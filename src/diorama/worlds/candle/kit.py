@@ -3,8 +3,6 @@
 A place on a set is given as seen from the camera: (right, depth) in metres, height above the floor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The published layout of CANDLE on disk: numbered images and metadata, written by several processes, resumable."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Iterator

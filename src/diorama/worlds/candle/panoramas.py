@@ -4,8 +4,6 @@ A panorama is seen from the camera's place and is infinitely far, as in the publ
 sharp plate of what the camera may see, and as a small lat-long map that lights the object and the floor.
 """
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +31,7 @@ _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
 class Panorama(NamedTuple):
-    """What is behind the object, and what lights it, on one scale of brightness."""
+    """The background behind the object and the light that falls on it, in the same unit of brightness."""
 
     plate: np.ndarray  # (h, w, 3): the view of the unturned camera and TURN degrees more
     light: Environment
@@ -223,7 +221,7 @@ def panorama_files(hdri: str) -> dict[str, Path]:
 def read_panorama(path: Path) -> np.ndarray:
     """A lat-long picture (h, 2h, 3), linear, its middle turned to the view and its columns to the azimuth."""
     from diorama.core.frame import srgb_to_linear
-    from diorama.worlds.recorded.common import colour, read_picture
+    from diorama.worlds.recorded.reading import colour, read_picture
 
     image = colour(read_picture(path))
     image = image if path.suffix.lower() in (".exr", ".hdr") else srgb_to_linear(image)

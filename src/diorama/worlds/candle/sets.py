@@ -1,6 +1,6 @@
-"""The sixteen sets of candle, one for every scene name of the published data: what stands where, and its sky."""
-
-from __future__ import annotations
+"""The sixteen sets of candle, one for every scene name of the published data: which pieces stand where, and which sky
+is above them.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The stage of candle: solids, paints, lamp and camera of the published simulator; boxes; the picture put together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any

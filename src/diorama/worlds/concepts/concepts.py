@@ -11,8 +11,6 @@ on the `tabletop`. A scene of this world is a whole set, named as the paper's fo
 of a base scene is the same in all its sets. Without inter-reflection (`bounces=0`) R is constant over Δi and S over Δa.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -158,8 +156,8 @@ class Concepts(OnTabletop, Sets):
         if change == "albedo":
             return [self._repainted(concept, i).changed({"member": i}) for i in range(count)]
         count = min(count, len(SWEEP))
-        spread = np.linspace(0, len(SWEEP) - 1, count) if count > 1 else np.array([len(SWEEP) // 2])
-        angles = [SWEEP[i] for i in np.rint(spread).astype(int)]
+        steps = np.linspace(0, len(SWEEP) - 1, count) if count > 1 else np.array([len(SWEEP) // 2])
+        angles = [SWEEP[i] for i in np.rint(steps).astype(int)]
         return [concept.changed({"light_angle": a, "member": i}) for i, a in enumerate(angles)]
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:

@@ -1,7 +1,5 @@
 """Figure 3 of Gupta et al. (2022): images of each kind of concept set beside the path of the lamp, seen from above (SVG)."""
 
-from __future__ import annotations
-
 import base64
 from html import escape
 from typing import Any

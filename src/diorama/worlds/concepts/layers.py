@@ -6,8 +6,6 @@ composed, R·S·tint + C·tint. In pixels that show several surfaces, R and S ar
 only there, the result differs from the traced image of `tabletop`, whose S takes the weight of the paints.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ OUT/randoms/<case>.png               the scenes of a world that has no sets
 OUT/figure3.svg                      samples of each kind of set with the path of the lamp
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

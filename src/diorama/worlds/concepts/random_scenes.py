@@ -5,8 +5,6 @@ to render. One or three objects, some flat and some patterned, seen from near or
 white table, under a lamp of any colour, power, size and place.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

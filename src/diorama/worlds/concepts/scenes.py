@@ -4,8 +4,6 @@ With the meshes of Gupta et al. (2022) the ten single solids and ten triples are
 where happy and max-planck are missing cow and rocker-arm take their place, in the names as well.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

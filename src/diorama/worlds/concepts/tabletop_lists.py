@@ -1,7 +1,5 @@
 """What the three worlds that are staged on the tabletop share: their parameters, truth, pictures and `do`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -39,7 +37,7 @@ class OnTabletop(Listed):
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 
     def tabletop(self, objects: int, surface: str = "rgb", **further: Any) -> Tabletop:
-        """The tabletop on which scenes of so many objects stand; it checks what it is given."""
+        """The tabletop on which scenes of so many objects stand; building it checks the parameters."""
         files = {"meshes": self.meshes, "textures": self.textures, "up": self.up}
         return Tabletop(size=self.size, samples=self.samples, objects=objects, surface=surface, **files, **further)  # type: ignore[arg-type]
 

@@ -5,8 +5,6 @@ They stand in for the complex scenes of ARAP (`arap(root=…, exclude=gupta2022)
 other lamps than any concept set. The first 40 cases are the scenes under their key light, then the further lights follow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -90,7 +90,9 @@ class Finished(Listed, Labelled):
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """The case of every file: its name without folder and ending where that is enough to tell them apart."""
+        """The case of every file: the file name without folder and ending, unless two photos would then have the same
+        name.
+        """
         return distinct([row["filename"] for row in self.rows])
 
     def _number(self, said: str) -> int:

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.capabilities import Listed, Lit
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, srgb_to_linear
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
-from diorama.worlds.recorded.common import colour, existing, read_each, read_picture, same_size
+from diorama.worlds.recorded.reading import RecordedLights, colour, existing, read_mask, read_picture, same_size
 
 #: Scenes that published evaluations leave out: of Luo et al. 2024 (invalid layers), and of Gupta et al. 2022 (one object).
 EXCLUDED = {
@@ -24,7 +23,7 @@ EXCLUDED = {
 
 
 @dataclass(frozen=True)
-class Arap(Listed, Lit):
+class Arap(RecordedLights):
     """`input/<name>.png`, `reflectance/<scene>_albedo.png`, `shading/<name>_shading.png`, `mask/<scene>_alpha.png`.
 
     root      folder with `input/<name>.png`, `reflectance/<scene>_albedo.png`, `shading/<name>_shading.png`,
@@ -38,7 +37,6 @@ class Arap(Listed, Lit):
     """
 
     cite = ("bonneel2017", "luo2024")
-    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 for the scene's own light, i for <scene>_light<i − 1>"}
     truth: ClassVar[tuple[str, ...]] = ("mask", "reflectance", "shading")
 
@@ -46,25 +44,16 @@ class Arap(Listed, Lit):
     exclude: Literal["none", "luo2024", "gupta2022"] = "luo2024"
     encoding: Literal["linear", "srgb"] = "linear"
 
-    render = read_each
-
     def __post_init__(self) -> None:
         existing("arap", self.root, "input, reflectance, shading and mask")
         if not self.names:
             raise InputError(f"arap: there is no image in {self.root}/input that exclude={self.exclude!r} leaves")
 
-    @property
-    def _base(self) -> Path:
-        return Path(self.root).expanduser()
-
     @cached_property
     def names(self) -> list[str]:
         """The images in alphabetical order, without those of excluded scenes."""
-        found = sorted(path.stem for path in (self._base / "input").glob("*.png"))
+        found = sorted(path.stem for path in (self.folder / "input").glob("*.png"))
         return [name for name in found if _split(name)[0] not in EXCLUDED[self.exclude]]
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th image, by name."""
@@ -75,36 +64,27 @@ class Arap(Listed, Lit):
         """The lights under which a scene was rendered."""
         return sorted(light for base, light in map(_split, self.names) if base == scene.params["scene"])
 
-    def do(self, scene: Scene, *, light: int) -> Scene:
-        """The same scene under another light."""
-        known = self.lights(scene)
-        if light not in known:
-            raise InputError(f"arap: {scene.params['scene']} has no light {light!r}; there are {known}")
-        return scene.changed({"light": light})
-
     def fingerprint(self) -> str:
         """The digest of every file of the images."""
         files = {path for i in range(len(self)) for path in self._files(self.scene(i)[1]).values()}
-        return files_digest([path for path in files if path.is_file()], self._base)
+        return files_digest([path for path in files if path.is_file()], self.folder)
 
     def _files(self, scene: Scene) -> dict[str, Path]:
         base, light = scene.params["scene"], scene.params["light"]
         name = f"{base}_light{light - 1}" if light else base
         return {
-            "image": self._base / "input" / f"{name}.png",
-            "reflectance": self._base / "reflectance" / f"{base}_albedo.png",
-            "shading": self._base / "shading" / f"{name}_shading.png",
-            "mask": self._base / "mask" / f"{base}_alpha.png",
+            "image": self.folder / "input" / f"{name}.png",
+            "reflectance": self.folder / "reflectance" / f"{base}_albedo.png",
+            "shading": self.folder / "shading" / f"{name}_shading.png",
+            "mask": self.folder / "mask" / f"{base}_alpha.png",
         }
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The image with its layers and mask."""
         files = self._files(scene)
         image = colour(read_picture(files["image"]))
         truth: dict[str, Any] = {n: self._layer(files[n], image) for n in ("reflectance", "shading")}
-        alpha = same_size(files["mask"], image, read_picture(files["mask"]))
-        truth["mask"] = alpha.max(axis=2) > 0.5
-        if not truth["mask"].any():
-            raise InputError(f"{files['mask']} marks no pixel: there is nothing to score")
+        truth["mask"] = read_mask(files["mask"], image)
         return Frame(scene, image, self.encoding, truth)
 
     def _layer(self, path: Path, image: np.ndarray) -> np.ndarray:

@@ -5,26 +5,23 @@ later one. `do(scene, color="red")` is the recorded image that has the other fac
 elsewhere and its camera is turned otherwise, because place and jitter were drawn anew for every image.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from diorama.core.capabilities import Levelled, Listed
+from diorama.core.capabilities import Levelled
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.files import read_json
 from diorama.worlds.candle.factors import NAMES, known
-from diorama.worlds.recorded.common import colour, existing, read_picture
+from diorama.worlds.recorded.reading import Recorded, colour, existing, read_picture
 
 
 @dataclass(frozen=True, slots=True)
-class CandleRecorded(Listed, Levelled):
+class CandleRecorded(Recorded, Levelled):
     """The images of one folder. `truth["boxes"]` has the published loose box turned to x0, y0, x1, y1 from the top
     left.
 
@@ -37,7 +34,6 @@ class CandleRecorded(Listed, Levelled):
     root: str
 
     cite = ("reddy2022",)
-    located = ("root",)
     truth: ClassVar[tuple[str, ...]] = ("factors", "boxes")
     factors: ClassVar[dict[str, str]] = dict.fromkeys(NAMES, "a value for which an image was recorded")
 
@@ -48,15 +44,17 @@ class CandleRecorded(Listed, Levelled):
                 f"candle_recorded: {self.root!r} has no <index>.json with its <index>.png; give their folder"
             )
 
-    def __len__(self) -> int:
-        return len(_numbers(self.root))
+    @property
+    def names(self) -> tuple[int, ...]:
+        """The numbers of the images."""
+        return _numbers(self.root)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th image of the folder, by its number."""
         if not 0 <= index < len(self):
             raise InputError(f"candle_recorded: image {index!r}: the folder has 0 to {len(self) - 1}")
-        number = _numbers(self.root)[index]
-        return f"{number:05d}", Scene("candle_recorded", {"index": number, **self._record(number)["factors"]})
+        number = self.names[index]
+        return f"{number:05d}", Scene("candle_recorded", {"index": number, **_record(self.root, number)["factors"]})
 
     @property
     def levels(self) -> dict[str, tuple[Any, ...]]:
@@ -65,7 +63,7 @@ class CandleRecorded(Listed, Levelled):
 
     def records(self) -> list[dict[str, Any]]:
         """The factors of every image, in order: what the queries of `diorama.data` take."""
-        return [dict(self._record(number)["factors"]) for number in _numbers(self.root)]
+        return [dict(_record(self.root, number)["factors"]) for number in self.names]
 
     def do(self, scene: Scene, /, **changes: Any) -> Scene:
         """The recorded image with these values and the scene's other ones."""
@@ -78,22 +76,16 @@ class CandleRecorded(Listed, Levelled):
             raise InputError(f"candle_recorded: no image has {', '.join(f'{k}={v!r}' for k, v in wanted.items())}")
         return Scene(scene.world, {"index": number, **wanted})
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the images."""
-        return [self._frame(scene) for scene in scenes]
-
     def fingerprint(self) -> str:
         """The digest of images and metadata, so that keys follow the data and not its place."""
-        root = Path(self.root).expanduser()
-        return files_digest((root / f"{i}.{kind}" for i in _numbers(self.root) for kind in ("png", "json")), root)
+        files = (self.folder / f"{i}.{kind}" for i in self.names for kind in ("png", "json"))
+        return files_digest(files, self.folder)
 
-    def _record(self, number: int) -> dict[str, Any]:
-        return _record(self.root, number)
-
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The image with its factors and boxes."""
         number = scene.params["index"]
-        image = colour(read_picture(Path(self.root).expanduser() / f"{number}.png"))
-        record = self._record(number)
+        image = colour(read_picture(self.folder / f"{number}.png"))
+        record = _record(self.root, number)
         boxes = {name: _from_top(box, image.shape[0]) for name, box in record["boxes"].items() if box is not None}
         return Frame(scene, image, "srgb", {"factors": dict(record["factors"]), "boxes": boxes})
 

@@ -6,7 +6,7 @@
 A removed part is not gone: what stands in its place is guessed. The operator is therefore noted beside every score.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,20 +14,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from diorama.core.capabilities import Listed, Parted
+from diorama.core.capabilities import Parted
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import file_digest, files_digest
 from diorama.io.images import read_png, read_rgb
 from diorama.io.names import check_distinct, inside
-from diorama.worlds.recorded.common import read_each
-
-_ENDINGS = (".png", ".jpg", ".jpeg")
+from diorama.io.photos import ENDINGS, pictures
+from diorama.worlds.recorded.reading import Recorded, check_side
 
 
 @dataclass(frozen=True)
-class Folder(Listed, Parted):
+class Folder(Recorded, Parted):
     """Images and their part masks, read from two folders.
 
     images   folder of PNG and JPEG files; a sub-folder is a class
@@ -47,30 +46,28 @@ class Folder(Listed, Parted):
     removal: Literal["blur", "mean", "inpaint"] = "blur"
     labels: str | None = None
 
-    render = read_each
-
     def __post_init__(self) -> None:
         for name in ("images", "masks"):
             if not Path(getattr(self, name)).expanduser().is_dir():
                 raise InputError(f"folder: there is no folder {getattr(self, name)!r}; {name} is a folder of pictures")
-        if self.size is not None and self.size < 8:
-            raise InputError(f"folder: size={self.size} is too small; give the side of the square in pixels")
-        if not self._names:
-            raise InputError(f"folder: {self.images} holds no image ({', '.join(_ENDINGS)})")
-        check_distinct(self._names, f"folder: {self.images}")
+        check_side("folder", self.size)
+        if not self.names:
+            raise InputError(f"folder: {self.images} holds no image ({', '.join(ENDINGS)})")
+        check_distinct(self.names, f"folder: {self.images}")
         if not self.part_names:
-            raise InputError(f"folder: {self.masks} holds no mask; write {self.masks}/{self._names[0]}/<part>.png")
+            raise InputError(f"folder: {self.masks} holds no mask; write {self.masks}/{self.names[0]}/<part>.png")
 
     @cached_property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """The images, each by its path without the ending."""
         base = Path(self.images).expanduser()
-        return sorted(str(path.relative_to(base).with_suffix("")) for path in _pictures(base))
+        return sorted(str(path.relative_to(base).with_suffix("")) for path in pictures(base))
 
     @cached_property
     def part_names(self) -> tuple[str, ...]:
         """Every part that some image has a mask for."""
         base = Path(self.masks).expanduser()
-        return tuple(sorted({path.stem for name in self._names for path in (base / name).glob("*.png")}))
+        return tuple(sorted({path.stem for name in self.names for path in (base / name).glob("*.png")}))
 
     @property
     def part_ids(self) -> dict[str, tuple[int, ...]]:
@@ -91,19 +88,16 @@ class Folder(Listed, Parted):
     def _classes(self) -> list[str]:
         if self.labels:
             return [name.strip() for name in self.labels.split(",")]
-        return sorted({str(Path(name).parent) for name in self._names if Path(name).parent != Path()})
+        return sorted({str(Path(name).parent) for name in self.names if Path(name).parent != Path()})
 
     @property
     def truth(self) -> tuple[str, ...]:
         """Labels are known where images stand in class folders."""
         return ("parts", "mask", *(("label",) if self._classes else ()))
 
-    def __len__(self) -> int:
-        return len(self._names)
-
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th image by name."""
-        name = self._names[index]
+        name = self.names[index]
         return name.replace("/", "__"), Scene("folder", {"image": name, "without": [], "removal": self.removal})
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
@@ -118,15 +112,15 @@ class Folder(Listed, Parted):
     @cached_property
     def contents(self) -> frozenset[str]:
         """The digests of all images: what a model must not have been fitted on."""
-        found = Path(self.images).expanduser().rglob("*")
-        return frozenset(file_digest(path) for path in found if path.suffix.lower() in _ENDINGS)
+        return frozenset(map(file_digest, pictures(Path(self.images).expanduser())))
 
     def fingerprint(self) -> str:
         """The digest of every image and mask."""
         bases = [Path(place).expanduser() for place in (self.images, self.masks)]
-        return "/".join(files_digest(_pictures(base), base) for base in bases)
+        return "/".join(files_digest(pictures(base), base) for base in bases)
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The image without the removed parts, with its part map."""
         name, without = scene.params["image"], scene.params["without"]
         image = self._square(_read(Path(self.images).expanduser(), name))
         parts = np.zeros(image.shape[:2], np.uint8)
@@ -172,14 +166,10 @@ class Folder(Listed, Parted):
         return scaled[top : top + self.size, left : left + self.size].astype(image.dtype)
 
 
-def _pictures(base: Path) -> Iterator[Path]:
-    return (path for path in base.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
-
-
 def _read(base: Path, name: str) -> np.ndarray:
     """An image (h, w, 3) uint8; a damaged file is named."""
     return read_rgb(
-        next(p for end in _ENDINGS for p in (inside(base, name + end), inside(base, name + end.upper())) if p.is_file())
+        next(p for end in ENDINGS for p in (inside(base, name + end), inside(base, name + end.upper())) if p.is_file())
     )
 
 

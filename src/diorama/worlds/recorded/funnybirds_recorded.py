@@ -5,9 +5,6 @@ Recorded are the full bird, each of the 32 part subsets of a test bird, and a te
 bird only, so frames of interventions have no `parts`, `mask` and `boxes`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +12,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from diorama.core.capabilities import Listed, Parted
+from diorama.core.capabilities import Parted
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -26,10 +23,11 @@ from diorama.worlds.birds.classes import CATALOGUE, PARTS, SUBSETS
 from diorama.worlds.birds.layout import decode_parts, image_path, read_image, removal_path, subset_path
 from diorama.worlds.birds.metadata import Split, from_record
 from diorama.worlds.birds.scenes import flat_factors
+from diorama.worlds.recorded.reading import Recorded
 
 
 @dataclass(frozen=True, slots=True)
-class FunnybirdsRecorded(Listed, Parted):
+class FunnybirdsRecorded(Recorded, Parted):
     """The birds of one split of the published folder.
 
     root   folder that holds classes.json
@@ -40,7 +38,6 @@ class FunnybirdsRecorded(Listed, Parted):
     split: Split = "test"
 
     cite = ("hesse2023",)
-    located = ("root",)
     factors: ClassVar[dict[str, str]] = {
         **dict.fromkeys(PARTS, "None: removed; the recorded variant: there"),
         "background_without": "the index of the one background object to remove",
@@ -65,14 +62,16 @@ class FunnybirdsRecorded(Listed, Parted):
             raise InputError(f"{path} holds no list of classes: fetch the file again")
         return tuple(_variants(i, entry, path) for i, entry in enumerate(listed))
 
-    def __len__(self) -> int:
-        return len(_samples(str(self.root), self.split))
+    @property
+    def names(self) -> list[dict[str, Any]]:
+        """The samples of the split, as they were recorded."""
+        return _samples(str(self.root), self.split)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """Sample `index` of the split, as it was recorded, and its name."""
         if not 0 <= index < len(self):
             raise InputError(f"sample {index!r}: the {self.split} split has samples 0 to {len(self) - 1}")
-        params = _samples(str(self.root), self.split)[index]
+        params = self.names[index]
         scene = Scene("funnybirds_recorded", {"index": int(index), "without": None, **params})
         return f"{params['label']}/{index:06d}", scene
 
@@ -108,8 +107,7 @@ class FunnybirdsRecorded(Listed, Parted):
         return scene.changed({"without": None if value is None else int(value)})
 
     def _whole(self, scene: Scene) -> dict[str, int | None]:
-        whole: dict[str, int | None] = _samples(str(self.root), self.split)[scene.params["index"]]["parts"]
-        return whole
+        return self.names[scene.params["index"]]["parts"]
 
     def subsets(self, scene: Scene) -> dict[tuple[str, ...], Scene]:
         """All 32 part interventions by the parts they keep; () is the bare body."""
@@ -119,11 +117,8 @@ class FunnybirdsRecorded(Listed, Parted):
         """For every background object, by its index, the scene without just that one."""
         return {i: self.do(scene, background_without=i) for i in range(len(scene.params["background"]))}
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The recorded images; an InputError names a file that is not there."""
-        return [self._frame(scene) for scene in scenes]
-
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The recorded image; an InputError names a file that is not there."""
         root, p = Path(self.root), scene.params
         truth: dict[str, Any] = {"label": p["label"], "factors": _factors(p)}
         path = self._path(scene)

@@ -5,17 +5,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.files import read_json, read_text
-from diorama.worlds.recorded.common import colour, existing, natural, read_each, read_picture
+from diorama.io.photos import ENDINGS
+from diorama.worlds.recorded.reading import Recorded, colour, existing, natural, read_picture
 
 
 @dataclass(frozen=True)
-class Iiw(Listed):
+class Iiw(Recorded):
     """A folder with `<id>.json` beside `<id>.png` (or .jpg), as released; photos are sRGB.
 
     root   folder with the photos and their judgements
@@ -29,14 +29,11 @@ class Iiw(Listed):
 
     cite = ("bell2014",)
     located = ("root", "ids")
-    factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ("factors",)
 
     root: str
     split: Literal["all", "train", "test"] = "all"
     ids: str | None = None
-
-    render = read_each
 
     def __post_init__(self) -> None:
         existing("iiw", self.root, "54.json, 54.png, …")
@@ -46,13 +43,10 @@ class Iiw(Listed):
     @cached_property
     def names(self) -> list[str]:
         """The ids of the split."""
-        known = sorted((path.stem for path in Path(self.root).expanduser().glob("*.json")), key=natural)
+        known = sorted((path.stem for path in self.folder.glob("*.json")), key=natural)
         if self.ids is not None:
             return _listed(Path(self.ids).expanduser(), known)
         return [n for i, n in enumerate(known) if self.split == "all" or (i % 5 == 0) == (self.split == "test")]
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th photo, by id."""
@@ -60,19 +54,19 @@ class Iiw(Listed):
 
     def fingerprint(self) -> str:
         """The digest of the photos and judgements of the split."""
-        base = Path(self.root).expanduser()
-        return files_digest([p for name in self.names for p in (base / f"{name}.json", self._photo(name))], base)
+        files = [p for name in self.names for p in (self.folder / f"{name}.json", self._photo(name))]
+        return files_digest(files, self.folder)
 
     def _photo(self, name: str) -> Path:
-        base = Path(self.root).expanduser()
-        found = [path for end in (".png", ".jpg", ".jpeg") if (path := base / f"{name}{end}").is_file()]
+        found = [path for end in ENDINGS if (path := self.folder / f"{name}{end}").is_file()]
         if not found:
             raise InputError(f"iiw: {name}.json has no photo {name}.png or {name}.jpg beside it")
         return found[0]
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The photo with its judgements."""
         name = scene.params["photo"]
-        told = read_judgements(Path(self.root).expanduser() / f"{name}.json")
+        told = read_judgements(self.folder / f"{name}.json")
         return Frame(scene, colour(read_picture(self._photo(name))), "srgb", {"factors": {"judgements": told}})
 
 

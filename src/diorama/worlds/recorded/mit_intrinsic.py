@@ -6,13 +6,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.images import read_png
-from diorama.worlds.recorded.common import existing, read_each
+from diorama.worlds.recorded.reading import Recorded, existing
 
 #: The two halves in which learned methods were trained and tested; taken in turn, so that the parity of a case's index
 #: says which half it belongs to.
@@ -24,7 +23,7 @@ EXTRA = ("apple", "pear", "phone", "potato")
 
 
 @dataclass(frozen=True, slots=True)
-class MitIntrinsic(Listed):
+class MitIntrinsic(Recorded):
     """A folder with one sub-folder per object.
 
     root     the folder
@@ -36,14 +35,11 @@ class MitIntrinsic(Listed):
     """
 
     cite = ("grosse2009",)
-    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 for the frame itself, 1 to 10 for the further lights"}
 
     root: str
     image: Literal["diffuse", "original"] = "diffuse"
     objects: tuple[str, ...] = SCORED
-
-    render = read_each
 
     def __post_init__(self) -> None:
         found = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
@@ -66,8 +62,10 @@ class MitIntrinsic(Listed):
         """Whether these are the objects and the image of the published scores."""
         return set(self.objects) == set(SCORED) and self.image == "diffuse"
 
-    def __len__(self) -> int:
-        return len(self.objects)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The objects."""
+        return self.objects
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th object, by name."""
@@ -77,20 +75,19 @@ class MitIntrinsic(Listed):
     def do(self, scene: Scene, *, light: int) -> Scene:
         """The same object under another light."""
         if light not in range(11):
-            raise InputError(
-                f"mit_intrinsic: light={light!r} was not recorded; there are 1 to 10, and 0 for the frame itself"
-            )
+            raise InputError(f"mit_intrinsic: light={light!r} was not recorded; there are 0 (the frame itself) to 10")
         return scene.changed({"light": light})
 
     def fingerprint(self) -> str:
         """The digest of every file of the objects, so that keys follow the data and not its place."""
         files = [path for name in self.objects for path in self._path(name, "").glob("*.png")]
-        return files_digest(files, Path(self.root).expanduser())
+        return files_digest(files, self.folder)
 
     def _path(self, name: str, file: str) -> Path:
-        return Path(self.root).expanduser() / name / file
+        return self.folder / name / file
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The image with its mask; its layers are known for the frame itself."""
         name, light = scene.params["object"], scene.params["light"]
         stored = read_png(self._path(name, "mask.png"))
         mask = (stored if stored.ndim == 2 else stored.max(axis=2)) > 0

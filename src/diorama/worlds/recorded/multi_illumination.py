@@ -7,19 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.capabilities import Listed, Lit
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
-from diorama.worlds.recorded.common import colour, existing, read_each, read_picture
+from diorama.worlds.recorded.reading import RecordedLights, colour, existing, read_picture
 
 #: Directions of the flash.
 LIGHTS = 25
 
 
 @dataclass(frozen=True)
-class MultiIllumination(Listed, Lit):
+class MultiIllumination(RecordedLights):
     """`<scene>/dir_<0…24>_mip<m>.jpg` or .exr, `<scene>/materials_mip<m>.png`; `do(scene, light=i)` is direction i.
 
     root  folder with one sub-folder per scene
@@ -31,14 +30,10 @@ class MultiIllumination(Listed, Lit):
     """
 
     cite = ("murmann2019",)
-    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0 to 24: the direction of the flash"}
-    truth: ClassVar[tuple[str, ...]] = ()
 
     root: str
     mip: int = 2
-
-    render = read_each
 
     def __post_init__(self) -> None:
         base = existing("multi_illumination", self.root, "everett_kitchen2, …, each with dir_0_mip2.jpg")
@@ -47,17 +42,10 @@ class MultiIllumination(Listed, Lit):
             hint = f"; there are mip={', '.join(found)}" if found else ""
             raise InputError(f"multi_illumination: no scene in {self.root} has dir_0_mip{self.mip}{hint}")
 
-    @property
-    def _base(self) -> Path:
-        return Path(self.root).expanduser()
-
     @cached_property
     def names(self) -> list[str]:
         """The scenes in alphabetical order."""
-        return sorted({path.parent.name for path in self._base.glob(f"*/dir_0_mip{self.mip}.*")})
-
-    def __len__(self) -> int:
-        return len(self.names)
+        return sorted({path.parent.name for path in self.folder.glob(f"*/dir_0_mip{self.mip}.*")})
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th scene, by name, under direction 0."""
@@ -67,20 +55,15 @@ class MultiIllumination(Listed, Lit):
         """The directions of the flash."""
         return list(range(LIGHTS))
 
-    def do(self, scene: Scene, *, light: int) -> Scene:
-        """The same scene with the flash in another direction."""
-        if light not in range(LIGHTS):
-            raise InputError(f"multi_illumination: light={light!r} was not recorded; there are 0 to {LIGHTS - 1}")
-        return scene.changed({"light": light})
-
     def fingerprint(self) -> str:
         """The digest of every file of this size."""
         return files_digest(
-            [p for name in self.names for p in (self._base / name).glob(f"*_mip{self.mip}.*")], self._base
+            [p for name in self.names for p in (self.folder / name).glob(f"*_mip{self.mip}.*")], self.folder
         )
 
-    def _frame(self, scene: Scene) -> Frame:
-        folder = self._base / scene.params["scene"]
+    def read(self, scene: Scene) -> Frame:
+        """The photo, with the material map where there is one."""
+        folder = self.folder / scene.params["scene"]
         stem = f"dir_{scene.params['light']}_mip{self.mip}"
         path = next((p for end in (".exr", ".jpg", ".png") if (p := folder / f"{stem}{end}").is_file()), None)
         if path is None:

@@ -9,7 +9,6 @@ A scene of this world is a whole set and `members` are its images, as in `concep
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,10 +22,10 @@ from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.images import resize
-from diorama.worlds.recorded.common import colour, existing, read_picture
 from diorama.worlds.recorded.mit_intrinsic import MitIntrinsic
 from diorama.worlds.recorded.multi_illumination import MultiIllumination
 from diorama.worlds.recorded.photometric_stereo import PhotometricStereo
+from diorama.worlds.recorded.reading import Recorded, check_side, colour, existing, read_picture
 
 _ENDINGS = (".png", ".jpg", ".jpeg", ".exr")
 _NAMED = re.compile(r"(.+?)_?(tex_)?(light|mat)(\d+)temp(\d+)")
@@ -34,7 +33,7 @@ Kind = Literal["mit", "stereo", "multi_illumination", "folder"]
 
 
 @dataclass(frozen=True)
-class NaturalConcepts(Sets):
+class NaturalConcepts(Recorded, Sets):
     """Sets of photographs, each of one scene.
 
     root        folder of the data set
@@ -48,9 +47,7 @@ class NaturalConcepts(Sets):
     """
 
     cite = ("gupta2022",)
-    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"member": "0, 1, …: which image of the set"}
-    truth: ClassVar[tuple[str, ...]] = ()
 
     root: str
     kind: Kind = "multi_illumination"
@@ -59,8 +56,7 @@ class NaturalConcepts(Sets):
     mip: int = 2
 
     def __post_init__(self) -> None:
-        if self.size is not None and self.size < 8:
-            raise InputError(f"natural_concepts: size={self.size} is too small; give the side of the square in pixels")
+        check_side("natural_concepts", self.size)
         if not self._sets:
             raise InputError(f"natural_concepts: {self.root} has no sub-folder with images; one folder is one set")
         few = min(self._sets, key=lambda name: len(self._sets[name]))
@@ -98,12 +94,14 @@ class NaturalConcepts(Sets):
         found = {path.name: _pictures(path) for path in sorted(base.iterdir()) if path.is_dir()}
         return {name: files for name, files in found.items() if files and name != "randoms"}
 
-    def __len__(self) -> int:
-        return len(self._sets)
+    @property
+    def names(self) -> list[str]:
+        """The names of the sets."""
+        return list(self._sets)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th set, by name."""
-        name = list(self._sets)[index]
+        name = self.names[index]
         match = _NAMED.fullmatch(name) if self.kind == "folder" else None
         change = "albedo" if match and match[3] == "light" else "light"
         said = {"change": change, "setting": f"natural-{self.kind}", "index": index}
@@ -125,13 +123,10 @@ class NaturalConcepts(Sets):
         """The digest of every file."""
         if self._source is not None:
             return str(self._source.fingerprint())
-        return files_digest([path for files in self._sets.values() for path in files], Path(self.root).expanduser())
+        return files_digest([path for files in self._sets.values() for path in files], self.folder)
 
-    def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Read the frames of members; a set is shown by its first image."""
-        return [self._frame(scene) for scene in scenes]
-
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The image of a member; a set is shown by its first."""
         member = self._sets[scene.params["name"]][scene.params["member"]]
         if self._source is None:
             image, encoding = colour(read_picture(member)), "linear" if member.suffix == ".exr" else "srgb"

@@ -8,19 +8,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.capabilities import Listed, Lit
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.files import read_text
-from diorama.worlds.recorded.common import colour, existing, read_each, read_picture, same_size
+from diorama.worlds.recorded.reading import RecordedLights, colour, existing, read_mask, read_picture
 
 _ENDINGS = (".png", ".jpg", ".exr")
 
 
 @dataclass(frozen=True)
-class PhotometricStereo(Listed, Lit):
+class PhotometricStereo(RecordedLights):
     """`<object>/<object>.<0, 1, …>.png` with `<object>.mask.png`; `lights.txt` holds their number, then x y z of each.
 
     root      folder with one sub-folder per object, and `lights.txt`
@@ -32,36 +31,26 @@ class PhotometricStereo(Listed, Lit):
     """
 
     cite = ("woodham1980",)
-    located = ("root",)
     factors: ClassVar[dict[str, str]] = {"light": "0, 1, …: which lamp is on"}
     truth: ClassVar[tuple[str, ...]] = ("mask",)
 
     root: str
     encoding: Literal["linear", "srgb"] = "linear"
 
-    render = read_each
-
     def __post_init__(self) -> None:
         existing("photometric_stereo", self.root, "cat, owl, …, each with cat.0.png and cat.mask.png")
         if not self.names:
             raise InputError(f"photometric_stereo: no folder in {self.root} has <object>.0.png and <object>.mask.png")
 
-    @property
-    def _base(self) -> Path:
-        return Path(self.root).expanduser()
-
     @cached_property
     def names(self) -> list[str]:
         """The objects in alphabetical order."""
-        found = sorted(path.parent.name for path in self._base.glob("*/*.mask.png"))
+        found = sorted(path.parent.name for path in self.folder.glob("*/*.mask.png"))
         return [name for name in found if name not in ("chrome", "gray") and 0 in self._photos(name)]
 
     def _photos(self, name: str) -> dict[int, Path]:
-        files = (p for p in (self._base / name).glob(f"{name}.*") if p.suffix in _ENDINGS)
+        files = (p for p in (self.folder / name).glob(f"{name}.*") if p.suffix in _ENDINGS)
         return {int(m[1]): p for p in files if (m := re.fullmatch(r"([0-9]{1,9})", p.stem.rpartition(".")[2]))}
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th object, by name, under its first lamp."""
@@ -71,34 +60,23 @@ class PhotometricStereo(Listed, Lit):
         """The lamps under which an object was photographed."""
         return sorted(self._photos(scene.params["object"]))
 
-    def do(self, scene: Scene, *, light: int) -> Scene:
-        """The same object under another lamp."""
-        known = self.lights(scene)
-        if light not in known:
-            raise InputError(
-                f"photometric_stereo: light={light!r} was not recorded; there are {known[0]} to {known[-1]}"
-            )
-        return scene.changed({"light": light})
-
     def fingerprint(self) -> str:
         """The digest of every photo and mask, and of the directions."""
-        files = [path for name in self.names for path in (self._base / name).iterdir()]
-        return files_digest([*files, *self._base.glob("lights.txt")], self._base)
+        files = [path for name in self.names for path in (self.folder / name).iterdir()]
+        return files_digest([*files, *self.folder.glob("lights.txt")], self.folder)
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The photo with the object's mask and the lamp's direction."""
         name, light = scene.params["object"], scene.params["light"]
         image = colour(read_picture(self._photos(name)[light]))
-        path = self._base / name / f"{name}.mask.png"
-        truth: dict[str, Any] = {"mask": same_size(path, image, read_picture(path)).max(axis=2) > 0.5}
-        if not truth["mask"].any():
-            raise InputError(f"{path} marks no pixel: there is nothing to score")
+        truth: dict[str, Any] = {"mask": read_mask(self.folder / name / f"{name}.mask.png", image)}
         directions = self._directions()
         if len(directions) == len(self._photos(name)):
             truth["lights"] = [directions[light].tolist()]
         return Frame(scene, image, self.encoding, truth)
 
     def _directions(self) -> np.ndarray:
-        path = self._base / "lights.txt"
+        path = self.folder / "lights.txt"
         try:
             values = np.array(read_text(path).split() if path.is_file() else [0.0], float)
             return values[1:].reshape(-1, 3)

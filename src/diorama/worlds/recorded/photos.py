@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from diorama.core.capabilities import Labelled, Listed
+from diorama.core.capabilities import Labelled
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -26,14 +26,14 @@ from diorama.io.files import read_text
 from diorama.io.names import inside
 from diorama.io.photos import fitted, read_photo, split
 from diorama.io.tables import read_table
-from diorama.worlds.recorded.common import read_each
+from diorama.worlds.recorded.reading import Recorded, check_side
 
 #: Columns of the file and the class in a table of photos, as different data sets call them.
 _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
 
 
 @dataclass(frozen=True)
-class Photos(Listed, Labelled):
+class Photos(Recorded, Labelled):
     """Square photos with the number of their class.
 
     source      folder of class folders, list of files or table (see the text)
@@ -49,7 +49,6 @@ class Photos(Listed, Labelled):
     """
 
     located = ("source", "images")
-    factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ("label",)
 
     source: str
@@ -62,8 +61,7 @@ class Photos(Listed, Labelled):
     labels: str | None = None
 
     def __post_init__(self) -> None:
-        if self.size < 8:
-            raise InputError(f"photos: size={self.size} is too small; give the side of the square in pixels")
+        check_side("photos", self.size)
         if self.train and not Path(self.source).expanduser().is_dir():
             raise InputError(f"photos: train={self.train} is for folders; a list or table says itself what it holds")
         missing = [path for path in self._files.values() if not path.is_file()]
@@ -117,18 +115,13 @@ class Photos(Listed, Labelled):
         return {name: inside(self._base, name) for name in self._class_of}
 
     @cached_property
-    def _order(self) -> list[str]:
+    def names(self) -> list[str]:
         """One photo of every class in turn, so that the first few are of all classes."""
         return [name for names in zip_longest(*self._by_class.values()) for name in names if name is not None]
 
-    render = read_each
-
-    def __len__(self) -> int:
-        return len(self._order)
-
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th photo by name."""
-        name = self._order[index]
+        name = self.names[index]
         return name.replace("/", "__"), Scene("photos", {"image": name})
 
     def label(self, scene: Scene) -> int:
@@ -147,7 +140,8 @@ class Photos(Listed, Labelled):
         """The digest of all photos by name and content."""
         return files_digest(self._files.values(), self._base)
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The photo with its label."""
         label, path = self.label(scene), self._files[scene.params["image"]]
         image = fitted(read_photo(path), self.size, self.crop)
         return Frame(scene, image.astype(np.float32) / np.float32(255), "srgb", {"label": label})

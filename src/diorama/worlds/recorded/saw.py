@@ -7,21 +7,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from diorama.core.capabilities import Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 from diorama.io.names import inside
 from diorama.io.saved import read_array
-from diorama.worlds.recorded.common import colour, existing, natural, read_each, read_picture, same_size
 from diorama.worlds.recorded.iiw import read_judgements
+from diorama.worlds.recorded.reading import Recorded, colour, existing, natural, read_picture, same_size
 
 _LABELS = (0, 1, 2, 100)
 
 
 @dataclass(frozen=True)
-class Saw(Listed):
+class Saw(Recorded):
     """The released folders: `saw_images_512/<id>.png`, `saw_pixel_labels/<settings>/<id>.npy`,
     `saw_splits/<split>_ids.npy`.
 
@@ -34,28 +33,20 @@ class Saw(Listed):
     """
 
     cite = ("kovacs2017",)
-    located = ("root",)
-    factors: ClassVar[dict[str, str]] = {}
     truth: ClassVar[tuple[str, ...]] = ("factors",)
 
     root: str
     split: Literal["all", "train", "val", "test"] = "test"
-
-    render = read_each
 
     def __post_init__(self) -> None:
         existing("saw", self.root, "saw_images_512, saw_pixel_labels and saw_splits")
         if not self.names:
             raise InputError(f"saw: no photo of split {self.split!r} is in {self.root}")
 
-    @property
-    def _base(self) -> Path:
-        return Path(self.root).expanduser()
-
     @cached_property
     def _labels(self) -> Path:
         """The one folder of labels; its name says how they were made."""
-        held = [p for p in (self._base / "saw_pixel_labels").glob("*") if p.is_dir()]
+        held = [p for p in (self.folder / "saw_pixel_labels").glob("*") if p.is_dir()]
         if len(held) != 1:
             raise InputError(f"saw: saw_pixel_labels holds {len(held)} folders of labels, expected one")
         return held[0]
@@ -65,14 +56,11 @@ class Saw(Listed):
         """The ids of the split, in the order of the list."""
         if self.split == "all":
             return sorted((p.stem for p in self._labels.glob("*.npy")), key=natural)
-        path = self._base / "saw_splits" / f"{self.split}_ids.npy"
+        path = self.folder / "saw_splits" / f"{self.split}_ids.npy"
         listed = read_array(path)
         if listed.ndim != 1 or listed.dtype.kind not in "iuU":
             raise InputError(f"{path} is not a list of ids: it holds {listed.dtype} of shape {listed.shape}")
         return [str(i) for i in listed.tolist()]
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th photo, by id."""
@@ -81,13 +69,14 @@ class Saw(Listed):
     def fingerprint(self) -> str:
         """The digest of the photos, labels and judgements of the split."""
         files = (p for name in self.names for p in self._files(name))
-        return files_digest([p for p in files if p.is_file()], self._base)
+        return files_digest([p for p in files if p.is_file()], self.folder)
 
     def _files(self, name: str) -> tuple[Path, Path, Path]:
-        photo, labels = inside(self._base / "saw_images_512", f"{name}.png"), inside(self._labels, f"{name}.npy")
-        return photo, labels, inside(self._base / "saw_annotations", f"{name}.json")
+        photo, labels = inside(self.folder / "saw_images_512", f"{name}.png"), inside(self._labels, f"{name}.npy")
+        return photo, labels, inside(self.folder / "saw_annotations", f"{name}.json")
 
-    def _frame(self, scene: Scene) -> Frame:
+    def read(self, scene: Scene) -> Frame:
+        """The photo with its labels, and its judgements where there are any."""
         photo, path, judged = self._files(scene.params["photo"])
         image, labels = colour(read_picture(photo)), read_array(path)
         if labels.ndim != 2 or not np.isin(labels, _LABELS).all():

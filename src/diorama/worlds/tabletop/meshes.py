@@ -1,7 +1,5 @@
 """Objects for the tabletop: Diorama's own solids, or a folder of meshes. Each stands on z = 0 and fits its place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path

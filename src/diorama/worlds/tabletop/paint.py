@@ -1,7 +1,5 @@
 """Paint for tabletop objects: a flat colour, a pattern made from numbers, or an image of a folder. Linear reflectance."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import Any

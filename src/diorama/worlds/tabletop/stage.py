@@ -1,7 +1,5 @@
 """The studio: a white table whose far end curves up into a backdrop, a camera in front, a square lamp, a little fill."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

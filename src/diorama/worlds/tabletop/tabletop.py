@@ -12,8 +12,6 @@ and textured settings are those of the concept sets of Interpreting Intrinsic Im
 The part map `truth["parts"]` is 0 on the table and i + 1 on object i.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

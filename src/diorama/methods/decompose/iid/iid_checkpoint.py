@@ -16,7 +16,7 @@ from diorama.adapt.state_dicts import fill, read_file
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.io.digests import file_digest
-from diorama.methods.decompose.iid.common import WatchedNetwork, exposed, tensor
+from diorama.methods.decompose.iid.passes import WatchedNetwork, exposed, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -1,11 +1,9 @@
 """A small U-Net that learned from exact layers of staged table tops, with the losses of CGIntrinsics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
-from diorama.methods.decompose.iid.common import IidNetwork
+from diorama.methods.decompose.iid.passes import IidNetwork
 
 
 @dataclass(frozen=True)

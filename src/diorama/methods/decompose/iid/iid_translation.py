@@ -1,11 +1,9 @@
 """A small content/style translator that learned from unpaired images, reflectances and shadings, like USI3D."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
-from diorama.methods.decompose.iid.common import IidNetwork
+from diorama.methods.decompose.iid.passes import IidNetwork
 
 
 @dataclass(frozen=True)

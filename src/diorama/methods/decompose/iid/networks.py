@@ -4,8 +4,6 @@ Each takes gamma-encoded images (n, 3, 64, 64) in [0, 1] and gives one map per b
 any grid, into a layer in linear light. `place` finds the module whose output is a named layer of a branch.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import cast
 

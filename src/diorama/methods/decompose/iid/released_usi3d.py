@@ -5,8 +5,6 @@ and the layers' decoders are used; `fs` splits the style; `fm`, which merges sty
 in [−1, 1], gamma-encoded. Sides of images must be multiples of 4.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import torch
@@ -186,7 +184,7 @@ class Decoder(nn.Module):
 
     @property
     def levels(self) -> list[nn.Module]:
-        """What follows each other, upsampling left out."""
+        """The layers in order, without those that only upsample."""
         return [*cast(Blocks, self.model[0]).model, self.model[2], self.model[4], self.model[5]]
 
     def forward(self, x: Tensor, how: Tensor) -> Tensor:

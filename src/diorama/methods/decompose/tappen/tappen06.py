@@ -61,14 +61,16 @@ class Tappen06(Fitting, Decomposer):
         """Prototypes and their linear functions from the true shading of the examples."""
         x, _, s = training(examples, self.samples)
         look = np.log(_BLUR + np.abs(x.astype(np.float64)))
-        mean, spread = look.mean(axis=0), look.std(axis=0) + 1e-6
-        samples = Samples(x[:, _PATCH].astype(np.float64), _look(x, mean, spread), s)
+        mean, deviation = look.mean(axis=0), look.std(axis=0) + 1e-6
+        samples = Samples(x[:, _PATCH].astype(np.float64), _look(x, mean, deviation), s)
         experts = grow(samples, self.width, self.prototypes, tries=12, random=rng(0, "tappen06"))
-        return {"prototypes": experts.prototypes, "functions": experts.functions, "mean": mean, "spread": spread}
+        return {"prototypes": experts.prototypes, "functions": experts.functions, "mean": mean, "deviation": deviation}
 
     def fitted(self, fit: dict[str, np.ndarray]) -> "Fitted06":
         """The method with what was learnt."""
-        return Fitted06(Experts(fit["prototypes"], fit["functions"], self.width), fit["mean"], fit["spread"], self.norm)
+        return Fitted06(
+            Experts(fit["prototypes"], fit["functions"], self.width), fit["mean"], fit["deviation"], self.norm
+        )
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """Only what `fitted` returns can answer."""
@@ -81,12 +83,12 @@ class Fitted06(Decomposer):
 
     experts: Experts
     mean: np.ndarray
-    spread: np.ndarray
+    deviation: np.ndarray
     norm: Norm = "l2"
 
     def shading(self, seen: np.ndarray) -> np.ndarray:
         """The estimated gradient of log shading (edges,) from the responses (edges, COUNT)."""
-        return self.experts.predict(seen[:, _PATCH].astype(np.float64), _look(seen, self.mean, self.spread))
+        return self.experts.predict(seen[:, _PATCH].astype(np.float64), _look(seen, self.mean, self.deviation))
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """Gradients less their estimated shading are reflectance."""
@@ -96,5 +98,5 @@ class Fitted06(Decomposer):
         return only(reconstruct(frame.mask, clipped_gray(frame), kept, self.norm))
 
 
-def _look(seen: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    return (np.log(_BLUR + np.abs(seen.astype(np.float64))) - mean) / spread / np.sqrt(seen.shape[1])
+def _look(seen: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    return (np.log(_BLUR + np.abs(seen.astype(np.float64))) - mean) / deviation / np.sqrt(seen.shape[1])

@@ -7,6 +7,33 @@ CSM_S = R_Δa / S_Δa, CSM_R = S_Δi / R_Δi; ideally R_Δa = S_Δi = 1 and the 
 What to know before quoting it: at the output layer the loss gradient is the residual, so the score is the sign of the
 error's product with the CAV, and no Jacobian is in it. Positives of one scene against unrelated negatives part scenes rather
 than concepts, which `cos_concepts` and `cos_scenes` beside every score show. Rescaling the answer can turn every sign.
+
+asks          {Do} {methods} answer to changes of paint with the reflectance and to changes of light with the shading?
+csm_r         ↑ sensitivity of shading to changes of light over that of reflectance: above 1 the reflectance is the
+              calmer one
+csm_s         ↑ sensitivity of reflectance to changes of paint over that of shading: above 1 the shading is the calmer
+              one
+log_csm_r     ↑ logarithm of csm_r: above 0 the reflectance is the calmer one under changes of light
+log_csm_s     ↑ logarithm of csm_s: above 0 the shading is the calmer one under changes of paint
+r_a           ↑ share of test images on which reflectance is sensitive to paint
+s_a           ↓ share of test images on which shading is sensitive to paint
+r_i           ↓ share of test images on which reflectance is sensitive to light
+s_i           ↑ share of test images on which shading is sensitive to light
+p_r           · p of the test that the reflectance's directions are better than random ones
+p_s           · p of the test that the shading's directions are better than random ones
+passed_r      · share of the reflectance's directions that pass it
+passed_s      · share of the shading's directions that pass it
+accuracy_r    ↑ held-out accuracy of the reflectance's directions
+accuracy_s    ↑ held-out accuracy of the shading's directions
+stability_r   ↑ cosine of the reflectance's directions of two runs
+stability_s   ↑ cosine of the shading's directions of two runs
+cos_concepts  · cosine of directions of different concepts in one scene; high: they part scenes, not concepts
+cos_scenes    · cosine of directions of one concept in different scenes
+tests         · how many images were tested
+runs_r        · directions of the reflectance that were fitted
+runs_s        · directions of the shading that were fitted
+draws_r       · random directions of the reflectance
+draws_s       · random directions of the shading
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +59,7 @@ from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of,
 from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
 from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Reader, without_layer
-from diorama.protocols.layers import common
+from diorama.protocols.layers import judging
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
 DRAWS = 200
@@ -165,7 +192,9 @@ class Csm(OnSets):
         }
 
     def refuses(self, world: Any, model: Any, method: Any) -> str:
-        """Why a method cannot be asked, or an empty string: no such layer, or a grid, of which no set alone can choose."""
+        """Why a method cannot be judged, or an empty string: it lacks the layer, or it has a grid (one set cannot
+        choose a point of it).
+        """
         if method.grid:
             names = ", ".join(method.grid[0])
             return f"csm: give {type(method).__name__} its parameters ({names}): no grid point can be chosen"
@@ -228,16 +257,16 @@ class Csm(OnSets):
     def _sensed(self, bench: Bench, branch: str, space: Space) -> "Sensed":
         """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
         case, trained = bench.case, (self._trainer, len(space.places["set"]), self.runs)
-        draw = rng(case.payload["seed"], "csm", case.key, branch)
+        random = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
-            fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, draw)
+            fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, random)
             key = ("csm chance", *self._shared(bench, branch), *trained)
             chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
             return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))
-        fitted = space.fit(self._trainer, ("set", "partner"), self.runs, draw)
-        chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, draw).scores
+        fitted = space.fit(self._trainer, ("set", "partner"), self.runs, random)
+        chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, random).scores
         return Sensed(fitted, permutation_p(float(fitted.scores[0]), chance), np.ones(self.runs, bool))
 
     def _sensitivity(self, name: str, of: "Sensed") -> Score:
@@ -260,8 +289,8 @@ class Csm(OnSets):
             elif any(name not in space.places for name in names for space in spaces.values()):
                 yield Score(metric, None, status="excluded", reason=f"the world has no {names[0]} of this set")
             else:
-                draw = rng(case.payload["seed"], "csm", case.key, metric)
-                others = {b: space.fit(self._trainer, names, FEW, draw) for b, space in spaces.items()}
+                random = rng(case.payload["seed"], "csm", case.key, metric)
+                others = {b: space.fit(self._trainer, names, FEW, random) for b, space in spaces.items()}
                 yield Score(metric, float(np.mean([fitted[b].cosines(others[b]).mean() for b in BRANCHES])))
 
     def summarise(self, rows: Sequence[Row]) -> Condensed:
@@ -272,7 +301,7 @@ class Csm(OnSets):
         """The first, middle and last image of the set with what the method makes of it."""
         members, panels = set_members(bench, case), []
         for i in (0, len(members) // 2, len(members) - 1):
-            panels += common.comparison(_bare(bench, members[i]), bench.layers(members[i]))
+            panels += judging.comparison(_bare(bench, members[i]), bench.layers(members[i]))
         return panels
 
 
@@ -290,7 +319,7 @@ class Sensed:
 
     @property
     def counted(self) -> Fitted:
-        """The CAVs that count; all of them where none does, for what is drawn from them."""
+        """The CAVs that count; all of them where none does, because the draws of the interval need some."""
         return self.fitted.only(self.passed) if self.passed.any() else self.fitted
 
 

@@ -45,20 +45,20 @@ class Space:
         places = {name: np.arange(end - len(x), end) for (name, x), end in zip(sets.items(), ends, strict=True)}
         return cls(table, products, against, {**places, "negatives": np.arange(len(rows), len(products))})
 
-    def fit(self, trainer: str, names: tuple[str, str], runs: int, draw: np.random.Generator) -> "Fitted":
+    def fit(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
         """CAVs of one set against another (or the negatives), each with its own draw and held-out images."""
         some, others = (self.places[name] for name in names)
-        drawn = draw_sets(len(some), len(others), runs, draw)
-        return self._fit(trainer, [(some[a], others[b]) for a, b in drawn], draw)
+        drawn = draw_sets(len(some), len(others), runs, random)
+        return self._fit(trainer, [(some[a], others[b]) for a, b in drawn], random)
 
-    def fit_chance(self, trainer: str, names: tuple[str, str], runs: int, draw: np.random.Generator) -> "Fitted":
-        """CAVs of two sets of which each image is dealt to either side at random: labels that mean nothing."""
+    def fit_chance(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
+        """CAVs of shuffled labels: every image of the two sets is put on either side at random."""
         sides = [self.places[name] for name in names]
-        return self._fit(trainer, dealt(np.concatenate(sides), min(map(len, sides)), runs, draw), draw)
+        return self._fit(trainer, dealt(np.concatenate(sides), min(map(len, sides)), runs, random), random)
 
-    def _fit(self, trainer: str, draws: Sequence[Draw], draw: np.random.Generator) -> "Fitted":
+    def _fit(self, trainer: str, draws: Sequence[Draw], random: np.random.Generator) -> "Fitted":
         try:
-            cavs = fit_gram(trainer, self.products, draws, draw, Options())
+            cavs = fit_gram(trainer, self.products, draws, random, Options())
         except ValueError as error:  # activations that do not vary have no direction
             raise Undefined(str(error)) from error
         return Fitted(self, cavs.coefficients, cavs.accuracy)
@@ -100,15 +100,17 @@ class Fitted:
         return float((self.cosines(self).sum() - k) / (k * (k - 1))) if k > 1 else float("nan")
 
 
-def dealt(pool: np.ndarray, size: int, runs: int, draw: np.random.Generator) -> list[Draw]:
+def dealt(pool: np.ndarray, size: int, runs: int, random: np.random.Generator) -> list[Draw]:
     """Two disjoint random sets of `size` rows for each run, of half the pool each where that is smaller."""
     size = min(size, len(pool) // 2)
-    mixed = [draw.permutation(pool)[: 2 * size] for _ in range(runs)]
+    mixed = [random.permutation(pool)[: 2 * size] for _ in range(runs)]
     return [(np.sort(m[:size]), np.sort(m[size:])) for m in mixed]
 
 
 def chance_scores(table: Table, trainer: str, size: int, runs: int) -> np.ndarray:
     """The scores (runs,) of CAVs of negatives against negatives, the same for all sets of one size."""
-    draw = rng("csm", "chance", size, runs)
-    cavs = fit_gram(trainer, table.products, dealt(np.arange(len(table.negatives)), size, runs, draw), draw, Options())
+    random = rng("csm", "chance", size, runs)
+    cavs = fit_gram(
+        trainer, table.products, dealt(np.arange(len(table.negatives)), size, runs, random), random, Options()
+    )
     return (table.against @ cavs.coefficients.T < 0).mean(axis=0)

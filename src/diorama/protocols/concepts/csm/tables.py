@@ -126,7 +126,7 @@ def _one_length(parts: Sequence[np.ndarray]) -> np.ndarray:
 #: What is read of frames for a branch at every probe: (n, d) float32.
 Reading = Callable[[Bench, Sequence[Frame], str, Sequence[Probe]], list[np.ndarray]]
 #: What is read of images at one probe, by branch.
-Rows = dict[str, np.ndarray]
+Readings = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +137,21 @@ class Reader:
     probe: Probe
     fellows: Sequence[Probe]
 
-    def gradients(self, world: Component[World], count: int | None) -> Rows:
+    def gradients(self, world: Component[World], count: int | None) -> Readings:
         """Those of the first scenes of a world, or all; rows without residual are left out."""
         found = self._of_world(world, count, _gradients)
         return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
 
-    def features(self, world: Component[World], count: int | None) -> Rows:
+    def features(self, world: Component[World], count: int | None) -> Readings:
         """The activations of the first scenes of a world, or all; there may be thousands, so frames are let go."""
         return self._of_world(world, count, _features, "unit")
 
-    def members(self, concept: Scene) -> Rows:
+    def members(self, concept: Scene) -> Readings:
         """The activations of the images of a concept set."""
         members = partial(self.bench.world.object.members, concept)
         return self._read(self.bench.world, (concept.key,), members, _features)
 
-    def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Rows:
+    def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Readings:
         """Images of another world, of the size of the concept sets' where no other is given."""
         seed, side = self.bench.case.payload["seed"], self.bench.world.object.size
         sized = self.bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
@@ -169,14 +169,14 @@ class Reader:
         scenes: Callable[[], Sequence[Scene]],
         reading: Reading,
         scope: Scope = "run",
-    ) -> Rows:
+    ) -> Readings:
         bench, asked = self.bench.on(world), self.bench.asked
-        drawn = bench.on(world, scope)
+        elsewhere = bench.on(world, scope)
         saved = bench.case.key if isinstance(asked.object, Saved) else ""
         key = ("csm", reading.__name__, asked.digest, bench.point, saved, *name)
 
-        def passed() -> Rows:
-            found = _passed(bench, drawn, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
+        def passed() -> Readings:
+            found = _passed(bench, elsewhere, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
             for probe, rows in found.items():
                 if probe != self.probe:
                     bench.keep("run", (*key, probe), partial(dict, rows))
@@ -190,12 +190,12 @@ def _scenes(world: World, seed: int, places: range) -> list[Scene]:
 
 
 def _passed(
-    bench: Bench, drawn: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]
-) -> dict[Probe, Rows]:
-    """Every image is rendered and decomposed once; frames that `drawn` keeps for the run serve other methods too."""
+    bench: Bench, elsewhere: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]
+) -> dict[Probe, Readings]:
+    """Every image is rendered and decomposed once; frames that `elsewhere` keeps for the run serve other methods too."""
     parts: dict[tuple[Probe, str], list[np.ndarray]] = {(p, b): [] for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
-        frames = drawn.frames(some)
+        frames = elsewhere.frames(some)
         for branch in BRANCHES:
             for probe, rows in zip(probes, reading(bench, frames, branch, probes), strict=True):
                 parts[probe, branch].append(rows)

@@ -1,4 +1,20 @@
-"""TCAV: for which share of images does a concept's direction in a layer raise the prediction? (Kim et al. 2018)"""
+"""TCAV: for which share of images does a concept's direction in a layer raise the prediction? (Kim et al. 2018)
+
+asks           {Do} {methods} point where showing the concept really moves the prediction?
+tcav           · share of images whose prediction rises along the concept's direction: 0.5 is no effect, no side is
+               better
+agreement      ↑ share of images on which the direction's sign is that of the change measured by really showing the
+               concept: 0.5 is chance
+random         · the share of tcav for directions that part random images from random images
+accuracy       ↑ held-out accuracy with which the direction parts the concept from others
+auc            ↑ held-out area under the ROC curve of the same
+stability      ↑ cosine with the direction of the next run
+cross_cosine   ↑ cosine of two directions from images that share none
+strength       · mean derivative of the prediction along the unit direction
+t_p            · p of the published t-test, which falls at will with the number of runs
+permutation_p  ↓ p from runs in which images were dealt anew to concept and others
+permutation_q  ↓ permutation_p adjusted for all cells of the run
+"""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -4,11 +4,22 @@ Hesse, Schaub-Meyer, Roth: FunnyBirds (ICCV 2023). Removing parts and background
 on; the interface functions PI and P (`importance.py`) say what an explanation claims. y is the true class, ŷ the predicted
 one, P(t) the parts that an explanation calls important at threshold t, for each of 80 thresholds.
 
-    a     accuracy of the model                          bi    share of background objects without effect on f_y
-    csdc  share of a sufficient part set found in P(t)   pc    ŷ stays when only P(t) is kept
-    dc    ŷ changes when P(t) is removed                 d     share of irrelevant elements that P(t) leaves out
-    sd    rank correlation of PI with the drop of f_y    ts    whether PI follows the target class
-    com = ((csdc + pc + dc)/3 + d)/2    cor = sd    con = ts    mx = mean(com, cor, con)
+asks     How well {do} {methods} know what the network uses?
+mx       ↑ mean of the three dimensions: completeness, correctness and contrastivity
+com      ↑ completeness: are all parts that the network needs named, and none that it does not? com = ((csdc + pc +
+         dc)/3 + d)/2
+cor      ↑ correctness: are parts ranked by how much the logit drops when each is removed? cor = sd
+con      ↑ contrastivity: does the explanation change with the class it is asked about? con = ts
+csdc     ↑ share of a set of parts that suffices for the class that is found in P(t)
+pc       ↑ the prediction ŷ stays when only the parts in P(t) are kept
+dc       ↑ the prediction ŷ changes when the parts in P(t) are removed
+d        ↑ share of the parts and objects without effect that P(t) leaves out
+sd       ↑ rank correlation of importance with the drop of f_y, from 0 (reversed) by 0.5 (unrelated) to 1
+ts       ↑ whether importance follows the target class; 0.5 is chance
+a        · accuracy of the network
+bi       · share of background objects that have no effect on the network
+bi_eq2   · the same by Eq. 2 of the supplement, which has no absolute value
+objects  · how many background objects were removed
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -17,7 +17,7 @@ import diorama.metrics.chance as chance  # not through the package, whose names 
 from diorama.core.answers import Code
 from diorama.core.bench import Bench
 from diorama.core.capabilities import Levelled
-from diorama.core.cases import Case, Panel, Score
+from diorama.core.cases import Case, Matrix, Panel, Score
 from diorama.core.contracts import USUAL_DRAWS, Protocol, World
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
@@ -157,7 +157,8 @@ class OfDraws(Draws):
         codes, factors = codes_of(bench, draw)[:PICTURED], factors_of(bench, draw)
         matrix = self.measure(codes, factors, rng(case.payload["seed"], "picture", case.key)).matrix
         frames = [Panel("a frame", frame.srgb()) for frame in bench.frames([scene for _, scene in draw[:2]])]
-        return [*frames, Panel(f"latents × factors, {len(draw)} frames", _heat(matrix))]
+        named = Matrix([f"z{i}" for i in builtins.range(len(matrix))], list(bench.world.object.levels), matrix)
+        return [*frames, Panel(f"latents × factors, {len(draw)} frames", _heat(matrix), named)]
 
 
 def _score(name: str, value: float, reason: str) -> Score:

@@ -53,7 +53,7 @@ class OnLayers(Protocol):
 
 
 class OnBothLayers(OnLayers):
-    """A protocol with one number for each layer, `both`, the mean of which ranks."""
+    """A protocol that scores each layer by one number (`both`); methods are ranked by the mean of the two."""
 
     __slots__ = ()
 
@@ -103,6 +103,23 @@ def colour_pairs(frame: Frame, layers: Layers) -> list[tuple[np.ndarray, np.ndar
             both = [channel_mean(x)[:, :, None] for x in both]
         pairs.append((both[0], both[1]))
     return pairs
+
+
+def usual(world: World) -> dict[str, str]:
+    """What `settings` says where a protocol says nothing else."""
+    return {
+        "encoding": "linear",
+        "scale": "none",
+        "window": "the whole image",
+        "mask": mask_of(world),
+        "mean": "arithmetic over cases",
+        "tuning": "leave one out",
+    }
+
+
+def counted_mask(world: World) -> str:
+    """What `settings` says where pixels off the mask are black and count."""
+    return f"{mask_of(world)}, black outside and counted" if "mask" in world.truth else "none"
 
 
 def mask_of(world: World) -> str:

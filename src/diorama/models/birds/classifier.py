@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,7 +39,6 @@ class BirdClassifier(Model):
 
     cite: ClassVar[tuple[str, ...]] = ("hesse2023",)
     located = ("checkpoint",)
-    encoding: ClassVar[Literal["srgb"]] = "srgb"
     classes = 50
     size = 128
 

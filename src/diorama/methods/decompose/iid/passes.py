@@ -46,7 +46,7 @@ def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
 
 
 class WatchedNetwork(Layered):
-    """A decomposition network asked frame by frame; who derives from it says which module, and what it is given.
+    """A decomposition network asked frame by frame; a subclass says which module it is and how a frame becomes its input.
 
     `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth
     with more channels than the layer is averaged over them, one with fewer is repeated.
@@ -54,7 +54,6 @@ class WatchedNetwork(Layered):
 
     name: ClassVar[str]
     branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
-    encoding: ClassVar[str] = "linear"
     scale: ClassVar[str] = "relative"
 
     @property

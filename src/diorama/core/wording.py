@@ -1,0 +1,57 @@
+"""What docstrings say in a form that programs read: a line for each parameter, each metric, and what a protocol asks.
+
+A line is a name, two blanks or more, and its meaning; it goes on in lines that begin with three blanks. A class documents
+its parameters so; the module of a protocol its question (`asks`) and its metrics, whose meaning begins with ↑ where more
+is better, ↓ where less is, and · where neither is. In a question `{methods}` stands for what is judged ("three
+explanations"), `{do}` or `{Do}` for its verb. Docstrings have no part in keys: better words make no result stale.
+"""
+
+import inspect
+import re
+from collections.abc import Iterable
+from typing import Any
+
+_LINE = re.compile(r"^([a-z]\w*) {2,}(\S.*)$")
+#: How a meaning says which values are better.
+MARKS = {"↑": "higher", "↓": "lower", "·": ""}
+
+
+def is_line(text: str) -> bool:
+    """Whether a text begins with a line of a name and its meaning."""
+    return bool(_LINE.match(text.partition("\n")[0]))
+
+
+def documented(text: str) -> dict[str, str]:
+    """The names that a docstring documents, each with its meaning on one line.
+
+    >>> documented("Of draws.\\n\\nframes  of a draw;\\n        many\\nbins    of equal width")
+    {'frames': 'of a draw; many', 'bins': 'of equal width'}
+    """
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if match := _LINE.match(line):
+            name = match[1]
+            found[name] = match[2]
+        elif name and line.startswith("   "):
+            found[name] += f" {line.strip()}"
+        else:
+            name = ""
+    return found
+
+
+def asked(protocol: Any, metrics: Iterable[str]) -> tuple[str, dict[str, list[str]]]:
+    """What a protocol asks, and of each metric that is documented which way is better ("" where neither) and its meaning.
+
+    >>> from diorama.protocols.codes.sap import Sap
+    >>> question, meanings = asked(Sap(), ["sap", "other"])
+    >>> question, meanings["sap"][0], list(meanings)
+    ('Is each factor told by one latent far better than by any other in {methods}?', 'higher', ['sap'])
+    """
+    found: dict[str, str] = {}
+    for owner in reversed(type(protocol).__mro__):
+        module = inspect.getmodule(owner)
+        found |= documented(inspect.cleandoc(module.__doc__ or "")) if module else {}
+        found |= documented(inspect.cleandoc(owner.__doc__ or ""))
+    known = {name: found[name] for name in metrics if found.get(name, "")[:1] in MARKS and name in found}
+    return found.get("asks", ""), {name: [MARKS[text[0]], text[1:].strip()] for name, text in known.items()}

@@ -1,0 +1,219 @@
+"""Slow answers about a scene: maps of explainers with what they claim of parts, and how protocols judge this one case."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial, singledispatch
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
+from diorama.core.bench import Bench
+from diorama.core.capabilities import Parted
+from diorama.core.catalogue import Component, build, entries
+from diorama.core.contracts import Fitting, Protocol
+from diorama.core.guard import attempt
+from diorama.core.plan import Cell, lacking, refusal
+from diorama.core.scene import Scene
+from diorama.lab.desk import Desk, Send, Stale, case_of
+from diorama.lab.messages import Reply, Request
+from diorama.protocols.mosaics.evidence import evidence_map
+from diorama.protocols.parts.importance import elements_of, part_importance
+from diorama.protocols.parts.single_deletion import SingleDeletion
+from diorama.worlds.mosaic.mosaic import Mosaic
+
+#: Seconds between two lines of progress.
+PATIENCE = 0.2
+#: Metrics of a protocol that are shown.
+SHOWN = 4
+
+
+def interruptible(model: Component, between: Callable[[], None]) -> Component:
+    """The model, which calls `between` before every pass: there work is counted, and given up when nobody waits."""
+    inner = model.object
+    kind = type(inner)
+
+    def logits(self: Any, images: np.ndarray) -> np.ndarray:
+        between()
+        return kind.logits(self, images)
+
+    twin = copy.copy(inner)
+    made = type(kind.__name__, (kind,), {"__slots__": (), "logits": logits, "__module__": kind.__module__})
+    object.__setattr__(twin, "__class__", made)  # a frozen dataclass too
+    found = replace(model)
+    object.__setattr__(found, "object", twin)
+    return found
+
+
+class Passes:
+    """Counts passes of the model through which a method learns; says how far it is, and gives up what nobody wants."""
+
+    def __init__(self) -> None:
+        self.fresh: Callable[[], None] = lambda: None
+        self.say: Callable[[int, int | None], None] = lambda done, total: None
+        self.known: dict[str, int] = {}
+        self.done, self.doing, self.said = 0, "", 0.0
+
+    def between(self) -> None:
+        """Called before every pass."""
+        self.fresh()
+        self.done += 1
+        if time.monotonic() - self.said > PATIENCE:
+            self.said = time.monotonic()
+            self.say(self.done, self.known.get(self.doing))
+
+    def begin(self, doing: str) -> None:
+        """Something else is computed now."""
+        self.doing, self.done, self.said = doing, 0, time.monotonic()
+
+    def end(self) -> None:
+        """It is done: the next time it is known how long it takes."""
+        self.known[self.doing] = max(self.done, 1)
+
+
+def maps(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
+    """A map of every explainer, those that follow gradients first: they take one pass."""
+    scene = desk.scene(request)
+    order = sorted(desk.methods_of("explain"), key=lambda m: not m.object.gradients)
+    for method in order:
+        passes.fresh()
+        number = list(desk.methods).index(method)
+        passes.say = partial(_progress, send, number, method.label)
+        passes.begin(f"{method.label}/{request.model}")
+        outcome = attempt(partial(_map, desk, request, scene, method))
+        if isinstance(outcome.error, Stale):
+            raise outcome.error
+        if outcome.error:
+            send(Reply("map", {"method": number, "why": outcome.reason}))
+            continue
+        passes.end()
+        said, arrays = outcome.value
+        send(Reply("map", {"method": number, **said}, arrays))
+
+
+def _progress(send: Send, number: int, label: str, done: int, total: int | None) -> None:
+    send(Reply("progress", {"method": number, "name": label, "done": done, "of": total}))
+
+
+def _map(desk: Desk, request: Request, scene: Scene, method: Component) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    start = time.perf_counter()
+    bench = desk.bench(scene, request.model, "explain", method)
+    target = desk.target(bench, scene, request)
+    answer = bench.answer(scene, target)
+    heat, signed = shown(answer, bench.frame(scene).image.shape[:2])
+    top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
+    said = {
+        "target": target,
+        "signed": signed,
+        "note": answer.note,
+        "claims": claims(bench, scene, answer),
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    return said, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
+
+
+def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
+    """How important the answer says that each region is, by the conversion of the protocols; None where there is none."""
+    world = bench.world.object
+    if isinstance(world, Parted):
+        elements = elements_of(bench, scene, SingleDeletion().dilation)
+        found = attempt(lambda: part_importance(answer, elements))
+    elif isinstance(world, Mosaic):
+        index = bench.frame(scene).truth["cells"]["index"]
+        found = attempt(lambda: np.bincount(index.ravel(), evidence_map(answer)[0].ravel(), world.cells))
+    else:
+        return None
+    return None if found.error else found.value.tolist()
+
+
+@singledispatch
+def shown(answer: Answer, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    """An answer as a map (h, w), and whether it has a sign; nothing where it says nothing of pixels."""
+    return np.zeros(size), False
+
+
+@shown.register
+def _(answer: Heatmap, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    values = np.asarray(answer.values, np.float64)
+    return (values.sum(axis=2) if values.ndim == 3 else values), answer.signed
+
+
+@shown.register(Mask)
+@shown.register(Similarity)
+def _(answer: Mask | Similarity, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    return np.asarray(answer.values, np.float64), False
+
+
+@shown.register
+def _(answer: Boxes, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    heat = np.zeros(size)
+    for (x0, y0, x1, y1), weight in zip(answer.corners.astype(int), answer.weights, strict=True):
+        heat[max(y0, 0) : max(y1, 0), max(x0, 0) : max(x1, 0)] += weight
+    return heat, True
+
+
+@shown.register
+def _(answer: PartScores, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    return np.zeros(size), True
+
+
+# How protocols judge it
+
+
+def judges(desk: Desk, track: str) -> list[str]:
+    """The protocols of a track that judge single scenes of this world and can be had without parameters."""
+    found = []
+    for name in entries("protocol"):
+        outcome = attempt(partial(build, "protocol", name))
+        if outcome.error:
+            continue
+        protocol: Any = outcome.value
+        single = type(protocol.object).case is Protocol.case
+        if single and protocol.object.track == track and not lacking(desk.world, protocol):
+            found.append(name)
+    return found
+
+
+def scores(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
+    """The scores of this case for every method, beside those of the truth itself and of chance."""
+    scene = desk.scene(request)
+    for track in ("explain", "decompose"):
+        methods = [m for m in desk.methods_of(track) if not isinstance(m.object, Fitting)]
+        if not methods or (track == "explain" and not desk.models):
+            continue
+        chance = build("method", f"{track}/random")
+        for protocol in desk.memory.keep("run", ("judges", track), partial(judges, desk, track)):
+            asked = [("oracle", None, "oracle"), ("chance", chance, "random"), *((m.label, m, "") for m in methods)]
+            lines = []
+            for name, method, control in asked:
+                passes.fresh()
+                passes.say = lambda done, total: None
+                passes.begin("")
+                cell = desk.cell(request.model, method, protocol, control)
+                if method is None or not refusal(cell):
+                    lines.append({"name": name, "scores": _scored(desk, cell, scene)})
+            judge: Any = build("protocol", protocol).object
+            listed = [metric for metric in judge.metrics if metric not in judge.unlisted][:SHOWN]
+            said = {
+                "protocol": protocol,
+                "track": track,
+                "metrics": listed,
+                "direction": judge.direction,
+                "lines": lines,
+            }
+            send(Reply("scores", said))
+
+
+def _scored(desk: Desk, cell: Cell, scene: Scene) -> dict[str, Any]:
+    """Every metric of the case as a row would have it: a value, or why there is none."""
+    case = case_of(scene)
+    outcome = attempt(lambda: list(cell.protocol.object.score(cell.bench(case, desk.memory), case)))
+    if isinstance(outcome.error, Stale):
+        raise outcome.error
+    if outcome.error:
+        return {metric: {"value": None, "why": outcome.text} for metric in cell.protocol.object.metrics}
+    return {s.metric: {"value": s.value, "why": s.reason} for s in outcome.value}

@@ -1,0 +1,180 @@
+"""The other tracks of one scene: layers with a planted leak, codes of encoders, a concept under the lamp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from diorama.core.answers import Layers
+from diorama.core.capabilities import Parted
+from diorama.core.catalogue import Component
+from diorama.core.contracts import Fitting
+from diorama.core.errors import InputError
+from diorama.core.guard import attempt
+from diorama.core.scene import Scene, rng
+from diorama.data.look import parse_changes
+from diorama.data.traverse import Prepared, moved, prepared
+from diorama.data.views import WorldView
+from diorama.io.images import quantise
+from diorama.lab.desk import Desk, Send, Stale
+from diorama.lab.handles import Handle, handles, resolved
+from diorama.lab.messages import Reply, Request
+from diorama.methods.decompose.leak import Leak
+from diorama.metrics.cav import draw_sets, fit_cavs
+from diorama.protocols.layers.common import comparison
+
+Fresh = Callable[[], None]
+#: Values of a factor that a sweep visits, latents and pictures of a traversal, scenes that teach a concept.
+SWEEP, LATENTS, STEPS, SCENES = 7, 6, 7, 24
+
+
+# Layers
+
+
+def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
+    """Reflectance and shading: the truth with a leak planted in it, then what every decomposer says."""
+    scene = desk.scene(request)
+    frame = desk.bench(scene).frame(scene)
+    if {"reflectance", "shading"} - set(frame.truth):
+        return
+    planted = Leak(request.leak).decompose([frame])
+    send(
+        _compared(
+            "leak", -1, frame, planted, f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
+        )
+    )
+    if request.drag:
+        return
+    for method in desk.methods_of("decompose"):
+        fresh()
+        number = list(desk.methods).index(method)
+        if isinstance(method.object, Fitting):
+            send(Reply("layers", {"method": number, "why": "it has to be fitted: run it with diorama run"}))
+            continue
+        outcome = attempt(partial(_decomposed, desk, scene, method))
+        if isinstance(outcome.error, Stale):
+            raise outcome.error
+        if outcome.error:
+            send(Reply("layers", {"method": number, "name": method.label, "why": outcome.reason}))
+        else:
+            send(_compared(method.label, number, frame, outcome.value, ""))
+
+
+def _decomposed(desk: Desk, scene: Scene, method: Component) -> Layers:
+    return desk.bench(scene, 0, "decompose", method).layers(scene)
+
+
+def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> Reply:
+    """The panels that a gallery shows: truth, answer and error of both layers."""
+    panels = comparison(frame, found)[1:]
+    arrays = {f"{i}": quantise(panel.image, 8) for i, panel in enumerate(panels)}
+    errors = [float(np.abs(panels[i].image).mean()) for i in (2, 5)]
+    captions = [panel.caption for panel in panels]
+    return Reply(
+        "layers", {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}, arrays
+    )
+
+
+# Codes
+
+
+def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
+    """Of every encoder how far each latent moves while one true factor moves, and what each latent draws."""
+    scene = desk.scene(request)
+    sweeps = [sweep for handle in handles(desk.world.object, scene) if (sweep := swept(handle))]
+    for method in desk.methods_of("represent"):
+        fresh()
+        number = list(desk.methods).index(method)
+        send(Reply("progress", {"method": number, "name": method.label, "done": 0, "of": None}))
+        outcome = attempt(partial(_codes, desk, scene, method, sweeps, fresh))
+        if isinstance(outcome.error, Stale):
+            raise outcome.error
+        if outcome.error:
+            send(Reply("codes", {"method": number, "name": method.label, "why": outcome.reason}))
+        else:
+            said, arrays = outcome.value
+            send(Reply("codes", {"method": number, "name": method.label, **said}, arrays))
+
+
+def swept(handle: Handle) -> tuple[str, list[dict[str, Any]]] | None:
+    """A factor and the changes that move it from end to end; None for handles that are no single factor."""
+    if handle.kind == "slider":
+        return handle.label, [{handle.name: float(v)} for v in np.linspace(handle.low, handle.high, SWEEP)]
+    if handle.kind == "menu" and len(handle.options) > 1 and all(option.do for option in handle.options):
+        places = np.unique(np.linspace(0, len(handle.options) - 1, SWEEP).astype(int))
+        return handle.label, [handle.options[i].do for i in places]
+    return None
+
+
+def _codes(
+    desk: Desk, scene: Scene, method: Component, sweeps: list[tuple[str, list[dict[str, Any]]]], fresh: Fresh
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    view = WorldView(desk.world.object, desk.world.label)
+    ready: Prepared = desk.memory.keep(
+        "run", ("encoder", method.digest), partial(prepared, method.object.for_track("represent"), view, method.label)
+    )
+    spread = np.maximum(np.std(ready.codes, axis=0), 1e-9)
+    paths, bench = [], desk.bench(scene)
+    for _, changes in sweeps:
+        fresh()
+        frames = bench.frames([view.do(scene, **resolved(scene, change)) for change in changes])
+        paths.append(np.asarray(ready.method.encode([f.blind() for f in frames]), np.float64))
+    motion = np.array([np.ptp(path, axis=0) for path in paths]) / spread if paths else np.zeros((0, len(spread)))
+    said: dict[str, Any] = {"factors": [name for name, _ in sweeps], "motion": motion.T.tolist()}
+    fresh()
+    if not ready.decodes:
+        return {**said, "latents": [], "why_not": "it cannot decode, so its latents cannot be drawn"}, {}
+    found = moved(ready, view.name, bench.frame(scene), STEPS, None)
+    pictures = np.concatenate([np.concatenate(list(row), axis=1) for row in found.images[:LATENTS]], axis=0)
+    said |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
+    return said, {
+        "traversal": quantise(pictures.astype(np.float32), 8),
+        "decoded": quantise(found.decoded.astype(np.float32), 8),
+    }
+
+
+# A concept under the lamp
+
+
+def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
+    """How much of a concept a layer tells, at the scene as it is and while the lamp goes round."""
+    if not desk.models or not isinstance(desk.world.object, Parted):
+        raise InputError("a concept needs a model and a world with parts")
+    model = desk.models[request.model].object
+    layer = model.cam_layer or (model.layers[-1] if model.layers else None)
+    if layer is None:
+        raise InputError("the model has no layer that could tell a concept")
+    text = request.concept or f"{desk.world.object.part_names[0]}=none"
+    scene = desk.scene(request)
+    cavs = desk.memory.keep(
+        "run", ("concept", request.model, text), partial(_learnt, desk, request.model, layer, text, fresh)
+    )
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 13)
+    positions = [desk.world.object.do(scene, light={"pitch": float(a), "roll": 0.0}) for a in angles]
+    fresh()
+    told = cavs.scores(_activations(desk, request.model, layer, [scene, *positions]))[0]
+    said = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(told[0])}
+    send(Reply("concept", {**said, "angles": np.degrees(angles).tolist(), "scores": told[1:].tolist()}))
+
+
+def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
+    """The direction that parts scenes after the change from scenes as they are."""
+    world = desk.world.object
+    plain = [world.sample(rng(0, "lab concept", i)) for i in range(2 * SCENES)]
+    after = [world.do(scene, **parse_changes(text)) for scene in plain[:SCENES]]
+    rows = []
+    for scenes in (after, plain[SCENES:]):
+        fresh()
+        rows.append(_activations(desk, model, layer, scenes))
+    generator = np.random.default_rng(0)
+    return fit_cavs("ridge", *rows, draw_sets(SCENES, SCENES, 1, generator), generator)
+
+
+def _activations(desk: Desk, model: int, layer: str, scenes: list[Scene]) -> np.ndarray:
+    frames = desk.bench(scenes[0]).frames(scenes)
+    images = np.stack([frame.srgb() for frame in frames])
+    found = [desk.models[model].object.features(images[i : i + 8], layer) for i in range(0, len(images), 8)]
+    return np.concatenate(found).reshape(len(images), -1).astype(np.float32)

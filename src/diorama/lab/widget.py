@@ -1,0 +1,82 @@
+"""The lab in the cell of a notebook: the same page, whose socket is the widget's own channel."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from diorama.adapt.live import component
+from diorama.core.catalogue import Component, Kind
+from diorama.core.errors import InputError
+from diorama.core.guard import attempt
+from diorama.core.scene import Scene
+from diorama.data.views import WorldView
+from diorama.lab.desk import Desk
+from diorama.lab.lanes import Job, Lane, both
+from diorama.lab.messages import Reply, Request, request
+
+STATIC = Path(__file__).parent / "static"
+#: The modules of the page, each after those it imports; a notebook takes one file.
+ORDER = ("dom", "wire", "draw", "state", "bars", "knobs", "tiles", "tracks", "cases", "export", "lab")
+
+
+def script() -> str:
+    """The page's modules as one, without their imports: what a widget can load."""
+    texts = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ORDER]
+    bare = [re.sub(r"^import .*?;\n", "", text, flags=re.MULTILINE) for text in texts]
+    joined = "\n".join(re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in bare)
+    return f"{joined}\nexport default {{ render }};\n"
+
+
+def desk_of(world: Any, model: Any, methods: Any) -> Desk:
+    """A desk of specs or live objects."""
+    stage = world.name if isinstance(world, WorldView) else world
+    made = component("world", stage)
+    side = made.object.size
+    desk = Desk(made, _each("model", model, side), _each("method", methods, None))
+    desk.check()
+    return desk
+
+
+def _each(kind: Kind, given: Any, side: int | None) -> list[Component]:
+    if given is None or (isinstance(given, list | tuple | dict) and not given):
+        return []
+    if isinstance(given, dict):
+        return [component(kind, one, str(name), side) for name, one in given.items()]
+    return [component(kind, one, "", side) for one in (given if isinstance(given, list | tuple) else [given])]
+
+
+def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0) -> Any:
+    """The lab as a widget of anywidget."""
+    try:
+        import anywidget
+    except ModuleNotFoundError as error:
+        raise InputError("the lab in a notebook needs anywidget: pip install 'diorama[lab]'") from error
+    desk = desk_of(world, model, methods)
+    first = scene if isinstance(scene, Scene) else desk.numbered(0, scene)[1]
+    widget = anywidget.AnyWidget(_esm=script(), _css=(STATIC / "lab.css").read_text(encoding="utf-8"))
+    lane = Lane(both(desk)).start()
+    widget.on_msg(lambda _, content, __: taken(desk, lane, first, content, widget.send))
+    return widget
+
+
+def taken(desk: Desk, lane: Lane, first: Scene, content: Any, send: Any) -> None:
+    """Hand a message of the page to the lane, or answer it."""
+
+    def deliver(head: dict[str, Any], buffers: list[bytes]) -> None:
+        send(head, buffers)
+
+    outcome = attempt(lambda: request(content))
+    if outcome.error:
+        return deliver(Reply("error", {"message": outcome.text}).head(0), [])
+    asked: Request = outcome.value
+    if "hello" in asked.want:
+        about = {"command": f"diorama lab '{desk.world.label}'", "started": "notebook", "cases": False}
+        return deliver(Reply("hello", {**desk.hello(), **about, "first": first.to_json()}).head(asked.seq), [])
+    if "sample" in asked.want:
+        name, scene = desk.numbered(asked.seed, asked.index)
+        return deliver(
+            Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index}).head(asked.seq), []
+        )
+    lane.put(Job(0, asked, deliver))

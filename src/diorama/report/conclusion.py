@@ -1,0 +1,124 @@
+"""What a report means and what to do next, in sentences made from differences, verdicts, failures and what is missing."""
+
+import shlex
+from dataclasses import dataclass
+
+from diorama.report.differences import Gap
+from diorama.report.notes import failures, incomplete
+from diorama.report.prose import reproduce
+from diorama.report.sections import Section
+from diorama.report.shown import bounds, count, listing, number
+from diorama.report.summary import Results
+from diorama.report.words import told_apart
+
+#: What follows when a control fails.
+CONSEQUENCES = {
+    "oracle": "Do not rank methods by it here: an answer can score better than the truth.",
+    "random": "The place in the table of what is named there says nothing: a coin would do as well on these cases.",
+    "dose": "A larger error can score better, so that small differences of this score mean little.",
+    "sensitivity": "Differences as small as the planted ones cannot be read from this score.",
+}
+#: Pairs of methods that are named one by one.
+NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What is sure, what is open, which controls failed, and what to do."""
+
+    sure: list[str]
+    open: list[str]
+    failed: list[str]
+    todo: list[tuple[str, str]]
+
+
+def conclude(runs: dict[str, Results], sections: list[Section]) -> Conclusion:
+    """The closing of a report."""
+    prefixes = [f"{name}: " for name in told_apart(sections)] if len(sections) > 1 else [""] * len(sections)
+    sure, unsure, failed = [], [], []
+    for prefix, section in zip(prefixes, sections, strict=True):
+        sure += [prefix + text for text in _sure(section)]
+        unsure += [prefix + text for text in _open(section)]
+        failed += [f"{prefix}{v.text} {CONSEQUENCES[v.control]}" for v in section.verdicts if v.holds == "fails"]
+    return Conclusion(sure, unsure, failed, _todo(runs, sections))
+
+
+def _sure(section: Section) -> list[str]:
+    real = [gap for gap in section.gaps if gap.real]
+    if not real:
+        return []
+    rest = "all others" if len(real) == len(section.methods) - 1 > 2 else listing(gap.other.name for gap in real)
+    least = min(real, key=lambda gap: gap.mean)
+    by = f"by at least {number(least.mean, section.places)} {bounds(least.lo, least.hi, section.places)}"
+    single = f"by {number(least.mean, section.places)} {bounds(least.lo, least.hi, section.places)}"
+    return [f"{real[0].best.name} is better than {rest}, {single if len(real) == 1 else by} in {section.metric}."]
+
+
+def _open(section: Section) -> list[str]:
+    unsure = [gap for gap in section.gaps if gap.open]
+    said = [_undecided(section, gap) for gap in unsure[:NAMED]]
+    return said + ([f"and {count(len(unsure) - NAMED, 'more pair')}."] if len(unsure) > NAMED else [])
+
+
+def _undecided(section: Section, gap: Gap) -> str:
+    names = f"{gap.best.name} and {gap.other.name} are not told apart"
+    if gap.lo is None:
+        return f"{names}: {count(gap.n, 'case')} {'gives' if gap.n == 1 else 'give'} no interval."
+    spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
+    if gap.wanted is None:
+        return f"{names}: {spread} over {count(gap.n, 'case')}; for practical purposes they are equal."
+    if gap.wanted <= gap.n:
+        return f"{names}: {spread} over {count(gap.n, 'case')}, although that should suffice: outliers decide."
+    return (
+        f"{names}: {spread} over {count(gap.n, 'case')}; if that is the difference, about {gap.wanted:,} would decide."
+    )
+
+
+def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, str]]:
+    """What to do, each with the command that does it where there is one."""
+    command = _again(next(iter(runs.values()))) if len(runs) == 1 else ""
+    found: list[tuple[str, str]] = []
+    if said := incomplete(runs.values()):
+        found.append((f"Finish the run: {said.partition(': ')[2]}.", command))
+    if failed := sum(len(f.cases) for section in sections for f in failures(section) if f.status == "error"):
+        folder = next(iter(runs.values())).folder
+        what = f"Look at {count(failed, 'failed case')}: the notes say why, the tracebacks are in the folder."
+        found.append((what, f"ls {shlex.quote(str(folder))}/cells/*/*/errors"))
+    if any(v.control == "controls" for section in sections for v in section.verdicts):
+        what = "Run the controls, without which nobody knows what a score is worth."
+        found.append((what, f"{command} --controls" if command else ""))
+    if wanted := _wanted(sections):
+        what = f"For the pairs that are open, run {wanted:,} cases; those already there are not computed again."
+        found.append((what, f"{command} --cases {wanted}" if command else ""))
+    if any(v.holds == "fails" and v.control in ("dose", "sensitivity") for s in sections for v in s.verdicts):
+        found.append(("Read the score beside its dose curve, or take a protocol whose curve is monotone.", ""))
+    if any(v.holds == "fails" and v.control == "random" for s in sections for v in s.verdicts):
+        found.append(("Leave what is no better than chance out of a ranking, or try it on more cases.", ""))
+    return found or [("Nothing is open: cite the protocols below, and keep the run's folder beside the paper.", "")]
+
+
+def _again(results: Results) -> str:
+    """The command that takes the run up again; nothing for one of live objects."""
+    folder = shlex.quote(str(results.folder))
+    return "" if reproduce(results)["live"] else f"diorama run {folder}/plan.toml -o {folder}"
+
+
+def _wanted(sections: list[Section]) -> int | None:
+    """Cases that would decide the nearest pairs that are open: the largest number below ten times what there is."""
+    asked = [
+        gap.wanted
+        for section in sections
+        for gap in section.gaps
+        if gap.open and gap.wanted and gap.n < gap.wanted <= 20 * max(gap.n, 1)
+    ]
+    return _round_up(max(asked)) if asked else None
+
+
+def _round_up(n: int) -> int:
+    """Two digits, rounded up.
+
+    >>> _round_up(1234), _round_up(87), _round_up(7)
+    (1300, 87, 7)
+    """
+    step = 10 ** max(len(str(n)) - 2, 0)
+    return -(-n // step) * step

@@ -1,0 +1,147 @@
+"""Titles and meanings in words: what a section asks, what its metrics mean, names without parameters."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from diorama.report.sections import Line, Section
+from diorama.report.shown import count, label
+
+#: What methods of a track give.
+NOUNS = {
+    "explain": "explanation",
+    "decompose": "decomposition",
+    "represent": "representation",
+    "concept": "concept direction",
+}
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+#: A spec with parameters; a name of one's own is none of these.
+_SPEC = re.compile(r"([\w./:-]+)\(\w+=.*\)", re.DOTALL)
+ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+
+
+def plain(text: str) -> str:
+    """A spec without its parameters; a name of one's own as it is.
+
+    >>> plain("lime(samples=200)"), plain("IG (ours)")
+    ('lime', 'IG (ours)')
+    """
+    found = _SPEC.fullmatch(text)
+    return found[1] if found else text
+
+
+def words(text: str) -> str:
+    """A component's label without parameters and underscores.
+
+    >>> words("mit_intrinsic(root=/data/mit)")
+    'mit intrinsic'
+    """
+    return plain(label(text)).replace("_", " ")
+
+
+def names(lines: Sequence[Line]) -> list[str]:
+    """How lines are called in a figure: without parameters, where that tells them apart."""
+    short = [plain(line.name) for line in lines]
+    return [s if short.count(s) == 1 else line.name for s, line in zip(short, lines, strict=True)]
+
+
+def in_words(n: int, noun: str) -> str:
+    """A small number spelt out, with its noun.
+
+    >>> in_words(1, "explanation"), in_words(3, "explanation"), in_words(40, "case")
+    ('one explanation', 'three explanations', '40 cases')
+    """
+    return count(n, noun) if n >= len(_NUMBERS) else f"{_NUMBERS[n]} {noun}" + ("" if n == 1 else "s")
+
+
+def title(section: Section, with_model: bool = False) -> str:
+    """What a section is about in a few words: no spec stands as a title."""
+    model = f", {words(section.model)}" if with_model and section.model else ""
+    return f"{words(section.protocol)} on {words(section.world)}{model}"
+
+
+def question(section: Section) -> str:
+    """What the section's protocol asks of its methods, as a title; the protocol and the world where it does not say."""
+    template, noun = (
+        section.some.manifest.get("question", ""),
+        NOUNS.get(section.some.manifest.get("track", ""), "answer"),
+    )
+    n = len(section.methods)
+    if not template:
+        return title(section)
+    judged = f"the {noun}" if n == 1 else in_words(n, noun) if n else f"{noun}s"
+    do = "does" if n == 1 else "do"
+    given = {"{methods}": judged, "{do}": do, "{Do}": do.title()}
+    return re.sub(r"\{methods\}|\{do\}|\{Do\}", lambda found: given[found[0]], template)
+
+
+def headline(sections: Sequence[Section]) -> str:
+    """The title of a page: its only question, or how many protocols say what of how many methods."""
+    if not sections:
+        return "An empty run"
+    asked = dict.fromkeys(question(section) for section in sections)
+    if len(asked) == 1:
+        return next(iter(asked))
+    methods = {line.name for section in sections for line in section.methods}
+    who = in_words(len(methods), "method") if methods else "their controls"
+    found = f"What {in_words(len({s.protocol for s in sections}), 'protocol')} say of {who}"
+    return found if len({s.protocol for s in sections}) > 1 else found.replace(" say ", " says ")
+
+
+def told_apart(sections: Sequence[Section]) -> list[str]:
+    """A name for each section: its protocol, and world, model and run where there are several; no more parameters than
+    tell it from others.
+    """
+    columns = [
+        _shortest([section.protocol for section in sections]),
+        *(_several(_shortest([label(text) for text in texts])) for texts in _places(sections)),
+    ]
+    return [" · ".join(filter(None, parts)) for parts in zip(*columns, strict=True)]
+
+
+def _places(sections: Sequence[Section]) -> list[list[str]]:
+    return [[section.world for section in sections], [section.model for section in sections], [s.run for s in sections]]
+
+
+def _shortest(texts: list[str]) -> list[str]:
+    """Specs in words, with their parameters where others of the same name have other ones.
+
+    >>> _shortest(["lmse (grosse)", "lmse(preset=fan)", "si_mse(k=2)"])
+    ['lmse (grosse)', 'lmse(preset=fan)', 'si mse']
+    """
+    whole: dict[str, set[str]] = {}
+    for text in texts:
+        whole.setdefault(text.partition("(")[0].strip(), set()).add(text)
+    return [words(text) if len(whole[text.partition("(")[0].strip()]) == 1 else text for text in texts]
+
+
+def _several(texts: list[str]) -> list[str]:
+    return texts if len(set(texts)) > 1 else [""] * len(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A metric, an arrow that says which way is good (none where neither is), and a sentence."""
+
+    metric: str
+    arrow: str
+    text: str
+
+
+def meanings(section: Section) -> list[Meaning]:
+    """What the metrics of a table mean, the one that leads first."""
+    said = section.some.manifest.get("meanings", {})
+    shown = [m for m in (section.metric, *section.others) if m in said]
+    return [Meaning(m, ARROWS.get(said[m][0], ""), _sentence(said[m][1])) for m in shown]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".")) else ".")
+
+
+def direction(section: Section, metric: str) -> str:
+    """Which values of a metric are better: `higher`, `lower`, or nothing where neither is or nobody says."""
+    if metric == section.metric:
+        return section.direction
+    better: Iterable[str] = section.some.manifest.get("meanings", {}).get(metric, ("",))
+    return next(iter(better))

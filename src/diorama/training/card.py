@@ -1,0 +1,56 @@
+"""The end of every recipe: the averaged weights as float16, and a card beside them that says how they were made."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diorama.io.digests import file_digest
+from diorama.io.store import write_json, write_whole
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def finish(
+    recipe: Any,
+    net: nn.Module,
+    history: list[dict[str, Any]],
+    world: str,
+    judge: Callable[[], dict[str, Any]],
+    out: Path,
+) -> Path:
+    """Write NAME.safetensors and its card NAME.json to a folder; gives the path of the weights.
+
+    recipe   dataclass with a `name`; it goes into the card as it is
+    net      network with the averaged weights; it gets back what was written, so that `judge` speaks about the file
+    history  what the training loop noted of every epoch
+    world    in words, what was trained on and what is held out
+    judge    called once, after the file is written: the entries that say how good the network is
+    """
+    import torch
+    from safetensors.torch import load_file, save
+
+    path = out / f"{recipe.name}.safetensors"
+    half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in net.state_dict().items()}
+    write_whole(path, save(half))
+    net.load_state_dict(load_file(path))
+    card = {
+        "name": recipe.name,
+        "world": world,
+        "recipe": asdict(recipe),
+        **judge(),
+        "history": history,
+        "seconds": round(sum(epoch["seconds"] for epoch in history)),
+        "parameters": sum(p.numel() for p in net.parameters()),
+        "bytes": path.stat().st_size,
+        "digest": file_digest(path),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+    }
+    write_json(path.with_suffix(".json"), card)
+    return path

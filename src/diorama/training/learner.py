@@ -1,0 +1,150 @@
+"""A learner of codes as the training loop takes it: the network with the noise of its steps, its loss, its images.
+
+Everything random is a function of (seed, step), and the number of the step is part of the network's state, so a training
+that was interrupted ends with the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from diorama.core.scene import rng
+from diorama.methods.represent.burgess_network import Autoencoder, divergence, divergences
+from diorama.training.gathered import Gathered, in_passes
+from diorama.training.loop import reduced, to_tensor
+from diorama.training.objectives.boxes import inside, reconstruction
+from diorama.training.objectives.common import Objective, Passed
+from diorama.training.objectives.factor_vae import judged
+from diorama.training.objectives.labels import label_loss
+from diorama.training.schedule import Schedule
+
+#: Variance of a latent's mean over held-out images above which it counts as active (Burda et al. 2016).
+ACTIVE = 0.01
+
+
+class Learner(nn.Module):
+    """The autoencoder, the critic of its objective where there is one, and the noise of its steps.
+
+    Of a batch in training the first `batch` images are reconstructed; those behind them only get a code, for their labels.
+    """
+
+    step: Tensor
+
+    def __init__(self, net: Autoencoder, critic: nn.Module | None, batch: int, seed: int) -> None:
+        super().__init__()
+        self.net, self.critic, self.batch, self.seed = net, critic, batch, seed
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, images: Tensor) -> Passed:
+        """The batch on its way; in evaluation the code is the mean, and no critic is asked."""
+        mean, log_variance = self.net.encoder(images)
+        if not self.training:
+            none = mean.new_zeros(0)
+            return Passed(images, self.net.decoder(mean), mean, log_variance, mean, none, none)
+        n = self.batch
+        noise = rng(self.seed, "noise", int(self.step))
+        z = mean[:n] + torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean) * torch.exp(
+            log_variance[:n] / 2
+        )
+        told = mean.new_zeros(0) if self.critic is None else judged(self.critic, z, _permuted(n, mean.shape[1], noise))
+        self.step += 1
+        return Passed(images[:n], self.net.decoder(z), mean[:n], log_variance[:n], z, mean[n:], told)
+
+
+def _permuted(count: int, latents: int, noise: np.random.Generator) -> Tensor:
+    """(count, latents): for each latent by itself, a permutation of the images."""
+    return torch.from_numpy(np.stack([noise.permutation(count) for _ in range(latents)], axis=1))
+
+
+@dataclass(slots=True)
+class Criterion:
+    """The loss of a learner's batch: reconstruction + the objective's penalty + what labels add.
+
+    count    images in all
+    factors  how many of the targets' columns are labels; the four behind them are the box
+    labels   γ_sup, what the cross-entropy of labels weighs
+    box      λ, what the inside of the object's box counts beside 1
+    """
+
+    objective: Objective
+    count: int
+    factors: int
+    labels: float = 0.0
+    box: float = 0.0
+    last: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, seen: Passed, targets: Tensor) -> Tensor:
+        """The loss of a batch; keeps its parts for `said`."""
+        n, boxes = len(seen.x), targets[:, self.factors :]
+        error = reconstruction(seen.logits, seen.x, boxes[:n], self.box).mean()
+        total = error + self.objective.penalty(seen, self.count)
+        self.last = {
+            "reconstruction": float(error.detach()),
+            "KL": float(divergence(seen.mean, seen.log_variance).mean().detach()),
+        }
+        if self.labels and len(seen.labelled):
+            told = label_loss(seen.labelled, targets[n:, : self.factors])
+            self.last["labels"] = float(told.detach()) / (len(seen.labelled) * self.factors)
+            total = total + self.labels * told
+        return total
+
+    def said(self) -> str:
+        """The parts of the last batch's loss."""
+        return ", ".join(f"{name} {value:.2f}" for name, value in self.last.items())
+
+
+class Shown:
+    """Images as the loop takes them, `steps` batches to the epoch; behind every batch one of labelled images, if any."""
+
+    def __init__(self, images: Gathered, steps: int, batch: int, known: np.ndarray) -> None:
+        self.images, self.steps, self.batch, self.known = images, steps, batch, known
+        self.targets = np.concatenate([images.targets, np.asarray(images.boxes)], axis=1)
+
+    def __len__(self) -> int:
+        return self.steps * self.batch
+
+    def batches(self, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of an epoch: images, and for each its labels and its box."""
+        first = epoch * self.steps
+        shuffled = in_passes(len(self.images), self.batch, first, how.seed, "pass")
+        labelled = in_passes(len(self.known), self.batch, first, how.seed, "labelled pass") if len(self.known) else None
+        for index in islice(shuffled, self.steps):
+            places = index if labelled is None else np.concatenate([index, self.known[next(labelled)]])
+            small = reduced(self.images.images[places], how.sizes[epoch])
+            yield to_tensor(small), torch.from_numpy(self.targets[places])
+
+
+def judge(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
+    """What held-out images come to with means for codes: reconstruction, KL, active latents, squared error in the box.
+
+    `data` is the images and the side they are shown at. Errors are per pixel and channel, of images in [0, 1].
+    """
+    images, side = data
+    found, means = [], []
+    net.eval()
+    with torch.inference_mode():
+        for i in range(0, len(images), 100):
+            seen: Passed = net(to_tensor(reduced(images.images[i : i + 100], side)))
+            mask = inside(torch.from_numpy(np.array(images.boxes[i : i + 100])), side)
+            off = (torch.sigmoid(seen.logits) - seen.x).square().mean(1)
+            found.append(
+                torch.stack(
+                    [
+                        reconstruction(seen.logits, seen.x),
+                        divergences(seen.mean, seen.log_variance).sum(1),
+                        off.mean((1, 2)),
+                        (off * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1),
+                    ]
+                )
+            )
+            means.append(seen.mean)
+    reconstructed, kl, error, boxed = torch.cat(found, dim=1).mean(1).tolist()
+    active = int((torch.cat(means).var(0) > ACTIVE).sum())
+    told = {"box_error": boxed} if images.boxed else {}
+    return {"reconstruction": reconstructed, "divergence": kl, "active": active, "error": error, **told}

@@ -1,0 +1,58 @@
+"""What all objectives see of a batch, and what they must say."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from diorama.methods.represent.burgess_network import divergence
+
+LOG_TWO_PI = 1.8378770664093453
+
+
+class Passed(NamedTuple):
+    """A batch on its way through a learner: images x, logits of the reconstruction, q(z|x) = N(mean, σ²), the sampled z.
+
+    `labelled` are the means of the images whose labels may be used (none: 0 rows); `judged` are the logits of the critic,
+    where the objective has one: of z with the critic's weights cut from the graph, of z cut from it, of z permuted.
+    """
+
+    x: Tensor
+    logits: Tensor
+    mean: Tensor
+    log_variance: Tensor
+    z: Tensor
+    labelled: Tensor
+    judged: Tensor
+
+    def float(self) -> Passed:
+        """All in float32."""
+        return Passed(*(part.float() for part in self))
+
+
+@dataclass(frozen=True, slots=True)
+class Objective(ABC):
+    """What is added to the reconstruction: `penalty` of a batch, a mean over its images."""
+
+    @abstractmethod
+    def penalty(self, seen: Passed, count: int) -> Tensor:
+        """The penalty of a batch drawn from `count` images."""
+
+    def critic(self, latents: int) -> nn.Module | None:
+        """A network that learns in the same steps to judge codes, where the objective needs one."""
+        return None
+
+
+def kl(seen: Passed) -> Tensor:
+    """The mean over the batch of KL(q(z|x) ‖ N(0, 1))."""
+    return divergence(seen.mean, seen.log_variance).mean()
+
+
+def log_densities(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
+    """log q(z_i,l | x_j) of every code i under every image j: (i, j, latents)."""
+    off = (z[:, None] - mean[None]) ** 2 * torch.exp(-log_variance)[None]
+    return -0.5 * (off + log_variance[None] + LOG_TWO_PI)

@@ -1,0 +1,44 @@
+"""Supplement D.1 of FunnyBirds: how often every network names the class of a bird that has lost all its parts.
+
+Its parts are all that tells the class, so a network that is right more often than one in fifty has found something else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from diorama.core.catalogue import build
+from diorama.core.examples import Order
+from diorama.training.staged import Progress, Staged, staged
+from studies.funnybirds.leak_probe import chance_interval
+from studies.page_kit import table
+
+#: Birds that nobody trained on: their purpose is their own.
+PURPOSE, BIRDS = "bare-judged", 2_000
+
+
+def bare_birds(folder: Path, progress: Progress, count: int = BIRDS) -> Staged:
+    """Birds without parts, rendered once into a folder."""
+    return staged(Order(build("world", "birds").object, 0, PURPOSE, count, bare=True), folder, progress)
+
+
+def bare_accuracy(network: str, birds: Staged, batch: int = 64) -> float:
+    """The share of bare birds whose class the network names."""
+    model = build("model", network).object
+    found = [
+        model.logits(birds.images[i : i + batch].astype(np.float32) / 255).argmax(1)
+        for i in range(0, len(birds), batch)
+    ]
+    return float((np.concatenate(found) == birds.labels).mean())
+
+
+def bare_table(networks: list[str], birds: Staged) -> str:
+    """The accuracy of every network beside what guessing gives."""
+    low, high = chance_interval(len(birds), birds.targets.shape[1])
+    rows = []
+    for network in networks:
+        share = bare_accuracy(network, birds)
+        rows.append([network, f"{share:.4f}", f"{low:.4f}–{high:.4f}", "yes" if low <= share <= high else "no"])
+    return table(["network", "right", "guessing, 95 %", "inside"], rows)

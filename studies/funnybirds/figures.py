@@ -1,0 +1,136 @@
+"""Figures 3, 7 and 9 of FunnyBirds for our networks, and what ProtoPNet's prototypes are patches of."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from diorama.adapt.methods import explain
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
+from diorama.core.cases import Panel
+from diorama.core.catalogue import build
+from diorama.core.contracts import scene_at
+from diorama.io.images import quantise
+from diorama.io.pictures import coloured_parts, diverging
+from diorama.metrics.funnybirds import minimal_sets
+from diorama.protocols.parts.importance import dilation_at, elements, important_parts
+from studies.figures import sheet
+from studies.funnybirds.table2 import NETWORKS, Cells, Network, named, of_variant, score, value
+
+SEED = 0
+#: Bars of Figure 3.
+SHOWN = ("a", "bi", "com", "cor", "con", "mx")
+
+
+def asked(method: str, network: str, index: int) -> tuple[Any, Answer]:
+    """A bird's frame and what a method says about its true class."""
+    world = build("world", "birds").object
+    frame = world.render([scene_at(world, SEED, index)[1]])[0]
+    label = np.array([frame.truth["label"]])
+    answer = explain(build("method", method).object, build("model", network).object, frame.srgb()[None], label)[0]
+    return frame, answer
+
+
+def shown(answer: Answer, image: np.ndarray) -> np.ndarray:
+    """What was said, over the image: a map in colours, or the boxes."""
+    if isinstance(answer, Boxes):
+        return boxed(image, answer.corners)
+    assert isinstance(answer, Heatmap | Mask | Similarity)
+    return diverging(np.asarray(answer.values, float), image)
+
+
+def boxed(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """An image with boxes drawn in yellow."""
+    drawn = np.ascontiguousarray(image, np.float32)
+    for x0, y0, x1, y1 in corners.astype(int).tolist():
+        cv2.rectangle(drawn, (x0, y0), (x1 - 1, y1 - 1), (1.0, 0.85, 0.0), 1)
+    return drawn
+
+
+def figure3(found: dict[str, Cells], path: Path, index: int = 0) -> None:
+    """A, BI, Com, Cor, Con and mX of every row as bars, best first, beside the map of one bird; one SVG."""
+    mine = [
+        (network, c) for network, cells in found.items() for c in of_variant(cells, "corrected") if not c["control"]
+    ]
+    mine = [(network, c) for network, c in mine if c["kind"] != "further"]
+    mine.sort(key=lambda pair: -(value(pair[1], "mx") or 0))
+    parts, left, step = [], 270, 88
+    for i, metric in enumerate(SHOWN):
+        parts.append(_text(left + i * step, 20, metric))
+    for j, (network, cell) in enumerate(mine):
+        y = 30 + 76 * j
+        frame, answer = asked(named(cell), network, index)
+        parts += [_picture(4, y, shown(answer, frame.srgb()))]
+        parts += [_text(78, y + 32, brief(named(cell))), _text(78, y + 50, network.removeprefix("birds_"))]
+        for i, metric in enumerate(SHOWN):
+            height = 60 * (value(cell, metric) or 0.0)
+            parts.append(f'<rect x="{left + i * step}" y="{y + 66 - height:.1f}" width="40" height="{height:.1f}"/>')
+            parts.append(_text(left + i * step + 44, y + 62, score(cell, metric).partition(" ")[0]))
+    size = f'viewBox="0 0 {left + len(SHOWN) * step} {40 + 76 * len(mine)}" font-family="sans-serif" font-size="13"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} fill="#0072b2"><rect width="100%" height="100%" fill="#fff"/>'
+    )
+    path.write_text(head + "".join(parts) + "</svg>\n", encoding="utf-8")
+
+
+def _text(x: float, y: float, text: str) -> str:
+    return f'<text x="{x}" y="{y}" fill="#222">{text}</text>'
+
+
+def _picture(x: float, y: float, image: np.ndarray) -> str:
+    data = cv2.imencode(".png", quantise(image.astype(np.float32), 8)[:, :, ::-1])[1].tobytes()
+    return f'<image x="{x}" y="{y}" width="70" height="70" href="data:image/png;base64,{base64.b64encode(data).decode()}"/>'
+
+
+def figure7(path: Path, networks: Sequence[Network] = NETWORKS, birds: Sequence[int] = (0, 3)) -> None:
+    """The maps of all methods and networks for the same birds."""
+    rows = []
+    for index in birds:
+        for network in networks:
+            found = [(m, *asked(m, network.name, index)) for m in (*network.maps, *network.sampled, *network.further)]
+            drawn = [(m, f, a) for m, f, a in found if not isinstance(a, PartScores)]
+            image = Panel("image", drawn[0][1].srgb())
+            panels = [image, *(Panel(brief(m), shown(a, f.srgb())) for m, f, a in drawn)]
+            rows.append((network.name.removeprefix("birds_"), panels))
+    sheet(path, rows, 100)
+
+
+def brief(method: str) -> str:
+    """A method's name where there is little room."""
+    for long, short in (
+        ("integrated_gradients", "IG"), ("input_x_gradient", "IxG"), ("guided_", "g. "), ("prototypes(reading=", "proto ("),
+    ):  # fmt: skip
+        method = method.replace(long, short)
+    return method
+
+
+def figure9(network: str, path: Path, birds: Sequence[int] = (0, 1, 2, 3)) -> None:
+    """Input, explanation, the parts it calls important at t = 0.02, and a sufficient part set."""
+    world = build("world", "birds").object
+    rows = []
+    for index in birds:
+        frame, answer = asked("integrated_gradients", network, index)
+        assert isinstance(answer, Heatmap)
+        ids, width = [world.part_ids[p] for p in world.part_names], dilation_at(frame.image.shape[0], 5)
+        found = important_parts(answer, elements(frame.truth["parts"], ids, width), np.array([0.02]), False)[0]
+        sets = minimal_sets([dict(c) for c in world.classes], int(frame.truth["label"]))
+        best = max(sets, key=lambda s: sum(found[i] for i in range(5) if s >> i & 1) / s.bit_count())
+        true = np.array([bool(best >> i & 1) for i in range(5)])
+        panels = [Panel("input", frame.srgb()), Panel("IG", shown(answer, frame.srgb()))]
+        panels += [
+            Panel(t, _only(frame, ids, f)) for t, f in (("important, t = 0.02", found), ("sufficient set", true))
+        ]
+        rows.append((f"bird {index}", panels))
+    sheet(path, rows, 128)
+
+
+def _only(frame: Any, ids: Sequence[tuple[int, ...]], kept: np.ndarray) -> np.ndarray:
+    """The part map with only some parts in colour."""
+    parts = np.asarray(frame.truth["parts"])
+    wanted = np.isin(parts, [i for of_part, keep in zip(ids, kept, strict=True) if keep for i in of_part])
+    return coloured_parts(np.where(wanted, parts, (parts > 0).astype(parts.dtype)))
