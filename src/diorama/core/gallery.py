@@ -93,7 +93,7 @@ def _rows_of(run: Run, cell: Cell, indices: range) -> list[Row]:
 
 def tidy(run: Run, worst: int = WORST) -> None:
     """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
-    for cell, cases in shown(run, worst):
+    for cell, cases in chosen(run, worst):
         folder = run.cell_folder(cell) / "keep"
         wanted = {_path(run, cell, *at) for at in cases}
         for path in [path for path in folder.rglob("*.webp") if path not in wanted] if folder.is_dir() else ():
@@ -117,12 +117,12 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
-    listed = shown(run, worst)
+    listed = chosen(run, worst)
     lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
     return [(cell, cases) for cell, cases in lacking if cases]
 
 
-def shown(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that are drawn, and the cases that are shown of each: (index, grid point)."""
     groups = _groups(run.cells).values()
     return [at for cells in groups for at in _chosen([(cell, _scored(run, cell)) for cell in cells], worst)]

@@ -67,9 +67,7 @@ class Rise(OncePerImage):
         return self.estimates(model, image, [target])[0].error
 
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
-        """The map of every target with its standard error; when sampling stops for a target does not depend on the
-        other targets.
-        """
+        """The map of every target with its standard error; when sampling stops for a target does not depend on others."""
         where = place_of(model)
         going, found = [_Sums(target, self.keep, where, self.contrast) for target in targets], dict[int, Estimate]()
         there, instead, *drawn = where.put(image, filling(image, self.fill), *self._drawn(self.masks, image.shape[:2]))
@@ -99,14 +97,15 @@ class Rise(OncePerImage):
 
     def _drawn(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
         """What the first masks are made of: their fields, how far each is shifted down and right, and what enlarges them."""
-        fields = (self._draw("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
+        fields = (self.generator("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
         shifts = [
-            self._draw(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
+            self.generator(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
             for way, length in zip(("down", "right"), size, strict=True)
         ]
         return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
 
-    def _draw(self, what: str) -> np.random.Generator:
+    def generator(self, what: str) -> np.random.Generator:
+        """What one property of the masks is drawn from."""
         return rng(self.seed, "explain/rise", what)
 
 
