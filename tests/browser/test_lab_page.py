@@ -45,9 +45,10 @@ def picture(page) -> np.ndarray:
 
 def shown(page, key: str) -> None:
     """Wait until the page shows a scene, and its logits are those of a run."""
-    page.wait_for_function("key => document.querySelector('#lab').dataset.key === key", arg=key)
     page.wait_for_function(
-        "() => document.querySelector('.bars .value') && !document.querySelector('.bars').textContent.includes('≈')"
+        """key => (e => e.dataset.key === key && Number(e.dataset.done) >= Number(e.dataset.seq))(
+        document.querySelector('#lab'))""",
+        arg=key,
     )
 
 

@@ -132,10 +132,10 @@ def test_helpers_have_plain_names_and_what_is_listed_is_a_component():
 
 
 def test_no_two_components_of_a_kind_share_a_name():
-    from diorama.core.catalogue import KINDS, _bundled
+    from diorama.core.catalogue import KINDS, bundled
 
     for kind in KINDS:
-        names = [entry.name for entry in _bundled(kind)]
+        names = [entry.name for entry in bundled(kind)]
         assert len(names) == len(set(names)), kind
 
 

@@ -50,6 +50,48 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), w
         _keep_what_was_known(run, cell, range(mine, cell.count, of), watch)
 
 
+class Sketches:
+    """Pictures drawn while cases are scored, of the worst that this process has seen of every cell with a model.
+
+    The worst of all are among the worst of each process, so that hardly any answer is asked for again once all are known:
+    not a second pass of RISE or LIME. A case that is no longer among the worst loses its picture.
+    """
+
+    def __init__(self, worst: int = WORST) -> None:
+        self.worst = worst
+        self.drawn: dict[str, list[tuple[float, int]]] = {}  # by cell: how good each case is, and its index
+
+    def scored(self, run: Run, cell: Cell, index: int, rows: list[Row]) -> None:
+        """Draw a case if it is among the worst so far; a method with a grid is drawn when its point is chosen."""
+        protocol, drawn = cell.protocol.object, self.drawn.setdefault(cell.key, [])
+        values = _values(rows, protocol.metrics[0])
+        if not (cell.model and values and len(cell.asked.points) == 1 and cell.control != "dose" and _draws(cell)):
+            return
+        value = next(iter(values.values()))
+        drawn.append((-value if protocol.direction == "lower" else value, index))
+        drawn.sort()
+        left = [i for _, i in drawn[self.worst :]]
+        del drawn[self.worst :]
+        if index not in left and not whole_picture(_path(run, cell, index, 0)):
+            attempt(partial(_draw, run, cell, index, 0))
+        for other in left:
+            _remove(_path(run, cell, other, 0))
+
+
+def tidy(run: Run, worst: int = WORST) -> None:
+    """Remove pictures of cases that are no longer among the worst, as other processes or fewer cases had them."""
+    wanted = {_path(run, cell, *at) for cell, cases in chosen(run, worst) for at in cases}
+    for cell in run.cells:
+        folder = run.cell_folder(cell) / "keep"
+        for path in set(folder.rglob("*.webp")) - wanted if folder.is_dir() else ():
+            _remove(path)
+
+
+def _remove(picture: Path) -> None:
+    for path in (picture.with_suffix(".json"), picture):  # the captions say that both are there
+        path.unlink(missing_ok=True)
+
+
 def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
     """Answers of cases that were scored before anybody asked for them to be kept."""
     for index in indices:
@@ -62,14 +104,19 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
+    listed = chosen(run, worst)
+    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
+    return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """Every cell that is drawn, with the cases that are shown of it: (index, grid point)."""
     shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
     groups: dict[tuple[str, str, str], list[tuple[Cell, Scored]]] = {}
     for cell in shown:
         model = cell.model.digest if cell.model else ""
         groups.setdefault((cell.world.digest, model, cell.protocol.digest), []).append((cell, _scored(run, cell)))
-    listed = [at for group in groups.values() for at in _chosen(group, worst)]
-    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
-    return [(cell, cases) for cell, cases in lacking if cases]
+    return [at for group in groups.values() for at in _chosen(group, worst)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,14 @@ def engine_key(root: Root = OURS) -> str:
 def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
     """The digest of a module's source with everything first-party it imports, and the libraries all of them use."""
     roots = (root,) if root == OURS else (root, OURS)
-    files, libraries = _closure(path.resolve(), roots)
+    files, libraries = closure(path.resolve(), roots)
     parts = [sources.facts(f).syntax for f in files]
     sources.remember()
     return {"source": digest(sorted(parts)), "libraries": {name: version(name) for name in sorted(libraries)}}
 
 
-def _closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
+def closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
+    """The first-party files that a file imports, directly or through others, and the libraries they import."""
     files, libraries, todo = set[Path](), set[str](), [start]
     while todo:
         path = todo.pop()

@@ -218,6 +218,14 @@ NOBODY = Watch()
 Progress = Callable[..., None]
 
 
+#: Called with a case that was scored, and its rows.
+Scored = Callable[[Run, Cell, int, list[Row]], None]
+
+
+def nothing(run: Run, cell: Cell, index: int, rows: list[Row]) -> None:
+    """What is done with most cases that were scored."""
+
+
 def silent(done: int, total: int, doing: str = "") -> None:
     """Progress that nobody looks at."""
 
@@ -250,8 +258,11 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
-    """Compute the rows of unit `k` that are missing and write them as parts."""
+def work_unit(run: Run, k: int, watch: Watch = NOBODY, scored: Scored = nothing) -> None:
+    """Compute the rows of unit `k` that are missing and write them as parts.
+
+    `scored` is called after every case, while what it was scored by is remembered.
+    """
     out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
     for cell, index in missing[:1] if run.units[k].cells[0].model else ():
         _ = cell.bench(cell.cases[index], run.memory).forward  # a network that an engine cannot compute ends the run
@@ -263,6 +274,7 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
             _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
             if run.plan.keep:
                 keep_maps(run, cell, index)
+            scored(run, cell, index, rows)
             run.memory.end("case")
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))

@@ -15,7 +15,10 @@ from diorama.report.summary import read_results
 
 #: What is shown with a world when nobody says.
 USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "birds": (("birds_cnn",), ("input_x_gradient", "grad_cam", "integrated_gradients", "rise(masks=400, contrast=True)")),
+    "birds": (
+        ("birds_cnn",),
+        ("input_x_gradient", "grad_cam", "integrated_gradients", "rise(masks=400, contrast=True)"),
+    ),
     "candle": ((), ("retinex_color", "baseline")),
     "tabletop": ((), ("retinex_color", "baseline")),
     "mondrian": ((), ("retinex_color", "baseline")),

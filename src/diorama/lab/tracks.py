@@ -24,7 +24,7 @@ from diorama.lab.handles import Handle, handles, resolved
 from diorama.lab.messages import Reply, Request
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, fit_cavs
-from diorama.protocols.layers.common import comparison
+from diorama.protocols.layers.judging import comparison
 
 Fresh = Callable[[], None]
 #: Values of a factor that a sweep visits, latents and pictures of a traversal, scenes that teach a concept.
@@ -165,12 +165,11 @@ def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
     world = desk.world.object
     plain = [world.sample(rng(0, "lab concept", i)) for i in range(2 * SCENES)]
     after = [world.do(scene, **parse_changes(text)) for scene in plain[:SCENES]]
-    rows = []
-    for scenes in (after, plain[SCENES:]):
-        fresh()
-        rows.append(_activations(desk, model, layer, scenes))
-    generator = np.random.default_rng(0)
-    return fit_cavs("ridge", *rows, draw_sets(SCENES, SCENES, 1, generator), generator)
+    fresh()
+    told = _activations(desk, model, layer, after)
+    fresh()
+    others, generator = _activations(desk, model, layer, plain[SCENES:]), np.random.default_rng(0)
+    return fit_cavs("ridge", told, others, draw_sets(SCENES, SCENES, 1, generator), generator)
 
 
 def _activations(desk: Desk, model: int, layer: str, scenes: list[Scene]) -> np.ndarray:
