@@ -1,4 +1,4 @@
-"""Writes the cards: Markdown pages for Sphinx, from docstrings, references and what docs/measured holds; computes nothing."""
+"""Writes the cards: Markdown pages for Sphinx, from docstrings, references and docs/measured; computes nothing."""
 
 import inspect
 import json
@@ -130,7 +130,8 @@ def _picture(kind: str, name: str, found: dict[str, Any]) -> list[str]:
         return []
     said = found.get("picture")
     if said:
-        alt = f"{said['method']} on case {said['case']} ({said['value']}). From left to right: {', '.join(said['captions'])}."
+        panels = ", ".join(said["captions"])
+        alt = f"{said['method']} on case {said['case']} ({said['value']}). From left to right: {panels}."
     else:
         alt = f"The first {found['scenes']} scenes of `{found['spec']}`, seed {found['seed']}."
     return [f"```{{figure}} ../../measured/{kind}s/{path.name}\n:class: strip\n\n{_md(alt)}\n```"]
@@ -147,7 +148,9 @@ def _measured(kind: str, found: dict[str, Any]) -> list[str]:
     for one in found["runs"]:
         blocks += [_scores(one), *([curve(one)] if one["doses"] else [])]
     blocks += _variants(found["runs"])
-    verdicts = [f"- **{control} {holds}.** {_md(text)}" for one in found["runs"] for control, holds, text in one["verdicts"]]
+    verdicts = [
+        f"- **{control} {holds}.** {_md(text)}" for one in found["runs"] for control, holds, text in one["verdicts"]
+    ]
     blocks += ["\n".join(dict.fromkeys(verdicts))] if verdicts else []
     return [*blocks, f"Measured by this small run, kept in the repository:\n\n```bash\n{found['command']}\n```"]
 
@@ -170,11 +173,12 @@ def _variants(runs: list[dict[str, Any]]) -> list[str]:
         return []
     methods = [line["method"] for line in runs[0]["lines"] if not line["control"]]
     heads = [_md(one["protocol"]) for one in runs]
-    rows = [
-        " | ".join([f"| {_md(method)}", *(_number(_of(one, method)) for one in runs)]) + " |" for method in methods
-    ]
+    rows = [" | ".join([f"| {_md(method)}", *(_number(_of(one, method)) for one in runs)]) + " |" for method in methods]
     rule = "|---|" + "---:|" * len(runs)
-    return ["### Published against corrected, on the same answers", "\n".join([f"| | {' | '.join(heads)} |", rule, *rows])]
+    return [
+        "### Published against corrected, on the same answers",
+        "\n".join([f"| | {' | '.join(heads)} |", rule, *rows]),
+    ]
 
 
 def _of(one: dict[str, Any], method: str) -> float | None:
@@ -196,7 +200,9 @@ def _flaws(target: Any) -> list[str]:
 
 
 def _example(target: Any, name: str) -> list[str]:
-    example = vars(target).get("example") or next((vars(b)["example"] for b in target.__mro__ if vars(b).get("example")), "")
+    example = vars(target).get("example") or next(
+        (vars(b)["example"] for b in target.__mro__ if vars(b).get("example")), ""
+    )
     return [f"## Try it\n\n```bash\n{example.replace('{}', _title_of(name))}\n```"] if example else []
 
 
