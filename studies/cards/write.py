@@ -22,7 +22,6 @@ TRACKS = {
     "concept": "Concept directions",
     "": "Networks",
 }
-ARROWS = {"↑": "higher is better", "↓": "lower is better", "·": "neither is better"}
 
 
 def write_cards(out: Path) -> list[Path]:
@@ -110,8 +109,9 @@ def _metrics(target: Any) -> list[str]:
     said = {name: text for name, text in documented(_module_text(target)).items() if text[:1] in MARKS}
     if not said:
         return []
-    rows = [f"| `{name}` | {ARROWS[text[0]]} | {_md(text[1:].strip())} |" for name, text in said.items()]
-    return ["## What it measures", "\n".join(["| metric | | meaning |", "|---|---|---|", *rows])]
+    rows = [f"| `{name}` | {text[0]} | {_md(text[1:].strip())} |" for name, text in said.items()]
+    key = "↑ higher is better, ↓ lower is better, · neither is."
+    return ["## What it measures", "\n".join(["| metric | | meaning |", "|---|---|---|", *rows]), key]
 
 
 def _parameters(kind: Kind, name: str) -> list[str]:
@@ -142,6 +142,11 @@ def _measured(kind: str, found: dict[str, Any]) -> list[str]:
         took = f"{found['seconds']:.3g} s" if found["seconds"] is not None else "nothing"
         model = f" with `{found['model']}`" if found["model"] else ""
         return [f"## What a case costs\n\n{took} of one core on `{found['world']}`{model} under `{found['protocol']}`."]
+    if kind == "protocol" and not found:
+        return [
+            "## Truth, chance and planted errors",
+            "No small run is kept: it takes data, weights or time of others.",
+        ]
     if not found.get("runs"):
         return []
     blocks = ["## Truth, chance and planted errors"]
@@ -252,8 +257,8 @@ _INTRODUCTIONS = {
 
 def _md(text: str) -> str:
     """Prose with what Markdown would take for markup escaped, outside of `code`."""
-    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
-    return "".join(part if part.startswith("`") and len(part) > 1 else _SPECIAL.sub(r"\\\1", part) for part in parts)
+    parts = re.split(r"(`[^`]*`|\*\w+\*)", " ".join(text.split()))
+    return "".join(part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
 
 
 def _code(text: str) -> str:
