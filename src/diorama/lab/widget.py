@@ -18,7 +18,7 @@ from diorama.lab.messages import Reply, Request, request
 
 STATIC = Path(__file__).parent / "static"
 #: The modules of the page, each after those it imports; a notebook takes one file.
-ORDER = ("dom", "wire", "draw", "state", "bars", "knobs", "tiles", "tracks", "cases", "export", "lab")
+ORDER = ("dom", "wire", "draw", "state", "scores", "bars", "knobs", "tiles", "tracks", "cases", "export", "lab")
 
 
 def script() -> str:
