@@ -18,6 +18,8 @@ from diorama.launch.find import find
 from tests.conftest import REPOSITORY
 from tests.part_files import rows
 
+pytestmark = pytest.mark.slow  # it starts workers
+
 WORLD = "mondrian(size=24, patches=5)"
 ASKED = ["-w", WORLD, "-p", "lmse", "-m", "weiss", "-n", "6"]
 METHOD = """
