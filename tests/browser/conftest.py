@@ -39,7 +39,7 @@ def tab(browser):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on(
             "console",
-            lambda line: said.append(line.text) if line.type in ("error", "warning") and not expect_lost else None,
+            lambda line: said.append(line.text) if line.type == "error" and not expect_lost else None,
         )
         page.goto(address)
         page.wait_for_selector("#lab[data-key]")

@@ -38,7 +38,7 @@ def module_of(model: Any) -> Any:
 
 def gradient_module(model: Any, layer: str | None = None) -> Any:
     """The torch module to take gradients of: the folded twin where it gives the same, also at `layer`."""
-    module_of(model)  # says what to do where there is none
+    module_of(model)  # raises an error with advice if there is none
     return pass_module(model, layer, gradients=True)
 
 

@@ -20,6 +20,7 @@ from diorama.core.summary import Settled, settle
 from diorama.io.images import encode_webp, quantise, resize
 from diorama.io.integrity import whole_picture
 from diorama.io.names import case_path
+from diorama.io.row_files import rows_between
 from diorama.io.store import checksum, write_json, write_whole
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
@@ -51,39 +52,51 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), w
 
 
 class Sketches:
-    """Pictures drawn while cases are scored, of the worst that this process has seen of every cell with a model.
+    """Pictures drawn while cases are scored: of those on which methods do worst, among all that this process has seen.
 
     The worst of all are among the worst of each process, so that hardly any answer is asked for again once all are known:
-    not a second pass of RISE or LIME. A case that is no longer among the worst loses its picture.
+    not a second pass of RISE or LIME. A case that is no longer among the worst loses its pictures.
     """
 
     def __init__(self, worst: int = WORST) -> None:
         self.worst = worst
-        self.drawn: dict[str, list[tuple[float, int]]] = {}  # by cell: how good each case is, and its index
+        self.seen: dict[Group, list[tuple[float, int]]] = {}  # how good each case is, and its index
 
-    def scored(self, run: Run, cell: Cell, index: int, rows: list[Row]) -> None:
-        """Draw a case if it is among the worst so far; a method with a grid is drawn when its point is chosen."""
-        protocol, drawn = cell.protocol.object, self.drawn.setdefault(cell.key, [])
-        values = _values(rows, protocol.metrics[0])
-        if not (cell.model and values and len(cell.asked.points) == 1 and cell.control != "dose" and _draws(cell)):
-            return
-        value = next(iter(values.values()))
-        drawn.append((-value if protocol.direction == "lower" else value, index))
-        drawn.sort()
-        left = [i for _, i in drawn[self.worst :]]
-        del drawn[self.worst :]
-        if index not in left and not whole_picture(_path(run, cell, index, 0)):
-            attempt(partial(_draw, run, cell, index, 0))
-        for other in left:
-            _remove(_path(run, cell, other, 0))
+    def unit_ended(self, run: Run, k: int, watch: Watch) -> None:
+        """Draw those cases of a unit that are among the worst so far. Methods with a grid wait until it is settled."""
+        unit = run.units[k]
+        for group, cells in _groups(unit.cells if unit.cells[0].model else []).items():
+            columns = [
+                (cell, _values(_rows_of(run, cell, unit.indices), cell.protocol.object.metrics[0])) for cell in cells
+            ]
+            index = {cells[0].cases[i].key: i for i in unit.indices if i < cells[0].count}
+            ordered = means([v for cell, v in columns if not cell.control] or [v for _, v in columns])
+            sign = -1 if cells[0].protocol.object.direction == "lower" else 1
+            seen = sorted([*self.seen.get(group, []), *((sign * mean, index[case]) for case, mean in ordered.items())])
+            self.seen[group] = seen[: self.worst]
+            left = {i for _, i in seen[self.worst :]}
+            for cell, values in columns:
+                if len(cell.asked.points) == 1:
+                    self._draw(run, cell, [index[c] for c in values if c in index and index[c] not in left], watch)
+                    for i in left:
+                        _remove(_path(run, cell, i, 0))
+
+    def _draw(self, run: Run, cell: Cell, indices: list[int], watch: Watch) -> None:
+        for i in indices:
+            if not whole_picture(_path(run, cell, i, 0)):
+                _try_to_draw(run, cell, i, 0, watch)
+
+
+def _rows_of(run: Run, cell: Cell, indices: range) -> list[Row]:
+    return list(rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None).values())
 
 
 def tidy(run: Run, worst: int = WORST) -> None:
-    """Remove pictures of cases that are no longer among the worst, as other processes or fewer cases had them."""
-    wanted = {_path(run, cell, *at) for cell, cases in chosen(run, worst) for at in cases}
-    for cell in run.cells:
+    """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
+    for cell, cases in chosen(run, worst):
         folder = run.cell_folder(cell) / "keep"
-        for path in set(folder.rglob("*.webp")) - wanted if folder.is_dir() else ():
+        wanted = {_path(run, cell, *at) for at in cases}
+        for path in [path for path in folder.rglob("*.webp") if path not in wanted] if folder.is_dir() else ():
             _remove(path)
 
 
@@ -110,13 +123,21 @@ def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, in
 
 
 def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
-    """Every cell that is drawn, with the cases that are shown of it: (index, grid point)."""
-    shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
-    groups: dict[tuple[str, str, str], list[tuple[Cell, Scored]]] = {}
-    for cell in shown:
+    """The cells that are drawn, and the cases that are shown of each: (index, grid point)."""
+    groups = _groups(run.cells).values()
+    return [at for cells in groups for at in _chosen([(cell, _scored(run, cell)) for cell in cells], worst)]
+
+
+#: World, model and protocol: cells that are drawn on the same cases.
+Group = tuple[str, str, str]
+
+
+def _groups(cells: Sequence[Cell]) -> dict[Group, list[Cell]]:
+    found: dict[Group, list[Cell]] = {}
+    for cell in (cell for cell in cells if cell.control != "dose" and _draws(cell)):
         model = cell.model.digest if cell.model else ""
-        groups.setdefault((cell.world.digest, model, cell.protocol.digest), []).append((cell, _scored(run, cell)))
-    return [at for group in groups.values() for at in _chosen(group, worst)]
+        found.setdefault((cell.world.digest, model, cell.protocol.digest), []).append(cell)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +172,17 @@ def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]
     >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
     ['b', 'c', 'a']
     """
-    worse = -1 if direction == "lower" else 1
+    found, worse = means(columns), -1 if direction == "lower" else 1
+    return sorted(found, key=lambda case: worse * found[case])
+
+
+def means(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each case over the columns that have it."""
     found: dict[str, list[float]] = {}
     for column in columns:
         for case, value in column.items():
             found.setdefault(case, []).append(value)
-    return sorted(found, key=lambda case: worse * sum(found[case]) / len(found[case]))
+    return {case: sum(values) / len(values) for case, values in found.items()}
 
 
 def _draws(cell: Cell) -> bool:

@@ -39,7 +39,7 @@ class Root:
 
 
 OURS = Root("diorama", _PACKAGE)
-#: What can change values although no component imports it; hashed as it is, its imports are not followed.
+#: Modules that can change values although no component imports them; they are hashed, their imports are not followed.
 ENGINE = (
     *("core/answers", "core/asking", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device"),
     *("core/fits", "core/folds", "core/frame", "core/guard", "core/memory", "core/rows", "core/run", "core/watch"),

@@ -1,7 +1,6 @@
 """A plan: which worlds, models, methods and protocols, how many cases; and the cells it comes to."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -30,8 +29,6 @@ from diorama.io.names import check_distinct
 MOST_CASES = 100_000
 #: What a plan lists.
 LISTS = ("worlds", "models", "methods", "protocols")
-#: What ends the name of a file or module to the left of a colon in a spec.
-_ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 
 
 @dataclass(frozen=True)
@@ -72,20 +69,20 @@ class Plan:
     def moved(self, now: dict[str, str]) -> "Plan":
         """The same plan where some of the files are elsewhere."""
         worlds, methods, protocols, models = (
-            [_respelt(text, now) if isinstance(text, str) else text for text in texts]
+            [spec.respelt(text, now) if isinstance(text, str) else text for text in texts]
             for texts in (self.worlds, self.methods, self.protocols, self.models)
         )
         return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
 
     def _named(self) -> list[str]:
         texts = [text for name in LISTS for text in getattr(self, name) if isinstance(text, str)]
-        return [name for text in texts for name in _outside(text) if name not in entries("model")]
+        return [name for text in texts for name in spec.outside(text) if name not in entries("model")]
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""
         more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in LISTS)
         enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
-        same = self.seed == other.seed and self.engine == other.engine
+        same = (self.seed, self.engine) == (other.seed, other.engine)
         return bool(more and enough) and same and self.controls >= other.controls
 
     def to_toml(self) -> str:
@@ -139,30 +136,6 @@ def written(given: str | Component) -> str:
     if isinstance(given, str):
         return given
     return f"{given.shown}={given.spec}" if given.shown and not given.is_live else str(given.spec)
-
-
-def _outside(text: str) -> list[str]:
-    """The files and modules that a spec names, anywhere in it: `./mine.py:Mine`, `package.module:Name`.
-
-    >>> _outside("pair(encoder=./a.py:encode, decoder=my.module:decode)"), _outside("timm:resnet18"), _outside("x: 1")
-    (['./a.py', 'my.module'], ['timm'], [])
-    """
-    before = text.split(":")
-    names = [_ENDS.split(part)[-1] for part in before[:-1]]
-    named = zip(names, before[1:], strict=True)
-    return [name for name, rest in named if name[:1].strip("0123456789") and rest[:1].isidentifier()]
-
-
-def _respelt(text: str, now: dict[str, str]) -> str:
-    """A spec in which some files are spelt in another way.
-
-    >>> _respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
-    'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'
-    """
-    before = text.split(":")
-    cut = [len(part) - len(_ENDS.split(part)[-1]) for part in before[:-1]]
-    parts = [part[:n] + now.get(part[n:], part[n:]) for part, n in zip(before[:-1], cut, strict=True)]
-    return ":".join([*parts, before[-1]])
 
 
 @dataclass(frozen=True)
@@ -342,8 +315,7 @@ def expand(plan: Plan) -> Expansion:
                 elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:
                     skipped.append({**cell.labels, "reason": f"it is the same as {_told_apart(same, cell)}"})
     if not cells:
-        reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
-        raise InputError(f"nothing can be run: {reasons}")
+        raise InputError(f"nothing can be run: {'; '.join(dict.fromkeys(s['reason'] for s in skipped)) or 'no pair'}")
     return Expansion(_acquainted(list(cells.values())), skipped)
 
 

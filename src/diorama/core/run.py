@@ -218,12 +218,12 @@ NOBODY = Watch()
 Progress = Callable[..., None]
 
 
-#: Called with a case that was scored, and its rows.
-Scored = Callable[[Run, Cell, int, list[Row]], None]
+#: Called with a run and the number of a unit whose rows are there.
+Ended = Callable[[Run, int, Watch], None]
 
 
-def nothing(run: Run, cell: Cell, index: int, rows: list[Row]) -> None:
-    """What is done with most cases that were scored."""
+def nothing(run: Run, k: int, watch: Watch) -> None:
+    """Do nothing with a unit that has ended."""
 
 
 def silent(done: int, total: int, doing: str = "") -> None:
@@ -258,10 +258,10 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY, scored: Scored = nothing) -> None:
+def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts.
 
-    `scored` is called after every case, while what it was scored by is remembered.
+    `ended` is called once they are written, while frames, logits and answers of the unit are remembered.
     """
     out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
     for cell, index in missing[:1] if run.units[k].cells[0].model else ():
@@ -274,10 +274,12 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY, scored: Scored = nothing)
             _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
             if run.plan.keep:
                 keep_maps(run, cell, index)
-            scored(run, cell, index, rows)
             run.memory.end("case")
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
+        out.flush()
+        if missing:
+            ended(run, k, watch)
     finally:  # also when this process is told to stop
         run.memory.end("unit")
         out.flush()

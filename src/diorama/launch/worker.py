@@ -18,7 +18,7 @@ from diorama.core.errors import InputError
 from diorama.core.gallery import Sketches, illustrate
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
-from diorama.core.run import Run, Scored, Step, Watch, nothing, work_unit
+from diorama.core.run import Ended, Run, Step, Watch, nothing, work_unit
 from diorama.launch.parcel import difference
 
 
@@ -33,7 +33,7 @@ def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> N
     waiting, sketches = _listen(orders, scratch), Sketches()
     with one_thread():
         while order := waiting.get():
-            _report(reports, *_carry_out(run, order, reports, nothing if scratch else sketches.scored))
+            _report(reports, *_carry_out(run, order, reports, nothing if scratch else sketches.unit_ended))
 
 
 def _stop(number: int, frame: Any) -> None:
@@ -56,7 +56,7 @@ def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]
     return waiting
 
 
-def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, scored: Scored) -> tuple[Any, ...]:
+def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, ended: Ended) -> tuple[Any, ...]:
     """Do what is asked for; what is reported of it in the end."""
     watch = Watch(
         lambda step: _report(reports, "begin", step.what, step.cell, step.index),
@@ -65,7 +65,7 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, scored: Score
     )
     unit = order["unit"]
     outcome = attempt(
-        lambda: work_unit(run, unit, watch, scored) if isinstance(unit, int) else illustrate(run, watch, unit)
+        lambda: work_unit(run, unit, watch, ended) if isinstance(unit, int) else illustrate(run, watch, unit)
     )
     if isinstance(outcome.error, OSError):  # a full disk: nothing that a component did
         return (

@@ -105,7 +105,7 @@ class Rise(OncePerImage):
         return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
 
     def generator(self, what: str) -> np.random.Generator:
-        """What one property of the masks is drawn from."""
+        """The random numbers that masks follow from: of the cells, and of the shifts down and right."""
         return rng(self.seed, "explain/rise", what)
 
 
