@@ -88,9 +88,9 @@ def test_failed_controls_have_a_consequence_and_missing_ones_a_command(tmp_path:
 def test_every_number_of_the_page_is_one_of_the_results(run: Path) -> None:
     results = read_results(run)
     page = html({"": results})
-    known = {
-        v for cell in document(results)["cells"] for s in cell["summary"].values() for v in s.values() if v is not None
-    }
+    cells_ = document(results)["cells"]
+    known = {v for cell in cells_ for s in cell["summary"].values() for v in s.values() if v is not None}
+    known |= {cell["published"] for cell in cells_ if cell["published"] is not None}
     tables = re.findall(r'<table class="(?:scores|results)[^"]*".*?</table>', page, re.S)
     assert len(tables) == 2
     cells = re.findall(r"<td[^>]*>(.*?)</td>", "".join(tables), re.S)
@@ -145,7 +145,6 @@ def test_the_same_cases_are_drawn_for_all_methods() -> None:
 
 
 def test_a_question_is_a_title_with_its_methods_counted(run: Path) -> None:
-    path = run / "cells" / "00" / ("00" + "e" * 30) / "manifest.json"
     for path in run.rglob("manifest.json"):
         said = json.loads(path.read_text())
         path.write_text(json.dumps({**said, "track": "explain", "question": "How well {do} {methods} know {x}?"}))
