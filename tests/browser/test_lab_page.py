@@ -158,8 +158,8 @@ def test_a_saved_case_is_scored_by_a_run(birds, desk, tab):
     assert summary["n_ok"] + summary["n_undefined"] == 1
 
 
-def test_it_says_that_the_lab_has_gone_and_reconnects(tmp_path, tab):
-    served = Served(tmp_path, "sprites", "-m", "pca(latents=2)")
+def test_it_says_that_the_lab_has_gone_and_reconnects(serve, tab):
+    served = serve("sprites", "-m", "pca(latents=2)")
     page = tab(served.address, expect_lost=True)
     key = page.get_attribute("#lab", "data-key")
     page.locator(".knob[data-name=x] input").focus()
@@ -175,12 +175,11 @@ def test_it_says_that_the_lab_has_gone_and_reconnects(tmp_path, tab):
     page.locator(".knob[data-name=y] input").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function("key => document.querySelector('#lab').dataset.key !== key", arg=key)
-    served.end()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_every_control_has_a_name(tmp_path, tab, scheme):
-    served = Served(tmp_path, "sprites", "-m", "pca(latents=2)")
+def test_it_fits_a_phone_and_every_control_has_a_name(serve, tab, scheme):
+    served = serve("sprites", "-m", "pca(latents=2)")
     page = tab(served.address, width=390, color_scheme=scheme)
     for name in page.locator(".tabs button").all():
         name.click()
@@ -190,17 +189,16 @@ def test_it_fits_a_phone_and_every_control_has_a_name(tmp_path, tab, scheme):
     assert nameless == []
     ground = page.evaluate("() => getComputedStyle(document.querySelector('.diorama-lab')).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) is (scheme == "dark")
-    served.end()
 
 
-def test_a_run_opens_case_by_case_and_its_report_leads_here(tmp_path, tab):
-    plan = Plan(["mondrian(size=32)"], ["retinex_gray", "baseline"], ["lmse"], cases=3)
+def test_a_run_opens_case_by_case_and_its_report_leads_here(tmp_path, serve, tab):
+    plan = Plan(["mondrian(size=32)"], ["constant", "baseline"], ["lmse"], cases=3)
     run = create(tmp_path / "run", plan)
     work(run, 0, 1)
     from diorama.core.gallery import illustrate
 
     illustrate(run)
-    served = Served(tmp_path, "run")
+    served = serve("run")
     page = tab(served.address)
     page.click("[data-tab=case]")
     page.wait_for_selector(".rows tbody tr")
@@ -222,4 +220,3 @@ def test_a_run_opens_case_by_case_and_its_report_leads_here(tmp_path, tab):
     shelf.click()
     page.wait_for_selector("#lab[data-key]")
     page.wait_for_function("name => document.querySelector('select[aria-label=Case]')?.value === name", arg=case)
-    served.end()
