@@ -14,7 +14,7 @@ from diorama.core.spec import parse
 from diorama.training.autoencoders import VAE_RECIPES, VaeRecipe, task_of, vae_recipe
 from diorama.training.gathered import SIDE, Gathered
 from diorama.training.loop import fresh, train_steps
-from studies.disentangle.trainings import trainings
+from studies.disentangle.trainings import JUDGES, trainings
 from studies.page_kit import table
 
 #: Images of the candle world's shape.
@@ -69,6 +69,8 @@ def budget(found: dict[tuple[str, int, bool], float]) -> list[list[str]]:
     """How many trainings each group of the study has, and how many CPU hours they need."""
     groups: dict[str, list[float]] = {}
     for name, text in trainings().items():
+        if name in JUDGES:
+            continue
         asked: Any = vae_recipe(parse(text))
         cost = found[asked.name, asked.how.size, asked.how.half] * asked.how.steps / 3600
         groups.setdefault(name.partition("/")[0], []).append(cost)

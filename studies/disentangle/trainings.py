@@ -37,11 +37,17 @@ CANDLE = {"beta_vae": "beta=10", "beta_tcvae": "beta=10", "dip_vae": "off=10", "
 SPRITES = {"beta_vae": "beta=4", "beta_tcvae": "beta=6", "dip_vae": "off=10", "factor_vae": "gamma=6.4"}
 IMAGES, STEPS, LONG = 4_000, 8_000, 30_000
 SEEDS = (0, 1, 2)
+#: Classifiers of the factors, for CG: of 64 × 64 images, and of 32 × 32 for the curves.
+JUDGES = {
+    "judges/candle_factors": "candle_factors",
+    "judges/candle_factors_32": "candle_factors(size=32)",
+    "judges/sprites_factors": "sprites_factors",
+}
 
 
 def trainings() -> dict[str, str]:
     """Every training by name: what `diorama train` is given, in the order of what is wanted first."""
-    return {**_first(), **_table(), **_curves(), **_more()}
+    return {**JUDGES, **_first(), **_table(), **_curves(), **_more()}
 
 
 def _table() -> dict[str, str]:
@@ -148,10 +154,10 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=0, help="train, so many at a time; 0 says how far they are")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="only trainings whose names begin with one of these (comma)"
+        "--only", default="", metavar="TEXT", help="trainings whose names begin so, several after commas, in that order"
     )
     given = parser.parse_args(argv)
-    names = [n for n in trainings() if any(n.startswith(part) for part in given.only.split(","))]
+    names = list(dict.fromkeys(n for part in given.only.split(",") for n in trainings() if n.startswith(part)))
     if not names:
         parser.error(f"--only {given.only}: no training begins so; groups are {', '.join(_groups())}")
     if given.jobs:

@@ -17,11 +17,10 @@ LEFT_OUT = {
     ),
     "models": dict.fromkeys(
         ["checkpoint", "efficientnet_lite0", "resnet50_keras", "timm", "torchvision",
-         "birds_vit", "birds_bagnet", "birds_xdnn", "birds_bcos", "birds_protopnet"], "weights that are not bundled"
+         "birds_bcos", "birds_protopnet"], "weights that are not bundled"
     ),
     "methods": dict.fromkeys(
-        ["explain/rollout", "explain/chefer", "explain/lrp_attention", "explain/bagnet", "explain/bcos", "explain/xdnn",
-         "explain/prototypes"], "needs a network whose weights are not bundled; tests/unit/test_explain_*.py"
+        ["explain/bcos", "explain/prototypes"], "needs a network whose weights are not bundled; tests/unit/test_explain_*.py"
     )
     | dict.fromkeys(
         ["explain/guided_backprop", "explain/guided_grad_cam", "explain/deep_lift", "explain/part_shapley"],

@@ -17,7 +17,8 @@ from diorama.core.capabilities import Parted
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.contracts import Fitting, Protocol
 from diorama.core.guard import attempt
-from diorama.core.plan import Cell, lacking, refusal
+from diorama.core.plan import Cell
+from diorama.core.refusals import lacking, refusal
 from diorama.core.scene import Scene
 from diorama.lab.desk import Desk, Send, Stale, case_of, middle
 from diorama.lab.messages import Reply, Request

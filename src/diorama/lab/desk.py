@@ -23,7 +23,8 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.memory import Memory
-from diorama.core.plan import Cell, refusal
+from diorama.core.plan import Cell
+from diorama.core.refusals import refusal
 from diorama.core.scene import Scene
 from diorama.data.look import told
 from diorama.io.images import quantise

@@ -100,11 +100,23 @@ class Criterion:
 
 
 class Shown:
-    """Images as the loop takes them, `steps` batches to the epoch; behind every batch one of labelled images, if any."""
+    """Images as the loop takes them, `steps` batches to the epoch; behind every batch one of the images `known`, if any.
 
-    def __init__(self, images: Gathered, steps: int, batch: int, known: np.ndarray) -> None:
-        self.images, self.steps, self.batch, self.known = images, steps, batch, known
-        self.targets = np.concatenate([images.targets, np.asarray(images.boxes)], axis=1)
+    Targets are an image's labels and its box, unless others are given.
+    """
+
+    def __init__(
+        self,
+        images: Gathered,
+        steps: int,
+        batch: int,
+        known: np.ndarray | None = None,
+        targets: np.ndarray | None = None,
+    ) -> None:
+        self.images, self.steps, self.batch = images, steps, batch
+        self.known = np.zeros(0, int) if known is None else known
+        own = np.concatenate([images.targets, np.asarray(images.boxes)], axis=1)
+        self.targets = own if targets is None else targets
 
     def __len__(self) -> int:
         return self.steps * self.batch

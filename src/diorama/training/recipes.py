@@ -86,6 +86,7 @@ def train(name: str, out: Path, progress: Progress) -> Path:
     learner of codes with what it is to learn, beta_tcvae(world=WORLD, beta=6).
     """
     from diorama.training.autoencoders import VAE_RECIPES, train_vae, vae_recipe
+    from diorama.training.factors import FACTOR_RECIPES, factor_recipe, train_factors
     from diorama.training.iid.recipes import IID_RECIPES, train_iid
 
     asked = name.partition("(")[0].strip()
@@ -93,6 +94,8 @@ def train(name: str, out: Path, progress: Progress) -> Path:
         return _tune(parse(name), out, progress)
     if asked in VAE_RECIPES:
         return train_vae(vae_recipe(parse(name)), out, progress)
+    if asked in FACTOR_RECIPES:
+        return train_factors(asked, factor_recipe(parse(name)), out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
     if name == "birds_protopnet":
@@ -100,7 +103,7 @@ def train(name: str, out: Path, progress: Progress) -> Path:
 
         return train_protopnet(RECIPE, out, progress)
     if asked not in RECIPES:
-        known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *IID_RECIPES, "tune"]
+        known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *FACTOR_RECIPES, *IID_RECIPES, "tune"]
         raise InputError(f"unknown recipe {name!r}; {did_you_mean(asked, known)}")
     return train_recipe(seeded(parse(name)), out, progress)
 

@@ -1,0 +1,98 @@
+"""What the classifiers of factors share: a checkpoint, the side of its images, the values of each factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from diorama.core.contracts import Model
+from diorama.core.errors import InputError
+from diorama.io.digests import file_digest
+from diorama.io.images import resize
+from diorama.models import weights
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class FactorJudge(Model):
+    """Logits of the values of every factor side by side; `heads` says how many each has.
+
+    checkpoint  safetensors file with its weights; None for the bundled one
+
+    Images larger than those it learnt (64 pixels, or 32) are squeezed to a square by area, as learners see them.
+    """
+
+    checkpoint: str | None = None
+
+    cite: ClassVar[tuple[str, ...]] = ("reddy2022",)
+    located = ("checkpoint",)
+    channels: ClassVar[int] = 3
+    heads: ClassVar[tuple[int, ...]] = ()
+    size = None
+
+    def __post_init__(self) -> None:
+        weights.checkpoint_path(self.checkpoint, self.name)
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint file in use."""
+        return weights.checkpoint_path(self.checkpoint, self.name)
+
+    @property
+    def classes(self) -> int:  # type: ignore[override]
+        """All logits."""
+        return sum(self.heads)
+
+    @cached_property
+    def side(self) -> int:
+        """The side of the images it learnt, read from the weights."""
+        from safetensors import safe_open
+
+        from diorama.models.factor_network import NARROW
+
+        with safe_open(self.path, "np") as file:
+            wide = file.get_slice("dense.weight").get_shape()[1]
+        return 8 * round((wide / NARROW) ** 0.5)
+
+    @cached_property
+    def module(self) -> nn.Module:
+        """The network in eval mode; made at first use."""
+        weights.require_torch(self.name)
+        from diorama.models.factor_network import FactorNetwork
+
+        return weights.load(FactorNetwork(self.channels, self.side, self.heads), self.path)
+
+    @property
+    def differentiable(self) -> bool:
+        """True, said without loading the network."""
+        return True
+
+    def logits(self, images: np.ndarray) -> np.ndarray:
+        """(n, h, w, 3) float32 sRGB → (n, classes)."""
+        import torch
+
+        if images.ndim != 4 or images.shape[3] != 3 or min(images.shape[1:3]) < self.side:
+            raise InputError(
+                f"images are {images.shape}: {self.name} takes (n, h, w, 3) of at least {self.side} pixels"
+            )
+        small = np.stack([squeezed(image, self.side) for image in images])
+        shown = small.mean(axis=3, keepdims=True) if self.channels == 1 else small
+        place = next(self.module.parameters()).device
+        with torch.inference_mode():
+            x = torch.from_numpy(np.ascontiguousarray(shown.transpose(0, 3, 1, 2), np.float32)).to(place)
+            return np.asarray(self.module(x).cpu().numpy())
+
+    def fingerprint(self) -> str:
+        """The digest of the weights."""
+        return file_digest(self.path)
+
+
+def squeezed(image: np.ndarray, side: int) -> np.ndarray:
+    """An image as a square of the side."""
+    return image if image.shape[:2] == (side, side) else resize(np.asarray(image, np.float32), side, side)

@@ -1,0 +1,22 @@
+"""A classifier of the factors of sprites: shape, scale, orientation and place, a network beside `sprites_moments`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.models.factor_judge import FactorJudge
+from diorama.render.sprites import COUNTS
+
+
+@dataclass(frozen=True)
+class SpritesFactors(FactorJudge):
+    """Trained on sprites of 64 × 64 pixels (`diorama train sprites_factors` makes it; the card beside the weights has its
+    accuracy on each factor). Orientation cannot be told exactly: the first and the last value are one image, and a square
+    turned by 90° is the same square.
+    """
+
+    name = "sprites_factors"
+    example = "diorama run -w sprites -M {} -m beta_vae -p cg"
+    channels: ClassVar[int] = 1
+    heads: ClassVar[tuple[int, ...]] = COUNTS

@@ -1,0 +1,168 @@
+"""Classifiers of a world's factors, the judges of `cg`: what `diorama train candle_factors` does.
+
+The loss is the sum over factors of the cross-entropy. Images are unconfounded, of the cache that learners use, squeezed to
+64 × 64 pixels (or 32); the card has the accuracy on each factor of images that were not learnt.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diorama.core.catalogue import build
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.spec import Spec
+from diorama.io.digests import file_digest
+from diorama.io.locks import locked
+from diorama.io.store import write_json, write_whole
+from diorama.metrics.intervals import wilson
+from diorama.models.weights import require_torch
+from diorama.training.blocks import Progress
+from diorama.training.gathered import Gathered, gathered
+from diorama.training.schedule import Schedule
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from diorama.training.loop import State
+
+EVERY = 250
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRecipe:
+    """A classifier of factors.
+
+    world   spec of the world; unconfounded
+    size    side in pixels of the images, 64 or 32
+    images  how many are learnt
+    held    how many are looked at once, for the card
+    steps   of the training
+    batch   images in a step
+    rate    the largest learning rate
+    seed    of weights and order
+    """
+
+    world: str
+    size: int = 64
+    images: int = 10_000
+    held: int = 1_000
+    steps: int = 2_500
+    batch: int = 64
+    rate: float = 2e-3
+    seed: int = 0
+
+
+FACTOR_RECIPES: dict[str, FactorRecipe] = {
+    "candle_factors": FactorRecipe("candle(width=128, samples=16)"),
+    "sprites_factors": FactorRecipe("sprites", images=64_000, steps=4_000),
+}
+#: What is said beside the accuracies.
+REMARKS = {
+    "candle_factors": "rotation shows on the cube only: four of five objects look the same at every rotation",
+    "sprites_factors": "the first and the last orientation are one image; squares repeat every 90°, ellipses every 180°",
+}
+
+
+def factor_recipe(asked: Spec) -> FactorRecipe:
+    """The recipe that a spec names, `candle_factors(steps=500)`."""
+    known = [f.name for f in fields(FactorRecipe)]
+    for name, value in asked.params.items():
+        if name not in known:
+            raise InputError(f"{asked.name} has no parameter {name!r}; {did_you_mean(name, known)}")
+        if name != "world" and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+            raise InputError(f"{asked.name}: {name}={value!r} should be a number")
+    recipe = replace(FACTOR_RECIPES[asked.name], **asked.params)
+    if recipe.size not in (32, 64):
+        raise InputError(f"{asked.name}: size={recipe.size!r}: images of 64 or 32 pixels are learnt")
+    if recipe.images < recipe.batch:
+        raise InputError(f"{asked.name}: batch={recipe.batch} is larger than the {recipe.images} images to learn from")
+    return recipe
+
+
+def train_factors(name: str, recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
+    """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
+    require_torch(f"training {name}")
+    import torch
+
+    from diorama.models.factor_network import FactorNetwork
+    from diorama.training.learner import Shown
+    from diorama.training.loop import Task, fit
+
+    with locked(out / "lock"):
+        world = build("world", recipe.world)
+        data = {s: gathered(world, s, n, 0, progress) for s, n in (("train", recipe.images), ("val", recipe.held))}  # type: ignore[arg-type]
+        heads = list(data["train"].levels.values())
+        torch.manual_seed(recipe.seed)
+        net = FactorNetwork(data["train"].channels, recipe.size, heads)
+        blocks = -(-recipe.steps // EVERY)
+        how = Schedule((recipe.size,) * blocks, recipe.batch, recipe.rate, 0.05, 0.99, 0, False, recipe.seed)
+        shown = Shown(
+            data["train"], -(-recipe.steps // blocks), recipe.batch, targets=np.asarray(data["train"].factors)
+        )
+        held = (data["val"], recipe.size)
+        task = Task(net, FactorLoss(heads), shown, held, how, judge=accuracies, half=True)
+        return _finish(name, recipe, fit(task, out, progress), held, out)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorLoss:
+    """The sum over factors of the mean cross-entropy; `heads` says how many logits each factor has."""
+
+    heads: list[int]
+
+    def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a batch; targets (n, factors) are levels."""
+        from torch.nn.functional import cross_entropy
+
+        parts = logits.split(self.heads, dim=1)
+        losses = [cross_entropy(part, targets[:, i].long()) for i, part in enumerate(parts)]
+        return sum(losses[1:], losses[0])
+
+
+def accuracies(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
+    """The share of held-out images on which each factor is told, by name."""
+    import torch
+
+    from diorama.training.loop import reduced, to_tensor
+
+    images, side = data
+    net.eval()
+    right = []
+    with torch.inference_mode():
+        for i in range(0, len(images), 100):
+            found = net(to_tensor(reduced(images.images[i : i + 100], side))).split(list(images.levels.values()), dim=1)
+            right.append(np.stack([part.argmax(1).numpy() for part in found], axis=1) == images.factors[i : i + 100])
+    return dict(zip(images.levels, np.concatenate(right).mean(axis=0).tolist(), strict=True))
+
+
+def _finish(name: str, recipe: FactorRecipe, state: State, held: tuple[Gathered, int], out: Path) -> Path:
+    """The averaged weights as float16 with the card; accuracies are those of the file as written."""
+    import torch
+    from safetensors.torch import load_file, save
+
+    path = out / f"{name}.safetensors"
+    half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
+    write_whole(path, save(half))
+    state.mean.load_state_dict(load_file(path))
+    found, count = accuracies(state.mean, held), len(held[0])
+    card: Mapping[str, Any] = {
+        "name": name,
+        "recipe": asdict(recipe),
+        "accuracy": {n: {"value": a, "interval": list(wilson(round(a * count), count))} for n, a in found.items()},
+        "remark": REMARKS[name],
+        "held_out": count,
+        "history": state.history,
+        "seconds": round(sum(block["seconds"] for block in state.history)),
+        "parameters": sum(p.numel() for p in state.mean.parameters()),
+        "bytes": path.stat().st_size,
+        "digest": file_digest(path),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+    }
+    write_json(path.with_suffix(".json"), card)
+    return path
