@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from benchmarks._scale_passes import BIRDS, EXPLAINERS, NETWORKS
 
@@ -81,15 +82,22 @@ def plot(curves: dict[str, list[float]]) -> str:
     return "\n".join(out) + "\n"
 
 
-def write_page(figures: dict[str, float]) -> None:
-    """Put the figures, the model and the plot into docs/scale.md."""
+def write_page(figures: dict[str, float], about: dict[str, Any]) -> None:
+    """Put the figures, the model and the plot into docs/scale.md, with what they were measured on."""
     driver = max(
         figures["driver_seconds_per_unit"], figures["ray_seconds_per_unit"] - figures["local_seconds_per_unit"]
     )
     start, units = figures["ray_1_first_row_seconds"], [figures["unit_seconds"], *LONGER]
     curves = {f"{u:.3g} s a unit": [efficiency(w, u, driver, start, UNITS) for w in WORKERS] for u in units}
     (ROOT / "docs" / "scale.svg").write_text(plot(curves))
-    text = "\n".join([*_measured(figures), "", *_modelled(figures, driver, start, units), "", *_cost(figures)])
+    busy = about["load_before"] > 0.3 * about["cores"]
+    where = (
+        f"Measured {about['date']} on {about['cores']} cores ({about['processor']}), load before it"
+        f" {about['load_before']:g}{': **not idle**, times say little' if busy else ''}."
+    )
+    text = "\n".join(
+        [where, "", *_measured(figures), "", *_modelled(figures, driver, start, units), "", *_cost(figures)]
+    )
     page = ROOT / "docs" / "scale.md"
     filled = re.sub(
         r"(<!-- measured -->\n).*(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", page.read_text(), flags=re.DOTALL

@@ -1,4 +1,5 @@
 """A contributor: a new protocol in one class, tried on live objects, then held against the contract.
+==================================================================================================
 
 python examples/contributor.py
 """

@@ -1,4 +1,5 @@
 """A researcher of representations: is my encoder more disentangled than PCA, and does the metric notice an error?
+===============================================================================================================
 
 python examples/disentanglement_researcher.py     # small draws; the literature takes mig(frames=10000)
 """

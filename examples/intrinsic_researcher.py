@@ -1,4 +1,5 @@
 """A researcher of intrinsic images: my network and my saved predictions beside the classical algorithms, three protocols.
+=======================================================================================================================
 
 python examples/intrinsic_researcher.py     # on="mit_intrinsic(root=…)" scores the real objects
 """

@@ -1,4 +1,5 @@
 """A method that is fitted: a gradient is reflectance where a logistic model of its strength and chroma says so.
+=============================================================================================================
 
 Run it with two-fold fitting:  diorama run -w mondrian -m examples/learned_gradient.py:LearnedGradient -p lmse -n 8
 """

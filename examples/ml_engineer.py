@@ -1,4 +1,5 @@
 """An engineer: a gate for a pipeline. Is the new network as good as the old, and are its explanations still faithful?
+===================================================================================================================
 
 python examples/ml_engineer.py     # exits with 1 if not; call it again and nothing is computed twice
 """

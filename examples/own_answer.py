@@ -1,4 +1,5 @@
 """A kind of answer of one's own: points with weights; one class, and one conversion for each family that takes it.
+================================================================================================================
 
 diorama run -w birds -M birds_cnn -m examples/own_answer.py:Brightest -p single_deletion -p funnybirds -n 8
 """

@@ -1,4 +1,5 @@
 """A launcher of your own: `diorama run … --on ./own_launcher.py:Processes:2`, or `:Processes:host1,host2` through ssh.
+====================================================================================================================
 
 A worker reads an opening, then orders, a line each, and answers with a line. `Remote` retries, writes rows, shows progress.
 """

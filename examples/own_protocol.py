@@ -1,4 +1,5 @@
 """A protocol of one's own, with a way of counting of its own: does the answered shading fall off the right way?
+=============================================================================================================
 
 diorama check examples/own_protocol.py:Falloff
 diorama run -w examples/own_world.py:Ramps -m retinex_gray -m baseline -p examples/own_protocol.py:Falloff --controls

@@ -1,4 +1,5 @@
 """A training loop of your own on a folder of staged scenes: confounded training images, an honest test.
+=====================================================================================================
 
     diorama render "candle(width=64, samples=8)" -n 1500 --layout dataset -o candle
     python examples/own_training_loop.py candle object

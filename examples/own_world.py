@@ -1,4 +1,5 @@
 """A world of one's own, with a capability of its own: a checkerboard under a light that falls off along one direction.
+====================================================================================================================
 
 diorama check examples/own_world.py:Ramps
 diorama run -w examples/own_world.py:Ramps -m retinex_gray -m weiss_retinex -p lmse --controls

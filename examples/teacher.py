@@ -1,4 +1,5 @@
 """A teacher: what does a network look at? Take a part away, watch the prediction, and ask an explanation the same.
+================================================================================================================
 
 python examples/teacher.py     # writes lesson.png and answers.pdf
 """

@@ -1,4 +1,8 @@
-"""The smallest method of one's own:  diorama run -w mondrian -m examples/twelve_lines.py:Flat -p lmse"""
+"""The smallest method of one's own
+================================
+
+diorama run -w mondrian -m examples/twelve_lines.py:Flat -p lmse
+"""
 
 import numpy as np
 

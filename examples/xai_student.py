@@ -1,4 +1,5 @@
 """A student of explainability: do my attribution maps find the parts that my network uses?
+========================================================================================
 
 python examples/xai_student.py     # half a minute; the network is small and untrained: put yours in its place
 """

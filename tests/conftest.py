@@ -57,3 +57,30 @@ def diorama(tmp_path: Path):
         return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
 
     return call
+
+
+#: Seconds of processor time, of a test and the processes it started, from which on it should be marked slow.
+SLOW_FROM = 5.0
+_taken: list[tuple[float, str, bool]] = []
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    """Note the processor time of every test: unlike its duration it does not depend on what else the machine does."""
+    before = sum(os.times()[:4])
+    yield
+    item.user_properties += [("cpu", sum(os.times()[:4]) - before), ("slow", bool(item.get_closest_marker("slow")))]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    said = dict(report.user_properties)
+    if report.when == "call" and "cpu" in said:
+        _taken.append((said["cpu"], report.nodeid, said["slow"]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much processor time the tests took, and which of them should be marked slow."""
+    terminalreporter.write_line(f"{sum(cpu for cpu, _, _ in _taken):.0f} s of processor time in {len(_taken)} tests")
+    for cpu, name, slow in sorted(_taken, reverse=True):
+        if cpu >= SLOW_FROM and not slow:
+            terminalreporter.write_line(f"  {cpu:.1f} s, not marked slow: {name}")

@@ -189,6 +189,14 @@ PLANS: dict[str, Net] = {
         cases=1,
         torch=True,
     ),
+    "explain-families": Net(
+        ["birds(objects=3)"],
+        ["funnybirds(variant=published)", "single_deletion"],
+        ["rollout", "chefer", "lrp_attention", "grad_cam", "bagnet", "xdnn"],
+        ["birds_vit", "birds_bagnet", "birds_xdnn"],
+        cases=1,
+        torch=True,
+    ),
     "explain-trials": Net(
         ["birds(objects=5)"],
         ["single_deletion"],

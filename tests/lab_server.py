@@ -44,13 +44,16 @@ class Served:
         """End it as a crash would."""
         self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
     def end(self) -> None:
         """End it as Ctrl-C does."""
         self.process.terminate()
         try:
-            self.process.wait(20)
-        finally:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.stdout.close()
-            self.process.stderr.close()
+            self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()

@@ -55,19 +55,26 @@ def _missing(component: Component) -> list[str]:
 
 def _about(component: Component) -> Iterator[str]:
     target: Any = component.target
-    listed, said, inner = parameters(target), meanings(target), nested(target, component.kind)
+    listed, said = parameters(target), meanings(target)
     yield f"{component.kind} {component.name}"
     yield from (inspect.getdoc(inspect.getmodule(target)) or "").splitlines()
     if prose := _prose(inspect.getdoc(target) or ""):
         yield from ("", *prose)
     if listed:
         yield from ("", "parameters")
-        for p in listed:
-            stated = f"a {inner[p.name].kind}" if p.name in inner else _type(target, p)
-            yield f"  {_parameter(p, stated)}"
+        for p, line in zip(listed, parameter_lines(component), strict=True):
+            yield f"  {line}"
             yield from textwrap.wrap(said.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     if _is_ours(target) and target.example:
         yield from ("", "example", f"  {target.example.replace('{}', _spelt(component))}")
+
+
+def parameter_lines(component: Component) -> list[str]:
+    """Each parameter of a component as `name: type = default`."""
+    target: Any = component.target
+    inner = nested(target, component.kind)
+    stated = {p: f"a {inner[p.name].kind}" if p.name in inner else _type(target, p) for p in parameters(target)}
+    return [_parameter(p, said) for p, said in stated.items()]
 
 
 def _is_ours(target: Any) -> bool:

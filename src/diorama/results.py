@@ -31,7 +31,7 @@ class Results:
 
     def __init__(self, folder: Path, run: "Run | None" = None):
         self.folder, self._run = folder, run
-        #: What has to live as long as these results: their folder, where it is a temporary one.
+        #: Keeps a temporary folder alive as long as these results.
         self.held: object = None
 
     @classmethod

@@ -76,7 +76,8 @@ def main() -> None:
     parser.add_argument("--birds", type=int, default=500)
     parser.add_argument("--many", type=int, default=2500)
     asked = parser.parse_args()
-    lines, said = [], []
+    lines: list[list[str]] = []
+    said = []
     for network in NETWORKS:
         first = cells(f"{network}-first", network, asked.birds)
         path = asked.second / network / f"{network}.safetensors"

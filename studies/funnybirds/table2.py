@@ -47,7 +47,7 @@ NETWORKS = (
     Network("birds_vgg", "VGG16", MAPS, SAMPLED),
     Network("birds_resnet", "ResNet-50", MAPS, SAMPLED, FURTHER),
     Network("birds_vit", "ViT-B/16", (*MAPS, "rollout", "chefer"), SAMPLED, ("lrp_attention", "rollout(skip=0)")),
-    Network("birds_bagnet", "BagNet-33", ("bagnet",)),
+    Network("birds_bagnet", "BagNet-33", ("bagnet", "bagnet(border=edge)")),
     Network("birds_bcos", "B-cos ResNet-50", ("bcos",)),
     Network("birds_xdnn", "X-DNN ResNet-50", ("xdnn",)),
     Network(

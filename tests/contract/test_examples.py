@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.slow  # it runs every example
+
 EXAMPLES = REPOSITORY / "examples"
 #: What each example prints, and the files that it writes.
 WANTED = {

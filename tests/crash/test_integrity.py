@@ -188,6 +188,14 @@ def test_a_pipe_or_device_in_the_place_of_a_manifest_is_never_read(tmp_path):
         assert read_manifest(tmp_path / name) is None
 
 
+@pytest.mark.parametrize("name", ["plan.toml", "cells.json", "run.json"])
+def test_bytes_that_are_no_text_in_a_file_of_a_run_are_one_line(good, tmp_path, name):
+    shutil.copytree(good, tmp_path / "run")
+    (tmp_path / "run" / name).write_bytes(b"cases = 3 # \x9d\n")
+    with pytest.raises(InputError, match="damaged"):
+        write_report([tmp_path / "run"], tmp_path / "page.html")
+
+
 @contextlib.contextmanager
 def at_most(seconds):
     """Fail where something waits longer than that, for instance for a writer of a pipe."""

@@ -21,7 +21,7 @@ from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import batches
+from diorama.methods.explain.passes import Here, batches
 from tests.reference import explain_loops
 from tests.tiny_models import Linear, Tiny
 
@@ -177,8 +177,8 @@ def test_the_shift_of_grad_cam_reaches_0_and_1_and_leaves_a_zero_map_alone(image
 def test_rise_equals_the_loop(images):
     pytest.importorskip("skimage", reason="scikit-image is not installed (pip install 'diorama[lime]')")
     model, rise = Tiny(), method("rise(masks=60, cells=5, keep=0.3)")
-    cells = rise._draw("cells").random((60, 5, 5)) < 0.3
-    shifts = np.stack([rise._draw(way).integers(0, 13, 60) for way in ("down", "right")], axis=1)
+    cells = rise.generator("cells").random((60, 5, 5)) < 0.3
+    shifts = np.stack([rise.generator(way).integers(0, 13, 60) for way in ("down", "right")], axis=1)
     for target in (0, 7):
         logit = lambda image, t=target: float(model.logits(image[None])[0, t])  # noqa: E731
         mean, error = explain_loops.rise(logit, images[0], cells, shifts, 0.3)
@@ -228,9 +228,12 @@ def test_lime_has_the_weights_of_the_lime_package(images):
     lime_image = pytest.importorskip("lime.lime_image", reason="lime is not installed (pip install lime)")
     model, ours = Tiny(), method("lime(samples=200)")
     segments, image = ours.segments(images[0]), images[0].astype(np.float64)
-    shown = ours._shown(images[0], segments.max() + 1)
+    shown = ours.shown_in(images[0], segments.max() + 1)
     explainer = lime_image.LimeImageExplainer()
-    explainer.data_labels = lambda *_, **__: (shown, ours._outputs(model, images[0], segments, shown))
+    explainer.data_labels = lambda *_, **__: (
+        shown,
+        ours.outputs_of(Here(model), images[0], segments, shown, range(50)),
+    )
     theirs = explainer.explain_instance(image, None, labels=(0, 7), top_labels=None, segmentation_fn=lambda _: segments)
     signed = method("lime_acm(samples=200)").explain_targets(model, images[0], [0, 7])
     masks = ours.explain_targets(model, images[0], [0, 7])
@@ -248,7 +251,7 @@ def test_lime_hides_what_the_lime_package_hides(images):
     lime_image = pytest.importorskip("lime.lime_image", reason="lime is not installed (pip install lime)")
     model, ours = Tiny(), method("lime(samples=20)")
     segments = ours.segments(images[0])
-    shown = ours._shown(images[0], segments.max() + 1)
+    shown = ours.shown_in(images[0], segments.max() + 1)
 
     class Fixed:
         def randint(self, *_):
@@ -259,7 +262,9 @@ def test_lime_hides_what_the_lime_package_hides(images):
     _, expected = explainer.data_labels(
         images[0], np.zeros_like(images[0]), segments, lambda x: torch.softmax(torch.from_numpy(model.logits(x)), 1), 20
     )
-    assert np.allclose(ours._outputs(model, images[0], segments, shown), np.stack(expected), atol=1e-6)
+    assert np.allclose(
+        ours.outputs_of(Here(model), images[0], segments, shown, range(50)), np.stack(expected), atol=1e-6
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -280,7 +285,7 @@ def test_lime_marks_at_most_so_many_superpixels_and_none_that_speak_against(imag
     lime = method("lime(samples=100, features=3)")
     for answer in lime.explain_targets(Tiny(), images[0], list(range(10))):
         assert isinstance(answer, Mask) and len(np.unique(lime.segments(images[0])[answer.values])) <= 3
-    flipped = lime._painted(-np.ones(lime.segments(images[0]).max() + 1), lime.segments(images[0]))
+    flipped = lime.painted(-np.ones(lime.segments(images[0]).max() + 1), lime.segments(images[0]))
     assert not flipped.values.any()
 
 

@@ -97,14 +97,14 @@ def test_a_converted_package_is_the_keras_network(package, arrays):
     from diorama.adapt.classifying import logits, place
     from diorama.models.full_size import fill, wrapped
     from diorama.models.imagenet.networks import KerasResNet50
-    from diorama.models.imagenet.resnet50_keras import _INPUT
+    from diorama.models.imagenet.resnet50_keras import INPUT
 
     net = KerasResNet50(CLASSES, WIDTH)
     fill(net, {k: torch.from_numpy(v) for k, v in read_package(package).items()}, "package", "resnet50_keras")
     x = np.random.default_rng(1).random((2, 64, 64, 3), np.float32)
     expected = keras_resnet50(arrays, x)
     np.testing.assert_allclose(
-        logits(place(wrapped(net, _INPUT)), x), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max()
+        logits(place(wrapped(net, INPUT)), x), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max()
     )
 
 
@@ -279,7 +279,7 @@ def test_a_head_learns_from_its_photos_and_names_the_others(photos, backbone):
     assert model.classes == 3 and model.size is None and model.cam_layer == "1"
     assert model.note == "head fitted on 15 photos of photos"
     world = Photos(str(photos), size=32, train=5)
-    assert {p for v in model.held_out.values() for p in v} == {photos / n for n in world._files}
+    assert {p for v in model.held_out.values() for p in v} == {photos / n for n in world.files}
     frames = world.render([world.scene(i)[1] for i in range(len(world))])
     found = model.logits(np.stack([f.image for f in frames])).argmax(1)
     assert len(frames) == 9 and list(found) == [f.truth["label"] for f in frames]

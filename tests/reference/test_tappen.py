@@ -13,7 +13,7 @@ from diorama.core.errors import InputError
 from diorama.core.scene import rng
 from diorama.methods.decompose.tappen import filters
 from diorama.methods.decompose.tappen.boost import boost
-from diorama.methods.decompose.tappen.contours import Field, _neighbours
+from diorama.methods.decompose.tappen.contours import Field, neighbours
 from diorama.methods.decompose.tappen.mixture import Experts, Samples, grow
 from diorama.methods.decompose.tappen.tappen05 import Tappen05
 from diorama.methods.decompose.tappen.tappen06 import Tappen06
@@ -72,7 +72,7 @@ def test_neighbours_have_one_direction_and_lie_as_far_as_asked():
     place = np.argwhere(mask)[edges.first]
     vertical = np.arange(len(place)) < edges.vertical
     for step in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        a, b = _neighbours(edges, *step)
+        a, b = neighbours(edges, *step)
         assert (place[b] - place[a] == step).all() and (vertical[a] == vertical[b]).all()
         at = {(bool(v), y, x) for v, (y, x) in zip(vertical, place.tolist(), strict=True)}
         assert len(a) == sum((v, y + step[0], x + step[1]) in at for v, y, x in at)
@@ -123,7 +123,7 @@ def test_responses_are_those_of_the_transposed_image(frames):
 
 def test_a_ramp_answers_only_along_itself():
     log = np.tile(np.arange(60.0)[:, None], (1, 50))
-    middle = filters._bank(log)[:, 28:32, 23:27].mean(axis=(1, 2)).reshape(len(filters.SCALES), 4, 2)
+    middle = filters.bank(log)[:, 28:32, 23:27].mean(axis=(1, 2)).reshape(len(filters.SCALES), 4, 2)
     assert np.allclose(middle[:2, 0, 0], filters.SCALES[:2], rtol=0.02)
     assert np.allclose(middle[:2, 2, 0], 0, atol=1e-5)
     assert np.allclose(middle[:2, :, 1], 0, atol=1e-4)

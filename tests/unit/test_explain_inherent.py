@@ -74,7 +74,7 @@ def test_bagnet_s_logit_is_the_mean_of_its_patches_and_bands_change_nothing(imag
         dense = net.dense(x, target)
         mean = dense[:, :, ::8, ::8].mean((2, 3))  # the network's own grid of patches
         assert torch.allclose(mean, net(x)[:, list(TARGETS)], atol=1e-5)
-        monkeypatch.setattr("diorama.models.families.bagnet._BAND", 1.0)
+        monkeypatch.setattr("diorama.models.families.bagnet.BAND", 1.0)
         assert torch.allclose(net.dense(x, target), dense, atol=1e-5)
 
 

@@ -132,3 +132,69 @@ def test_a_method_that_writes_into_the_twin_is_found(tmp_path):
     with pytest.raises(AnswerError, match="changed what others use"), undisturbed("mine", component.watch, "x"):
         weight.add_(1.0)
     assert torch.equal(weight, before)
+
+
+def decomposer():
+    """A bundled decomposition network with batch norms, and a frame."""
+    from diorama.worlds.mondrian import Mondrian
+
+    world = Mondrian(size=64)
+    return build("method", "iid_supervised").object, world.render([world.sample(np.random.default_rng(0))])[0]
+
+
+class Halves(nn.Module):
+    """A decomposition network of a user's: two layers from one convolution and batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.norm = nn.Conv2d(3, 2, 3, padding=1, bias=False), nn.BatchNorm2d(2)
+
+    def forward(self, x):
+        found = self.norm(self.first(x)).exp()
+        return {"reflectance": found[:, :1], "shading": found[:, 1:]}
+
+
+class Codes(nn.Module):
+    """An encoder of a user's that is asked by `encode`, and gives means and log-variances."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.norm = nn.Conv2d(3, 6, 4, 4, bias=False), nn.BatchNorm2d(6)
+
+    def encode(self, x):
+        found = torch.tanh(self.norm(self.first(x))).mean(dim=(2, 3))
+        return found[:, :3], found[:, 3:]
+
+
+def test_decomposers_and_encoders_answer_through_twins_that_give_the_same():
+    from diorama.adapt.encoders import Network
+
+    frame = decomposer()[1]
+    split, encode = with_statistics(Halves()), with_statistics(Codes())
+    splits, encodes = Network(split).for_track("decompose"), Network(encode).for_track("represent")
+    layers, codes = splits.decompose([frame]), encodes.encode([frame])
+    for asked in (splits, encodes):
+        (twin,) = asked._twins.values()
+        assert twin is not None and isinstance(twin.module.norm, nn.Identity)
+    linear = torch.from_numpy(frame.linear().astype(np.float32)).permute(2, 0, 1)[None]
+    found = split(linear)["reflectance"][0, 0].numpy()
+    np.testing.assert_allclose(layers.reflectance[..., 0], found, rtol=1e-5)
+    shown = torch.from_numpy(frame.srgb()).permute(2, 0, 1)[None]
+    np.testing.assert_allclose(codes, encode.encode(shown)[0].numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_bundled_decomposition_network_passes_once_through_its_twin():
+    method, frame = decomposer()
+    calls, own = [], []
+    method.twin.module.register_forward_hook(lambda *_: calls.append(1))
+    method.module.register_forward_hook(lambda *_: own.append(1))
+    found = method.decompose([frame])
+    assert (len(calls), len(own)) == (1, 0)
+    assert not any(isinstance(part, nn.BatchNorm2d) for part in method.twin.module.modules())
+    with torch.no_grad():
+        for branch in method.branches:
+            expected = method._layer(frame, branch)[0].permute(1, 2, 0).numpy()
+            difference = np.abs(getattr(found, branch) - expected).max()
+            assert difference <= 1e-4 * np.abs(expected).max()

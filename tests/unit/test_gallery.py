@@ -1,6 +1,7 @@
 """The gallery: pictures of the worst cases, made once, beside their captions."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -42,3 +43,35 @@ def test_pictures_are_made_once_and_again_when_one_is_lost(run, diorama):
     first.unlink()
     assert diorama("run", *PLAN, "-o", "run").returncode == 0
     assert first.read_bytes() == content and {p: p.stat().st_mtime_ns for p in others} == before
+
+
+@pytest.mark.parametrize("on", ["local:1", "local:2"])
+def test_a_method_is_not_asked_again_for_pictures_of_what_it_was_scored_on(diorama, tmp_path, on):
+    """Answers are counted where they are made: every case once, whichever turn out to be the worst."""
+    pytest.importorskip("torch")
+    (tmp_path / "mine.py").write_text(
+        "import os\n"
+        "import numpy as np\n"
+        "from diorama import Heatmap\n"
+        "class Counted:\n"
+        "    targeted = True\n"
+        "    def explain_targets(self, model, image, targets):\n"
+        "        with open(os.environ['COUNT'], 'a') as file:\n"
+        "            file.write('asked\\n')\n"
+        "        return [Heatmap(image.mean(axis=2) - 0.3, True) for _ in targets]\n"
+        "    def explain(self, model, images, targets):\n"
+        "        return [self.explain_targets(model, x, [t])[0] for x, t in zip(images, targets)]\n"
+    )
+    os.environ["COUNT"] = str(tmp_path / "count")
+    try:
+        words = ["-w", "birds", "-M", "birds_cnn", "-m", "./mine.py:Counted", "-p", "single_deletion", "-n", "20"]
+        assert diorama("run", *words, "-o", "run", "--on", on).returncode == 0
+        assert len((tmp_path / "count").read_text().splitlines()) == 20
+    finally:
+        del os.environ["COUNT"]
+    values = {}
+    for part in (tmp_path / "run").glob("cells/*/*/rows/*.jsonl"):
+        rows = [json.loads(line) for line in part.read_text().splitlines()]
+        values |= {row["case"]: row["value"] for row in rows if row.get("metric") == "sd" and row["value"] is not None}
+    drawn = {json.loads(p.read_text())["case"] for p in (tmp_path / "run").rglob("keep/*.json")}
+    assert drawn == set(sorted(values, key=lambda case: (values[case], case))[:6])

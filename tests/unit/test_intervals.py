@@ -15,7 +15,7 @@ from diorama.core.intervals import (
 )
 from diorama.core.rows import Row
 from diorama.core.summary import summarise
-from diorama.protocols.concepts.csm.summary import _ends
+from diorama.protocols.concepts.csm.summary import ratio_ends
 from diorama.report.paired import paired
 
 DRAWN = {
@@ -134,7 +134,7 @@ def test_csm_ratios_of_many_sets_cover_the_ratio_of_the_means() -> None:
     rng, inside = np.random.default_rng(2), 0
     for _ in range(60):
         above, below = rng.beta(6, 4, 9), rng.beta(3, 7, 9)
-        found = _ends((above, below), (above[:, None], below[:, None]), 20, "ratio_of_averages")
+        found = ratio_ends((above, below), (above[:, None], below[:, None]), 20, "ratio_of_averages")
         assert found.lo is not None and found.hi is not None
         inside += found.lo <= 0.6 / 0.3 <= found.hi
     assert inside >= 52  # .95 of 60 is 57; five standard deviations below would be 49

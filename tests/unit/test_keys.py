@@ -75,7 +75,7 @@ def test_recorded_data_counts_by_content_not_by_place(mini_mit, tmp_path):
 def test_bundled_methods_depend_on_what_they_import_and_nothing_else():
     from diorama.core import keys
 
-    retinex, _ = keys._closure(build("method", "retinex_gray").path, (keys.OURS,))
+    retinex, _ = keys.closure(build("method", "retinex_gray").path, (keys.OURS,))
     names = {path.stem for path in retinex}
     assert {"retinex_gray", "gradients", "poisson", "frame", "scene"} <= names
     assert not {"weiss", "retinex_color", "lmse", "cli", "html", "run"} & names

@@ -282,10 +282,13 @@ def test_a_picture_through_the_socket_is_the_worlds(sprites):
 def get(served: Served, path: str, **headers: str) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
     connection.putrequest("GET", path, skip_host=True)
-    for name, value in ({"Host": served.host} | headers).items():
+    for name, value in ({"Host": served.host, "Connection": "close"} | headers).items():
         connection.putheader(name, value)
     connection.endheaders()
-    return connection.getresponse()
+    with connection.getresponse() as response:
+        response.read()
+    connection.close()
+    return response
 
 
 def test_only_its_own_page_with_its_token_is_served(sprites):

@@ -18,6 +18,8 @@ from diorama.launch.find import find
 from tests.conftest import REPOSITORY
 from tests.part_files import rows
 
+pytestmark = pytest.mark.slow  # it starts workers
+
 WORLD = "mondrian(size=24, patches=5)"
 ASKED = ["-w", WORLD, "-p", "lmse", "-m", "weiss", "-n", "6"]
 METHOD = """
@@ -261,3 +263,30 @@ def test_slurm_spreads_units_evenly(mine):
 def test_find_names_all_launchers():
     files = {path.stem for path in Path(place.__file__).parent.glob("*.py") if "class Launcher(" in path.read_text()}
     assert files - {"contract"} == {"local", "ray", "slurm"} and isinstance(find("local:2", Need()), local.Launcher)
+
+
+def test_workers_take_units_from_one_list(tmp_path, monkeypatch):
+    """While one worker has a long unit, the other does all the rest: they end together."""
+    from diorama.launch.supervise import Supervisor, Worker
+
+    class Made:
+        """A worker process that notes its orders; nothing is computed."""
+
+        variables = ()
+
+        def __init__(self):
+            self.orders = []
+
+        def order(self, value):
+            self.orders.append(value["unit"])
+
+    run = create(tmp_path / "run", Plan(["mondrian(size=20, patches=3)"], ["constant"], ["lmse"], cases=2))
+    all_ = Supervisor(run, 2)
+    slow, quick = Made(), Made()
+    all_.workers = [Worker(slow), Worker(quick)]
+    all_.todo.extend(range(6))
+    all_._hand_out()
+    while quick.orders[-1] != 5:
+        all_.workers[1].unit = None  # it is done, the other is not
+        all_._hand_out()
+    assert slow.orders == [0] and quick.orders == [1, 2, 3, 4, 5]

@@ -18,6 +18,8 @@ import pytest
 from tests.part_files import rows
 from tests.ray_cluster import RayCluster
 
+pytestmark = pytest.mark.slow  # it starts clusters
+
 if importlib.util.find_spec("ray") is None:
     pytest.skip("Ray is not installed (pip install 'diorama[ray]')", allow_module_level=True)
 

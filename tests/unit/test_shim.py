@@ -7,6 +7,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.slow  # it imports torchvision in three processes
+
 #: Without the user's site-packages hooks: only what is added here helps.
 PLAIN = "import sys; sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != 'TorchvisionFinder']; "
 

@@ -162,7 +162,7 @@ def _first_side(module: nn.Module, side: int | None) -> int:
     """
     import torch
 
-    trial = torch.zeros(1, 3, USUAL_SIZE, USUAL_SIZE, device=_device(module))
+    trial = torch.zeros(1, 3, USUAL_SIZE, USUAL_SIZE, device=place_of_module(module))
     return USUAL_SIZE if side is None or _output(module, trial) is not None else side
 
 
@@ -174,7 +174,7 @@ def laid_out(module: nn.Module, size: int) -> nn.Module:
     """
     import torch
 
-    trial = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0)).to(_device(module))
+    trial = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0)).to(place_of_module(module))
     expected = _output(module, trial)
     module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     found = _output(module, trial.contiguous(memory_format=torch.channels_last))
@@ -211,7 +211,7 @@ def first_pass(module: nn.Module, size: int, name: str) -> FirstPass:
     hooks = [m.register_forward_hook(_note_shape(shapes, n)) for n, m in outer_layers(module)]
     try:
         with torch.inference_mode():
-            outcome = attempt(lambda: module(torch.zeros(1, 3, size, size, device=_device(module))))
+            outcome = attempt(lambda: module(torch.zeros(1, 3, size, size, device=place_of_module(module))))
     finally:
         for hook in hooks:
             hook.remove()
@@ -307,13 +307,14 @@ def features(module: nn.Module, images: np.ndarray, layer: str) -> np.ndarray:
 def _chunks(module: nn.Module, images: np.ndarray) -> Iterator[Tensor]:
     import torch
 
-    place = _device(module)
+    place = place_of_module(module)
     size = device.chunk(place.type)
     for i in range(0, max(len(images), 1), size):
         yield torch.from_numpy(np.array(images[i : i + size])).permute(0, 3, 1, 2).to(place)  # channels last: faster
 
 
-def _device(module: nn.Module) -> Any:
+def place_of_module(module: nn.Module) -> Any:
+    """The torch device that a module is on."""
     first = next(module.parameters(), None)
     import torch
 

@@ -27,7 +27,7 @@ def _whole(value: Any) -> bool:
 
 
 _Check = tuple[Callable[[Any], bool], str]
-#: Of each kind: what may be declared, what it has to be, and how that is said.
+#: For each kind: the attributes that may be declared, the test each must pass, and the words for what it must be.
 _NOTE: _Check = (lambda v: isinstance(v, str), "a text")
 _SIZE: _Check = (lambda v: v is None or _whole(v), "a side in pixels, or None")
 _DECLARED: dict[str, dict[str, _Check]] = {

@@ -11,13 +11,20 @@ from diorama.core.errors import InputError
 
 
 def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, Any]:
-    """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device; channels last in memory."""
+    """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device; channels last in memory.
+
+    To an accelerator they go in one transfer.
+    """
     import torch
 
     module = module_of(model)
     place = next((p.device for p in (*module.parameters(), *module.buffers())), torch.device("cpu"))
-    x = torch.from_numpy(np.array(images)).permute(0, 3, 1, 2).to(place)
-    return x, torch.from_numpy(np.asarray(targets, np.int64)).to(place)
+    wanted = np.asarray(targets, np.int64)
+    if place.type == "cpu":
+        return torch.from_numpy(np.array(images)).permute(0, 3, 1, 2), torch.from_numpy(wanted)
+    both = torch.from_numpy(np.concatenate([np.ravel(images), wanted.astype(np.float32).ravel()])).to(place)
+    x, target = both[: images.size].reshape(images.shape), both[images.size :].reshape(wanted.shape)
+    return x.permute(0, 3, 1, 2), target.long()
 
 
 def module_of(model: Any) -> Any:
@@ -31,7 +38,7 @@ def module_of(model: Any) -> Any:
 
 def gradient_module(model: Any, layer: str | None = None) -> Any:
     """The torch module to take gradients of: the folded twin where it gives the same, also at `layer`."""
-    module_of(model)  # says what to do where there is none
+    module_of(model)  # raises an error with advice if there is none
     return pass_module(model, layer, gradients=True)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import statistics
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-5
 #: Images of noise that are compared.
 IMAGES = 5
+#: How a network is asked about images (n, 3, h, w).
+Ask = Callable[["nn.Module", "Tensor"], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +45,59 @@ class Folded:
         return layer not in self.altered and (self.gradients or not gradients)
 
 
-def folded(module: nn.Module, size: int) -> Folded | None:
-    """The twin of a network in eval mode that takes images of `size` pixels; None where there is nothing to fold."""
+def called(module: nn.Module, x: Tensor) -> Any:
+    """How most networks are asked."""
+    return module(x)
+
+
+def folded(module: nn.Module, size: int, ask: Ask = called) -> Folded | None:
+    """The twin of a network in eval mode that takes images of `size` pixels; None where there is nothing to fold.
+
+    `ask` is how it is asked: what it gives is a tensor, or several of them, whose first axis is the images.
+    """
     import torch
 
     first = next(module.parameters(), None)
     noise = torch.rand(IMAGES, 3, size, size, generator=torch.Generator().manual_seed(0))
     trial = noise.to(first.device if first is not None else "cpu")
-    return attempt(lambda: _compared(module, trial)).value  # a network that cannot be copied or asked has no twin
+
+    def numbers(network: nn.Module, x: Tensor) -> Tensor:
+        return torch.cat([one.flatten(1) for one in _tensors(ask(network, x))], dim=1)
+
+    return attempt(lambda: _compared(module, trial, numbers)).value  # what cannot be copied or asked has no twin
 
 
-def _compared(module: nn.Module, trial: Tensor) -> Folded | None:
+def _tensors(given: Any) -> list[Tensor]:
+    """The tensors of what a network gives."""
+    if isinstance(given, Mapping):
+        return _tensors(list(given.values()))
+    return [one for part in given for one in _tensors(part)] if isinstance(given, list | tuple) else [given]
+
+
+def _compared(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
     import torch
 
     with torch.no_grad():
-        pairs, altered, expected = _seen(module, trial)
+        pairs, altered, expected = _seen(module, trial, numbers)
         if not pairs:
             return None
         twin = copy.deepcopy(module)
         for conv, norm in pairs:
             _fold(twin, conv, norm)
         twin.requires_grad_(False)
-        if max(_differences(twin(trial), expected)) > TOLERANCE:
+        if max(_differences(numbers(twin, trial), expected)) > TOLERANCE:
             return None
-    gradients = statistics.median(_differences(_gradient(twin, trial), _gradient(module, trial)))
+    gradients = statistics.median(_differences(_gradient(twin, trial, numbers), _gradient(module, trial, numbers)))
     return Folded(twin, altered, gradients <= TOLERANCE)
 
 
-def _gradient(module: nn.Module, trial: Tensor) -> Tensor:
-    """The gradient of the sum of the largest logits by the images."""
+def _gradient(module: nn.Module, trial: Tensor, numbers: Ask) -> Tensor:
+    """The gradient of the sum of the largest numbers, logits where it gives some, by the images."""
     import torch
 
     with torch.enable_grad():
         x = trial.clone().requires_grad_(True)
-        return torch.autograd.grad(module(x).amax(dim=1).sum(), x)[0]
+        return torch.autograd.grad(numbers(module, x).amax(dim=1).sum(), x)[0]
 
 
 def _differences(found: Tensor, expected: Tensor) -> list[float]:
@@ -83,7 +105,7 @@ def _differences(found: Tensor, expected: Tensor) -> list[float]:
     return [float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, expected, strict=True)]
 
 
-def _seen(module: nn.Module, trial: Tensor) -> tuple[list[tuple[str, str]], frozenset[str], Tensor]:
+def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> tuple[list[tuple[str, str]], frozenset[str], Tensor]:
     """What one pass shows: pairs (convolution, batch norm) by name, all layers whose output a batch norm takes, logits."""
     gave: dict[int, list[str]] = {}  # by tensor: the layers that gave it, innermost first
     kept: list[Any] = []  # what is compared by identity must stay alive
@@ -99,7 +121,7 @@ def _seen(module: nn.Module, trial: Tensor) -> tuple[list[tuple[str, str]], froz
 
     hooks = [layer.register_forward_hook(look(name)) for name, layer in module.named_modules()]
     try:
-        expected = module(trial)
+        expected = numbers(module, trial)
     finally:
         for hook in hooks:
             hook.remove()

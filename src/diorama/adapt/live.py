@@ -41,7 +41,7 @@ def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -
         return dataclasses.replace(build(kind, made), shown=name)
     label = name or called(given)
     found = Live(kind, spec.Spec(f"{LIVE}{label}"), label, type(given), Path(), keys.OURS, label, given, side)
-    _ = found.object  # what is wrong with it is found now
+    _ = found.object  # mistakes in it are found here
     return found
 
 

@@ -59,7 +59,7 @@ class State:
         elif isinstance(value, str | Path):
             self._text(value)
         elif id(value) not in self._seen:
-            self._seen[id(value)] = value  # kept, so that no other object gets its id
+            self._seen[id(value)] = value  # kept alive, so that its id is not given to another object
             self._held(value)
 
     def leave_out(self, value: Any) -> None:

@@ -53,13 +53,14 @@ class Entry:
 @cache
 def entries(kind: Kind) -> dict[str, Entry]:
     """All bundled and installed components of a kind by full name, read without importing any of them."""
-    found = {e.name: e for e in _bundled(kind)}
+    found = {e.name: e for e in bundled(kind)}
     for point in importlib.metadata.entry_points(group=f"diorama.{kind}s"):
         found.setdefault(point.name, Entry(kind, point.name, f"from {point.value}", Path(point.value)))
     return dict(sorted(found.items()))
 
 
-def _bundled(kind: Kind) -> Iterator[Entry]:
+def bundled(kind: Kind) -> Iterator[Entry]:
+    """The components of a kind that are part of this package."""
     base = _PACKAGE / f"{kind}s"
     for path in sorted(base.rglob("*.py")):
         source = path.read_bytes()

@@ -42,7 +42,7 @@ class Contract(ABC):  # noqa: B024 - its kinds say what must be written
 
     #: Keys of `core/references.bib`: the papers behind it. Called by manifests and `show`.
     cite: ClassVar[tuple[str, ...]] = ()
-    #: Parameters that are places of files: keys take what is there (`fingerprint`), not where it is.
+    #: Parameters that are paths: keys hash the content there (`fingerprint`), not the path.
     located: ClassVar[tuple[str, ...]] = ()
     #: A command that shows it at work, {} in the place of its spec. Called by `show`.
     example: ClassVar[str] = ""

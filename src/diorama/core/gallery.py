@@ -20,6 +20,7 @@ from diorama.core.summary import Settled, settle
 from diorama.io.images import encode_webp, quantise, resize
 from diorama.io.integrity import whole_picture
 from diorama.io.names import case_path
+from diorama.io.row_files import rows_between
 from diorama.io.store import checksum, write_json, write_whole
 
 #: Cases shown per cell, and the longer side of a panel in pixels.
@@ -50,6 +51,60 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), w
         _keep_what_was_known(run, cell, range(mine, cell.count, of), watch)
 
 
+class Sketches:
+    """Pictures drawn while cases are scored: of those on which methods do worst, among all that this process has seen.
+
+    The worst of all are among the worst of each process, so that hardly any answer is asked for again once all are known:
+    not a second pass of RISE or LIME. A case that is no longer among the worst loses its pictures.
+    """
+
+    def __init__(self, worst: int = WORST) -> None:
+        self.worst = worst
+        self.seen: dict[Group, list[tuple[float, int]]] = {}  # how good each case is, and its index
+
+    def unit_ended(self, run: Run, k: int, watch: Watch) -> None:
+        """Draw those cases of a unit that are among the worst so far. Methods with a grid wait until it is settled."""
+        unit = run.units[k]
+        for group, cells in _groups(unit.cells if unit.cells[0].model else []).items():
+            columns = [
+                (cell, _values(_rows_of(run, cell, unit.indices), cell.protocol.object.metrics[0])) for cell in cells
+            ]
+            index = {cells[0].cases[i].key: i for i in unit.indices if i < cells[0].count}
+            ordered = means([v for cell, v in columns if not cell.control] or [v for _, v in columns])
+            sign = -1 if cells[0].protocol.object.direction == "lower" else 1
+            seen = sorted([*self.seen.get(group, []), *((sign * mean, index[case]) for case, mean in ordered.items())])
+            self.seen[group] = seen[: self.worst]
+            left = {i for _, i in seen[self.worst :]}
+            for cell, values in columns:
+                if len(cell.asked.points) == 1:
+                    self._draw(run, cell, [index[c] for c in values if c in index and index[c] not in left], watch)
+                    for i in left:
+                        _remove(_path(run, cell, i, 0))
+
+    def _draw(self, run: Run, cell: Cell, indices: list[int], watch: Watch) -> None:
+        for i in indices:
+            if not whole_picture(_path(run, cell, i, 0)):
+                _try_to_draw(run, cell, i, 0, watch)
+
+
+def _rows_of(run: Run, cell: Cell, indices: range) -> list[Row]:
+    return list(rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None).values())
+
+
+def tidy(run: Run, worst: int = WORST) -> None:
+    """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
+    for cell, cases in chosen(run, worst):
+        folder = run.cell_folder(cell) / "keep"
+        wanted = {_path(run, cell, *at) for at in cases}
+        for path in [path for path in folder.rglob("*.webp") if path not in wanted] if folder.is_dir() else ():
+            _remove(path)
+
+
+def _remove(picture: Path) -> None:
+    for path in (picture.with_suffix(".json"), picture):  # the captions say that both are there
+        path.unlink(missing_ok=True)
+
+
 def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
     """Answers of cases that were scored before anybody asked for them to be kept."""
     for index in indices:
@@ -62,14 +117,27 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
-    shown = [cell for cell in run.cells if cell.control != "dose" and _draws(cell)]
-    groups: dict[tuple[str, str, str], list[tuple[Cell, Scored]]] = {}
-    for cell in shown:
-        model = cell.model.digest if cell.model else ""
-        groups.setdefault((cell.world.digest, model, cell.protocol.digest), []).append((cell, _scored(run, cell)))
-    listed = [at for group in groups.values() for at in _chosen(group, worst)]
+    listed = chosen(run, worst)
     lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
     return [(cell, cases) for cell, cases in lacking if cases]
+
+
+def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
+    """The cells that are drawn, and the cases that are shown of each: (index, grid point)."""
+    groups = _groups(run.cells).values()
+    return [at for cells in groups for at in _chosen([(cell, _scored(run, cell)) for cell in cells], worst)]
+
+
+#: World, model and protocol: cells that are drawn on the same cases.
+Group = tuple[str, str, str]
+
+
+def _groups(cells: Sequence[Cell]) -> dict[Group, list[Cell]]:
+    found: dict[Group, list[Cell]] = {}
+    for cell in (cell for cell in cells if cell.control != "dose" and _draws(cell)):
+        model = cell.model.digest if cell.model else ""
+        found.setdefault((cell.world.digest, model, cell.protocol.digest), []).append(cell)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +172,17 @@ def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]
     >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
     ['b', 'c', 'a']
     """
-    worse = -1 if direction == "lower" else 1
+    found, worse = means(columns), -1 if direction == "lower" else 1
+    return sorted(found, key=lambda case: worse * found[case])
+
+
+def means(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each case over the columns that have it."""
     found: dict[str, list[float]] = {}
     for column in columns:
         for case, value in column.items():
             found.setdefault(case, []).append(value)
-    return sorted(found, key=lambda case: worse * sum(found[case]) / len(found[case]))
+    return {case: sum(values) / len(values) for case, values in found.items()}
 
 
 def _draws(cell: Cell) -> bool:

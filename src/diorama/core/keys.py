@@ -39,7 +39,7 @@ class Root:
 
 
 OURS = Root("diorama", _PACKAGE)
-#: What can change values although no component imports it; hashed as it is, its imports are not followed.
+#: Modules that can change values although no component imports them; they are hashed, their imports are not followed.
 ENGINE = (
     *("core/answers", "core/asking", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device"),
     *("core/fits", "core/folds", "core/frame", "core/guard", "core/memory", "core/rows", "core/run", "core/watch"),
@@ -56,13 +56,14 @@ def engine_key(root: Root = OURS) -> str:
 def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
     """The digest of a module's source with everything first-party it imports, and the libraries all of them use."""
     roots = (root,) if root == OURS else (root, OURS)
-    files, libraries = _closure(path.resolve(), roots)
+    files, libraries = closure(path.resolve(), roots)
     parts = [sources.facts(f).syntax for f in files]
     sources.remember()
     return {"source": digest(sorted(parts)), "libraries": {name: version(name) for name in sorted(libraries)}}
 
 
-def _closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
+def closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
+    """The first-party files that a file imports, directly or through others, and the libraries they import."""
     files, libraries, todo = set[Path](), set[str](), [start]
     while todo:
         path = todo.pop()

@@ -21,7 +21,7 @@ Scope = Literal["case", "unit", "run"]
 SCOPES: tuple[Scope, ...] = ("case", "unit", "run")
 #: Bytes that a process keeps.
 BUDGET = 1 << 30
-#: What an object that is no array is counted as.
+#: Bytes that are assumed for an object that is not an array.
 _SMALL = 100
 
 Key = tuple[Any, ...]
@@ -92,7 +92,7 @@ class Memory:
         return kept
 
     def _put(self, scope: Scope, key: Key, value: Any, notes: tuple[str, ...]) -> _Kept:
-        self.drop([key])  # kept meanwhile, by what computed this
+        self.drop([key])  # where `compute` itself has kept it in the meantime
         kept = _Kept(value, scope, size_of(value), notes, self._number)
         self._number += 1
         while self._kept and self.size + kept.size > self.budget:

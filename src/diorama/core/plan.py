@@ -1,7 +1,6 @@
 """A plan: which worlds, models, methods and protocols, how many cases; and the cells it comes to."""
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,15 +12,15 @@ from typing import Any
 from diorama.adapt import engines
 from diorama.core import device, keys, spec
 from diorama.core.bench import Asked, Bench
-from diorama.core.capabilities import Labelled
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
-from diorama.core.contracts import USUAL_CASES, Explainer, Fitting
+from diorama.core.contracts import USUAL_CASES, Fitting
 from diorama.core.controls import Dosed, Oracle
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt
 from diorama.core.memory import Memory
 from diorama.core.references import Reference, references
+from diorama.core.refusals import lacking, refusal
 from diorama.core.scene import digest
 from diorama.core.wording import asked
 from diorama.io.names import check_distinct
@@ -30,8 +29,6 @@ from diorama.io.names import check_distinct
 MOST_CASES = 100_000
 #: What a plan lists.
 LISTS = ("worlds", "models", "methods", "protocols")
-#: What ends the name of a file or module to the left of a colon in a spec.
-_ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 
 
 @dataclass(frozen=True)
@@ -72,20 +69,20 @@ class Plan:
     def moved(self, now: dict[str, str]) -> "Plan":
         """The same plan where some of the files are elsewhere."""
         worlds, methods, protocols, models = (
-            [_respelt(text, now) if isinstance(text, str) else text for text in texts]
+            [spec.respelt(text, now) if isinstance(text, str) else text for text in texts]
             for texts in (self.worlds, self.methods, self.protocols, self.models)
         )
         return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
 
     def _named(self) -> list[str]:
         texts = [text for name in LISTS for text in getattr(self, name) if isinstance(text, str)]
-        return [name for text in texts for name in _outside(text) if name not in entries("model")]
+        return [name for text in texts for name in spec.outside(text) if name not in entries("model")]
 
     def covers(self, other: "Plan") -> bool:
         """Whether everything that the other plan asks for is asked for here too."""
         more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in LISTS)
         enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
-        same = self.seed == other.seed and self.engine == other.engine
+        same = (self.seed, self.engine) == (other.seed, other.engine)
         return bool(more and enough) and same and self.controls >= other.controls
 
     def to_toml(self) -> str:
@@ -139,30 +136,6 @@ def written(given: str | Component) -> str:
     if isinstance(given, str):
         return given
     return f"{given.shown}={given.spec}" if given.shown and not given.is_live else str(given.spec)
-
-
-def _outside(text: str) -> list[str]:
-    """The files and modules that a spec names, anywhere in it: `./mine.py:Mine`, `package.module:Name`.
-
-    >>> _outside("pair(encoder=./a.py:encode, decoder=my.module:decode)"), _outside("timm:resnet18"), _outside("x: 1")
-    (['./a.py', 'my.module'], ['timm'], [])
-    """
-    before = text.split(":")
-    names = [_ENDS.split(part)[-1] for part in before[:-1]]
-    named = zip(names, before[1:], strict=True)
-    return [name for name, rest in named if name[:1].strip("0123456789") and rest[:1].isidentifier()]
-
-
-def _respelt(text: str, now: dict[str, str]) -> str:
-    """A spec in which some files are spelt in another way.
-
-    >>> _respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
-    'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'
-    """
-    before = text.split(":")
-    cut = [len(part) - len(_ENDS.split(part)[-1]) for part in before[:-1]]
-    parts = [part[:n] + now.get(part[n:], part[n:]) for part, n in zip(before[:-1], cut, strict=True)]
-    return ":".join([*parts, before[-1]])
 
 
 @dataclass(frozen=True)
@@ -342,8 +315,7 @@ def expand(plan: Plan) -> Expansion:
                 elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:
                     skipped.append({**cell.labels, "reason": f"it is the same as {_told_apart(same, cell)}"})
     if not cells:
-        reasons = "; ".join(dict.fromkeys(s["reason"] for s in skipped)) or "no pair to score"
-        raise InputError(f"nothing can be run: {reasons}")
+        raise InputError(f"nothing can be run: {'; '.join(dict.fromkeys(s['reason'] for s in skipped)) or 'no pair'}")
     return Expansion(_acquainted(list(cells.values())), skipped)
 
 
@@ -435,70 +407,3 @@ def _in_track(given: str | Component, protocols: list[Component]) -> str | Compo
     if len(short) > 1 and len(tracks) == 1 and (full := f"{tracks.pop()}/{name.strip()}") in short:
         return (f"{own}=" if own else "") + full + paren + rest
     return given
-
-
-def lacking(world: Component, protocol: Component) -> str:
-    """Why a protocol cannot be used on a world at all, or an empty string."""
-    needs = protocol.object.needs
-    lacking = ", ".join(t for t in needs if isinstance(t, str) and t not in world.object.truth)
-    if lacking:
-        remedy = "; compose one: -w 'mosaic(source=…)' takes a folder, a table or a world" if "cells" in lacking else ""
-        return f"{protocol.name} needs the truth {lacking}, which {world.name} does not have{remedy}"
-    other: Any = next((t for t in needs if isinstance(t, type) and not isinstance(world.object, t)), None)
-    if other:
-        return f"{protocol.name} needs {other.in_words}, which {world.name} is not"
-    fixed = ", ".join(f for f in protocol.object.changes if f not in world.object.factors)
-    return f"{protocol.name} changes {fixed}, which {world.name} cannot" if fixed else ""
-
-
-def refusal(cell: Cell) -> str:
-    """Why a cell makes no sense, or an empty string."""
-    protocol, world = cell.protocol.object, cell.world.object
-    if cell.model and (reason := _unfit(cell.world, cell.model)):
-        return reason
-    if cell.method is None:
-        return ""
-    method, model = cell.method.object, cell.model.object if cell.model else None
-    if method.track and method.track != protocol.track:
-        return (
-            f"{cell.method.name} is a method of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
-        )
-    if cell.model and method.gradients and not cell.model.object.differentiable:
-        return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
-    factors = {name for view in method.views for name in view}
-    unknown = sorted(factors - set(world.factors))
-    if unknown:
-        return f"{cell.method.name} needs views by {', '.join(unknown)}, which {cell.world.name} cannot change"
-    if model and isinstance(cell.asked.object, Explainer) and (reason := cell.asked.object.refuses(model)):
-        return reason
-    return protocol.refuses(world, model, cell.asked.object)
-
-
-def _learnt_from(model: Component, world: Component) -> str:
-    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
-    learnt: frozenset[str] = model.object.learnt
-    shown: frozenset[str] = world.object.contents if learnt else frozenset()
-    if not learnt & shown:
-        return ""
-    count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
-    return (
-        f"{model.name} was fitted on {count} photos that {world.name} shows:"
-        f" write {fix} to leave them out, or show other photos"
-    )
-
-
-def _unfit(world: Component, model: Component) -> str:
-    """Why a model cannot be asked about a world's images, or an empty string: their size, or the number of classes."""
-    wanted, size = model.object.size, world.object.size
-    if wanted and size and size != wanted:
-        return f"{model.name} takes {wanted}×{wanted} images: write {world.name}({world.object.sized(wanted)})"
-    if wanted and not size and world.seen_size not in (None, (wanted, wanted)):
-        return "{} takes {}×{} images, those of {} are {}×{}".format(
-            model.name, wanted, wanted, world.name, *world.seen_size[::-1]
-        )
-    known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
-    if known not in (0, classes):
-        on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
-        fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
-        return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
-    return _learnt_from(model, world)

@@ -218,6 +218,14 @@ NOBODY = Watch()
 Progress = Callable[..., None]
 
 
+#: Called with a run and the number of a unit whose rows are there.
+Ended = Callable[[Run, int, Watch], None]
+
+
+def nothing(run: Run, k: int, watch: Watch) -> None:
+    """Do nothing with a unit that has ended."""
+
+
 def silent(done: int, total: int, doing: str = "") -> None:
     """Progress that nobody looks at."""
 
@@ -250,8 +258,11 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
-    """Compute the rows of unit `k` that are missing and write them as parts."""
+def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -> None:
+    """Compute the rows of unit `k` that are missing and write them as parts.
+
+    `ended` is called once they are written, while frames, logits and answers of the unit are remembered.
+    """
     out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
     for cell, index in missing[:1] if run.units[k].cells[0].model else ():
         _ = cell.bench(cell.cases[index], run.memory).forward  # a network that an engine cannot compute ends the run
@@ -266,6 +277,9 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY) -> None:
             run.memory.end("case")
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
+        out.flush()
+        if missing:
+            ended(run, k, watch)
     finally:  # also when this process is told to stop
         run.memory.end("unit")
         out.flush()

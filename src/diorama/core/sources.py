@@ -35,7 +35,7 @@ class Facts:
     imports: tuple[str, ...]
 
 
-class _Memory:
+class Memory:
     """Facts by path and stamp, as they were found in this process or kept by an earlier one."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _Memory:
             self.fresh = False
 
 
-_MEMORY = _Memory()
+_MEMORY = Memory()
 
 
 def facts(path: Path) -> Facts:

@@ -10,6 +10,8 @@ from diorama.core.errors import InputError
 
 _NAME = re.compile(r"[\w./~-]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w.]*:[A-Za-z_]\w*|[A-Za-z_][\w./:-]*")
 _KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
+#: What ends the name of a file or module to the left of a colon in a spec.
+_ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 _DEEPEST = 100
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
@@ -146,3 +148,27 @@ def _split(text: str, whole: str) -> list[str]:
 
 def _spell(v: Any) -> str:
     return v if isinstance(v, str) and re.fullmatch(r"[A-Za-z_./~][\w./~-]*", v) and value(v) == v else repr(v)
+
+
+def outside(text: str) -> list[str]:
+    """The files and modules that a spec names, anywhere in it: `./mine.py:Mine`, `package.module:Name`.
+
+    >>> outside("pair(encoder=./a.py:encode, decoder=my.module:decode)"), outside("timm:resnet18"), outside("x: 1")
+    (['./a.py', 'my.module'], ['timm'], [])
+    """
+    before = text.split(":")
+    names = [_ENDS.split(part)[-1] for part in before[:-1]]
+    named = zip(names, before[1:], strict=True)
+    return [name for name, rest in named if name[:1].strip("0123456789") and rest[:1].isidentifier()]
+
+
+def respelt(text: str, now: dict[str, str]) -> str:
+    """A spec in which some files are spelt in another way.
+
+    >>> respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
+    'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'
+    """
+    before = text.split(":")
+    cut = [len(part) - len(_ENDS.split(part)[-1]) for part in before[:-1]]
+    parts = [part[:n] + now.get(part[n:], part[n:]) for part, n in zip(before[:-1], cut, strict=True)]
+    return ":".join([*parts, before[-1]])

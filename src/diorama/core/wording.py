@@ -51,7 +51,8 @@ def asked(protocol: Any, metrics: Iterable[str]) -> tuple[str, dict[str, list[st
     found: dict[str, str] = {}
     for owner in reversed(type(protocol).__mro__):
         module = inspect.getmodule(owner)
-        found |= documented(inspect.cleandoc(module.__doc__ or "")) if module else {}
-        found |= documented(inspect.cleandoc(owner.__doc__ or ""))
-    known = {name: found[name] for name in metrics if found.get(name, "")[:1] in MARKS and name in found}
+        for text in (module.__doc__ if module else "", owner.__doc__):
+            said = documented(inspect.cleandoc(text or ""))
+            found |= {name: line for name, line in said.items() if name == "asks" or line[0] in MARKS}  # no parameters
+    known = {name: found[name] for name in metrics if name in found}
     return found.get("asks", ""), {name: [MARKS[text[0]], text[1:].strip()] for name, text in known.items()}

@@ -61,7 +61,7 @@ def write_dataset(
         if found:
             write_csv(out / table, found)
     write_json(out / "dataset.json", _about(world, seed, changes, counts))
-    write_csv(out / "labels.csv", rows)  # last: where it is, all is there
+    write_csv(out / "labels.csv", rows)  # written last: if this file exists, all others do
     return out / "labels.csv"
 
 

@@ -49,7 +49,7 @@ _Step = Callable[[list[Any]], None]
 
 def _read_stack_program(data: bytes, path: Path) -> Any:
     stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     marks: list[int] = []
     for instruction, value, _ in pickletools.genops(data):  # takes the program apart, runs nothing
         name = instruction.name

@@ -96,7 +96,7 @@ def _pixels(data: bytes) -> np.ndarray | None:
     return None if image is None or damaged or (image.ndim == 3 and image.shape[2] < 3) else image
 
 
-#: How libjpeg begins what it says of pixels that it made up.
+#: How a warning of libjpeg begins when it has filled in missing pixels.
 _DAMAGE = ("Corrupt JPEG data", "Premature end of JPEG", "Invalid SOS parameters", "Inconsistent progression")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
 from diorama.core.guard import attempt
 from diorama.core.memory import Memory
-from diorama.core.plan import Cell, refusal
+from diorama.core.plan import Cell
+from diorama.core.refusals import refusal
 from diorama.core.scene import Scene
 from diorama.data.look import told
 from diorama.io.images import quantise
@@ -61,13 +63,27 @@ class Desk:
         scene = request.scene or self.numbered(request.seed, request.index)[1]
         if scene.world != (own := self.own_name):
             raise InputError(f"the scene is of the world {str(scene.world)[:40]!r}, and the lab shows {own}")
+        self._check_like_others(scene)
         changes = resolved(scene, request.do)
         return world.do(scene, **changes) if changes else scene
+
+    def _check_like_others(self, scene: Scene) -> None:
+        """Refuse a scene that says other things than those of its world; that values fit, the world itself checks."""
+        known = self._first.params
+        if self.world.object.staged and scene.params.keys() != known.keys():
+            odd = sorted(map(str, scene.params.keys() ^ known.keys()))[0]
+            raise InputError(f"a scene of {scene.world} says {', '.join(known)}; look at {odd[:40]!r}")
+        if scene.params.get("size") != known.get("size"):
+            raise InputError(f"size={str(scene.params.get('size'))[:40]}: the lab shows {known.get('size')}")
 
     @property
     def own_name(self) -> str:
         """What scenes of the world call it."""
-        return self.memory.keep("run", ("own name",), lambda: self.numbered(0, 0)[1].world)
+        return self._first.world
+
+    @cached_property
+    def _first(self) -> Scene:
+        return self.numbered(0, 0)[1]
 
     def numbered(self, seed: int, index: int) -> tuple[str, Scene]:
         """The index-th scene of a seed, as `diorama run` judges it; of a list of scenes it goes round."""
@@ -78,7 +94,8 @@ class Desk:
 
     def bench(self, scene: Scene, model: int = 0, track: str = "", method: Component | None = None) -> Bench:
         """The bench of a scene, for the logits of a model or the answers of a method."""
-        return self.cell(model, method, PLAIN[track]).bench(case_of(scene), self.memory)
+        cell = self.cell(model, method, PLAIN[track])
+        return cell.bench(case_of(scene), self.memory, None, middle(cell))
 
     def cell(self, model: int, method: Component | None, protocol: str, control: str = "") -> Cell:
         """The cell of a table that an answer would belong to."""
@@ -206,6 +223,11 @@ class Desk:
                 raise InputError(f"{method.label} is a method of the {track} track, which the lab does not show")
             if isinstance(method.object, Saved):
                 raise InputError(f"{method.label} reads saved answers, which new scenes do not have")
+
+
+def middle(cell: Cell) -> int:
+    """The point of a method's grid that the lab shows: the middle one. A run chooses it on other cases."""
+    return len(cell.asked.points) // 2
 
 
 def case_of(scene: Scene) -> Case:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from diorama.core.catalogue import Component, build
+from diorama.core.catalogue import build
 from diorama.core.device import one_thread, start_with_one_thread
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
@@ -168,11 +168,8 @@ class Specs:
 
     def desk(self) -> Desk:
         """The desk that these specs make."""
-        listed: list[list[Component]] = [
-            [build(kind, text) for text in texts]  # type: ignore[arg-type]
-            for kind, texts in (("model", self.models), ("method", self.methods))
-        ]
-        return Desk(build("world", self.world), *listed)
+        models = [build("model", text) for text in self.models]
+        return Desk(build("world", self.world), models, [build("method", text) for text in self.methods])
 
 
 @dataclass(eq=False)

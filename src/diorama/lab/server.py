@@ -271,6 +271,7 @@ def bound(port: int) -> Any:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind(("127.0.0.1", port))
+        sock.listen(128)  # who comes before the server is up waits
     except OSError as error:
         raise InputError(f"--port {port}: {error.strerror}; give another, or 0 for any that is free") from error
     return sock

@@ -18,7 +18,7 @@ from diorama.lab.messages import Reply, Request, request
 
 STATIC = Path(__file__).parent / "static"
 #: The modules of the page, each after those it imports; a notebook takes one file.
-ORDER = ("dom", "wire", "draw", "state", "bars", "knobs", "tiles", "tracks", "cases", "export", "lab")
+ORDER = ("dom", "wire", "draw", "state", "scores", "bars", "knobs", "tiles", "tracks", "cases", "export", "lab")
 
 
 def script() -> str:
@@ -55,7 +55,11 @@ def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0)
         raise InputError("the lab in a notebook needs anywidget: pip install 'diorama[lab]'") from error
     desk = desk_of(world, model, methods)
     first = scene if isinstance(scene, Scene) else desk.numbered(0, scene)[1]
-    widget = anywidget.AnyWidget(_esm=script(), _css=(STATIC / "lab.css").read_text(encoding="utf-8"))
+
+    class LabWidget(anywidget.AnyWidget):
+        _esm, _css = script(), (STATIC / "lab.css").read_text(encoding="utf-8")
+
+    widget = LabWidget()
     lane = Lane(both(desk)).start()
     widget.on_msg(lambda _, content, __: taken(desk, lane, first, content, widget.send))
     return widget

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from diorama.core.errors import InputError
-from diorama.core.gallery import pending
+from diorama.core.gallery import pending, tidy
 from diorama.core.record import record
 from diorama.core.run import Progress, Run, missing_of, silent, work
 from diorama.io.locks import locked
@@ -88,6 +88,7 @@ def _weight(run: Run, k: int, cases: int) -> int:
 
 def draw(run: Run, count: int = 1, timeout: float | None = None) -> None:
     """Draw the pictures of a run in worker processes; those that cannot be drawn are left out."""
+    tidy(run)
     if not (pending(run) or run.plan.keep):
         return
     with Supervisor(run, count, timeout) as all_:

@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 
 from diorama.core.device import one_thread
 from diorama.core.errors import InputError
-from diorama.core.gallery import illustrate
+from diorama.core.gallery import Sketches, illustrate
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
-from diorama.core.run import Run, Step, Watch, work_unit
+from diorama.core.run import Ended, Run, Step, Watch, nothing, work_unit
 from diorama.launch.parcel import difference
 
 
@@ -30,10 +30,10 @@ def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> N
     """Carry out orders until there are no more; then a scratch folder goes with its supervisor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal interrupts the supervisor too, which then ends us
     signal.signal(signal.SIGTERM, _stop)
-    waiting = _listen(orders, scratch)
+    waiting, sketches = _listen(orders, scratch), Sketches()
     with one_thread():
         while order := waiting.get():
-            _report(reports, *_carry_out(run, order, reports))
+            _report(reports, *_carry_out(run, order, reports, nothing if scratch else sketches.unit_ended))
 
 
 def _stop(number: int, frame: Any) -> None:
@@ -56,7 +56,7 @@ def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]
     return waiting
 
 
-def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO) -> tuple[Any, ...]:
+def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, ended: Ended) -> tuple[Any, ...]:
     """Do what is asked for; what is reported of it in the end."""
     watch = Watch(
         lambda step: _report(reports, "begin", step.what, step.cell, step.index),
@@ -64,7 +64,9 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO) -> tuple[Any,
         {Step(*step): why for *step, why in order["lost"]},
     )
     unit = order["unit"]
-    outcome = attempt(lambda: work_unit(run, unit, watch) if isinstance(unit, int) else illustrate(run, watch, unit))
+    outcome = attempt(
+        lambda: work_unit(run, unit, watch, ended) if isinstance(unit, int) else illustrate(run, watch, unit)
+    )
     if isinstance(outcome.error, OSError):  # a full disk: nothing that a component did
         return (
             "broken",

@@ -51,15 +51,15 @@ def _loss(
     flat: np.ndarray, x: np.ndarray, labels: np.ndarray, weight: np.ndarray, penalty: float, classes: int
 ) -> tuple[float, Any]:
     full = flat.reshape(x.shape[1] + 1, classes)
-    p = x @ full[:-1]  # one array through all steps: temporaries cost more than the arithmetic
-    p += full[-1]
-    p -= p.max(axis=1, keepdims=True)
+    p = full[:-1].T @ x.T  # (classes, rows): over the first axis maxima and sums are several times as fast
+    p += full[-1][:, None]  # one array through all steps: temporaries cost more than the arithmetic
+    p -= p.max(axis=0)
     rows = np.arange(len(x))
-    own = p[rows, labels]
+    own = p[labels, rows]
     np.exp(p, out=p)
-    total = p.sum(axis=1)
+    total = p.sum(axis=0)
     value = (weight * (np.log(total) - own)).sum() + 0.5 * penalty * (full[:-1] ** 2).sum()
-    p *= (weight / total)[:, None]
-    p[rows, labels] -= weight
-    gradient = np.concatenate([x.T @ p + penalty * full[:-1], p.sum(axis=0)[None]])
+    p *= weight / total
+    p[labels, rows] -= weight
+    gradient = np.concatenate([(p @ x).T + penalty * full[:-1], p.sum(axis=1)[None]])
     return float(value), gradient.ravel()

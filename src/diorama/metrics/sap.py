@@ -2,7 +2,8 @@
 
 Discrete factors: the accuracy on held-out rows of a linear support vector machine on one latent alone, one class against
 the rest, C = 0.01, with classes weighted as in LIBLINEAR's balanced mode (disentanglement_lib's setting). Its squared hinge
-loss in one dimension is solved here by Newton steps for all classes at once. Continuous factors: squared correlation.
+loss in one dimension is solved here by Newton steps for all classes at once, from running sums over sorted rows.
+Continuous factors: squared correlation.
 """
 
 import numpy as np
@@ -64,28 +65,80 @@ def one_dimensional_svm(x: np.ndarray, labels: np.ndarray, c: float = 0.01) -> t
     counts = np.bincount(labels)
     balanced = len(x) / (len(counts) * counts)
     if len(counts) == 2:
-        y, weight = np.where(labels == 1, 1.0, -1.0)[:, None], balanced[labels][:, None]
-    else:
-        own = labels[:, None] == np.arange(len(counts))
-        y, weight = np.where(own, 1.0, -1.0), np.where(own, balanced, 1.0)
-    return _newton(x[:, None], y, c * weight)
+        return _newton(_Sides(x, labels, c * balanced[1:], c * balanced[:1], np.array([1])))
+    return _newton(_Sides(x, labels, c * balanced, np.full(len(counts), c), np.arange(len(counts))))
 
 
-def _newton(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Newton steps with halving, all columns of y at once, until no column improves."""
-    w, b = np.zeros(y.shape[1]), np.zeros(y.shape[1])
-    value = _objective(x, y, weight, w, b)
+class _Sides:
+    """The rows of each class and the rest, in one dimension: sums over those on the wrong side of their margin.
+
+    Such rows are the first or the last of the sorted ones, so that running sums of 1, x and x² give every sum at once,
+    whatever the number of rows.
+    """
+
+    def __init__(self, x: np.ndarray, labels: np.ndarray, own: np.ndarray, rest: np.ndarray, classes: np.ndarray):
+        order = np.argsort(x, kind="stable")
+        self.x, self.own, self.rest = x[order], own, rest
+        powers = np.stack([np.ones_like(self.x), self.x, self.x**2])
+        self.every = _running(powers)
+        by_class = np.argsort(labels[order], kind="stable")  # by class, each in the order of x
+        self.keys = labels[order][by_class] * (len(x) + 1) + by_class
+        self.of_class = _running(powers[:, by_class])
+        self.first = classes * (len(x) + 1)
+        self.start = np.searchsorted(self.keys, self.first)
+        self.stop = np.searchsorted(self.keys, self.first + len(x))
+
+    def below(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums (3, classes) over the rows of each class, and over the rest, below a place of its own on the axis."""
+        place = np.searchsorted(self.x, at)
+        own = self.of_class[:, np.searchsorted(self.keys, self.first + place)] - self.of_class[:, self.start]
+        return own, self.every[:, place] - own
+
+    def wrong(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over own rows with w·x + b < 1, and over the others with w·x + b > −1."""
+        slope = np.where(w == 0, 1.0, w)
+        own_all = self.of_class[:, self.stop] - self.of_class[:, self.start]
+        rest_all = self.every[:, -1:] - own_all
+        own = self.below((1 - b) / slope)[0]
+        rest = self.below((-1 - b) / slope)[1]
+        own, rest = np.where(w > 0, own, own_all - own), np.where(w > 0, rest_all - rest, rest)
+        flat = w == 0
+        return np.where(flat, own_all * (b < 1), own), np.where(flat, rest_all * (b > -1), rest)
+
+    def objective(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """What is minimised, for every class."""
+        return (
+            0.5 * (w**2 + b**2)
+            + self.own * _square(self.wrong(w, b)[0], 1 - b, -w)
+            + self.rest * _square(self.wrong(w, b)[1], 1 + b, w)
+        )
+
+
+def _running(powers: np.ndarray) -> np.ndarray:
+    """Sums (3, n + 1) of the first 0, 1, … n entries."""
+    return np.concatenate([np.zeros((len(powers), 1)), np.cumsum(powers, axis=1)], axis=1)
+
+
+def _square(sums: np.ndarray, a: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Σ (a + m·x)² from the sums of 1, x and x²."""
+    return np.maximum(a**2 * sums[0] + 2 * a * m * sums[1] + m**2 * sums[2], 0)
+
+
+def _newton(sides: _Sides) -> tuple[np.ndarray, np.ndarray]:
+    """Newton steps with halving, all classes at once, until none improves."""
+    w, b = np.zeros(len(sides.own)), np.zeros(len(sides.own))
+    value = sides.objective(w, b)
     for _ in range(50):
-        slack = np.maximum(1 - y * (w * x + b), 0)
-        pull, curvature = weight * slack * y, weight * (slack > 0)
-        gw, gb = w - 2 * (pull * x).sum(axis=0), b - 2 * pull.sum(axis=0)
-        cx = curvature * x
-        hww, hwb, hbb = 1 + 2 * (cx * x).sum(axis=0), 2 * cx.sum(axis=0), 1 + 2 * curvature.sum(axis=0)
+        own, rest = sides.wrong(w, b)
+        pull = sides.own * ((1 - b) * own[:2] - w * own[1:]) - sides.rest * ((1 + b) * rest[:2] + w * rest[1:])
+        curved = sides.own * own + sides.rest * rest
+        gw, gb = w - 2 * pull[1], b - 2 * pull[0]
+        hww, hwb, hbb = 1 + 2 * curved[2], 2 * curved[1], 1 + 2 * curved[0]
         determinant = hww * hbb - hwb**2
         dw, db = (hbb * gw - hwb * gb) / determinant, (hww * gb - hwb * gw) / determinant
         step = np.ones_like(w)
         for _ in range(12):
-            new = _objective(x, y, weight, w - step * dw, b - step * db)
+            new = sides.objective(w - step * dw, b - step * db)
             worse = new > value
             if not worse.any():
                 break
@@ -95,8 +148,3 @@ def _newton(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarra
             break
         w, b, value = w - step * dw, b - step * db, np.where(step > 0, new, value)
     return w, b
-
-
-def _objective(x: np.ndarray, y: np.ndarray, weight: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    slack = np.maximum(1 - y * (w * x + b), 0)
-    return 0.5 * (w**2 + b**2) + (weight * slack**2).sum(axis=0)

@@ -102,9 +102,10 @@ def read_results(folder: Path) -> Results:
         plan = content(folder / "plan.toml").decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{folder} is not a run directory: {Path(error.filename).name} is missing") from error
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # no JSON, no UTF-8, or no regular file
+        why = " ".join(str(error).split())[:200]
         raise InputError(
-            f"{folder}: cells.json or run.json is damaged ({error}); run the same command again"
+            f"{folder}: cells.json, run.json or plan.toml is damaged ({why}); run the same command again"
         ) from error
     cells = [cell for listed in contents["cells"] if (cell := _read_cell(folder, listed))]
     planned = sum(len(listed["cases"]) for listed in contents["cells"])

@@ -11,7 +11,8 @@ import numpy as np
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.plan import Cell, Plan, lacking, needs_model
+from diorama.core.plan import Cell, Plan, needs_model
+from diorama.core.refusals import lacking
 from diorama.core.rows import Row
 from diorama.core.run import Run, score_case
 

@@ -39,20 +39,25 @@ class _Ordered:
 
     @property
     def count(self) -> int:
+        """How many examples there are."""
         return self.order.count
 
     @property
     def what(self) -> str:
+        """What they are, for whoever waits."""
         return f"{self.order.purpose} scenes"
 
     def identity(self) -> dict[str, Any]:
+        """What they follow from."""
         return self.order.identity()
 
     def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """The type and the shape of a row of every array."""
         image, classes = self.order.example(0)[0].image.shape, len(self.order.world.classes)
         return {"images": (np.uint8, image), "labels": (np.int64, ()), "targets": (np.bool_, (classes,))}
 
     def row(self, index: int) -> Mapping[str, Any]:
+        """The rows of one example."""
         frame, targets = self.order.example(index)
         images = np.round(frame.srgb() * 255).astype(np.uint8)
         return {"images": images, "labels": frame.truth["label"], "targets": targets}

@@ -56,6 +56,7 @@ export function render({ model, el, token }) {
     alert.textContent = "";
     if (!hint.textContent) idle();
   });
+  state.on("done", (/** @type {any} */ reply) => { if (!reply.stale && reply.want.includes("picture")) el.dataset.done = String(reply.seq); });
   state.on("error", (/** @type {any} */ reply) => { alert.textContent = reply.message; });
   state.on("scene", (/** @type {any} */ reply) => { state.tell("fresh"); state.show(reply.scene); });
   state.on("saved", (/** @type {any} */ reply) => {

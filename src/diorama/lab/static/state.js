@@ -4,7 +4,7 @@ import { decode } from "./wire.js";
 /** @typedef {import("./wire.js").Reply} Reply */
 /** @typedef {import("./wire.js").Model} Model */
 
-const SLOW = /** @type {Record<string, string[]>} */ ({ stage: [], explain: ["maps", "scores"], tracks: ["layers", "codes", "concept"], case: [] });
+const SLOW = /** @type {Record<string, string[]>} */ ({ stage: [], explain: ["maps", "scores"], tracks: ["layers", "codes", "concept", "scores"], case: [] });
 
 export class State {
   /** @param {Model} model */
@@ -85,7 +85,14 @@ export class State {
     else this.post(message);
   }
 
-  wants() { return ["picture", "exact", ...(this.hello.taken ? ["effects"] : []), ...SLOW[this.tab]]; }
+  wants() { return ["picture", "exact", ...(this.hello.taken ? ["effects"] : []), ...this.slow()]; }
+
+  /** What the tab wants of the helper process, as far as the world has it. */
+  slow() {
+    const { layers, encoders, concepts } = this.hello;
+    const has = /** @type {Record<string, boolean>} */ ({ layers, codes: encoders.length > 0, concept: concepts, scores: this.tab === "explain" || layers });
+    return SLOW[this.tab].filter((want) => has[want] ?? true);
+  }
 
   about() { return { model: this.which, target: this.target, leak: this.leak, concept: this.concept }; }
 
@@ -101,10 +108,10 @@ export class State {
 
   /** Ask again what the tab shows. @param {boolean} [drag] */
   again(drag = false) {
-    if (!this.scene || !SLOW[this.tab].length) return;
+    if (!this.scene || !this.slow().length) return;
     this.slowSeq = ++this.seq;
     if (!drag) this.tell("asked");
-    this.model.send({ scene: this.scene, want: drag ? ["layers"] : SLOW[this.tab], drag, ...this.about(), seq: this.seq });
+    this.model.send({ scene: this.scene, want: drag ? ["layers"] : this.slow(), drag, ...this.about(), seq: this.seq });
   }
 
   undo() { const back = this.past.pop(); if (back) { this.future.push(this.scene); this.show(back, false); } }

@@ -1,7 +1,8 @@
 // @ts-check
 /** Explanations: a tile per method with its map, and beneath it what it claims of every part beside what `do` measures. */
-import { fill, h, number } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { overlay } from "./draw.js";
+import { scoreTable } from "./scores.js";
 /** @typedef {import("./state.js").State} State */
 
 /** Shares that differ by more than this, of the largest, are marked. */
@@ -67,21 +68,14 @@ export function explanations(state, bar) {
     }
   }
 
-  function score() {
-    const names = ["chance", ...state.hello.methods.filter((/** @type {any} */ m) => m.track === "explain").map((/** @type {any} */ m) => m.name), "oracle"];
-    const rows = [...judged.values()].flatMap((p) => p.metrics.map((/** @type {string} */ metric) => h("tr", { "data-protocol": p.protocol, "data-metric": metric },
-      h("th", { scope: "row" }, metric === p.metrics[0] ? h("b", {}, p.protocol) : "", " ", metric),
-      ...names.map((name) => { const line = p.lines.find((/** @type {any} */ l) => l.name === name); const s = line?.scores[metric];
-        const value = Array.isArray(s?.value) ? s.value[0] : s?.value;
-        return h("td", { class: name === "chance" || name === "oracle" ? "control" : "", title: s?.why || "", "data-method": name, "data-value": value ?? "" }, number(value)); }))));
-    fill(scored, h("h2", {}, "This case, by the protocols that apply"), h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), ...names.map((n) => h("th", { scope: "col" }, n)))), h("tbody", {}, ...rows))),
-      h("p", { class: "quiet" }, "Oracle is the true answer, chance a random one: a method is worth what lies between them."));
-  }
+  const score = () => fill(scored, scoreTable(state, [...judged.values()], "explain"));
 
   const opacity = h("input", { type: "range", min: "0", max: "1", step: "0.05", value: String(look.opacity), oninput: () => { look.opacity = Number(opacity.value); draw(); } });
+  const target = h("select", { onchange: () => { state.target = target.value === "" ? null : Number(target.value); state.show(state.scene, false); } });
+  state.on("hello", () => fill(target, h("option", { value: "" }, "the true one"), ...Array.from({ length: state.hello.models[0]?.classes || 0 }, (_, i) => h("option", { value: String(i) }, bar.read().name(i)))));
   const sign = h("select", { onchange: () => { look.sign = sign.value; draw(); } }, ...["both", "positive", "negative"].map((x) => h("option", {}, x)));
   const el = h("section", { "aria-label": "Explanations" }, h("h2", {}, "What explanations say, and what is so"), asked,
-    h("div", { class: "row" }, h("label", {}, "Opacity ", opacity), h("label", {}, "Sign ", sign)), tiles,
+    h("div", { class: "row" }, h("label", {}, "Class asked about ", target), h("label", {}, "Opacity ", opacity), h("label", {}, "Sign ", sign)), tiles,
     h("p", { class: "quiet legend" }, h("span", { class: "key claimed" }), "claimed by the map ", h("span", { class: "key measured" }), "measured: how far the logit falls without the part. ", h("b", { class: "apart" }, "≠"), " where the two, as shares of the largest, are more than half apart."),
     scored);
   return { el };

@@ -2,6 +2,7 @@
 /** The other tracks: reflectance and shading with a planted leak, codes of encoders, a concept while the lamp moves. */
 import { fill, h, number } from "./dom.js";
 import { paint } from "./draw.js";
+import { scoreTable } from "./scores.js";
 /** @typedef {import("./state.js").State} State */
 
 /** @param {State} state */
@@ -28,10 +29,10 @@ export function tracks(state) {
     fill(row, h("h3", {}, reply.method < 0 ? "a planted leak" : reply.name, " ", h("span", { class: "quiet" }, reply.said || `mean error ${number(reply.errors[0], 3)} and ${number(reply.errors[1], 3)}`)), h("div", { class: "strip" }, ...shown));
     return undefined;
   });
-  state.on("scores", (/** @type {any} */ reply) => {
-    if (reply.track !== "decompose") return;
-    layered.dataset.scored = "yes";
-  });
+  const scored = h("div", { class: "scores" });
+  /** @type {Map<string, any>} */ const judged = new Map();
+  state.on("asked", () => { judged.clear(); fill(scored); });
+  state.on("scores", (/** @type {any} */ reply) => { if (reply.track === "decompose") { judged.set(reply.protocol, reply); fill(scored, scoreTable(state, [...judged.values()], "decompose")); } });
 
   /** @type {Map<number, HTMLElement>} */ const encoders = new Map();
   const of = (/** @type {any} */ reply) => {
@@ -60,7 +61,7 @@ export function tracks(state) {
   const concept = h("input", { type: "text", placeholder: "beak=none", "aria-label": "Concept: a change, NAME=VALUE", spellcheck: "false" });
   state.on("concept", (/** @type {any} */ reply) => fill(conceptual, curve(reply)));
 
-  const layers = h("section", {}, h("h2", {}, "Reflectance and shading"), h("label", { class: "knob" }, h("span", {}, "leak"), leak), layered);
+  const layers = h("section", {}, h("h2", {}, "Reflectance and shading"), h("label", { class: "knob" }, h("span", {}, "leak"), leak), layered, scored);
   const codes = h("section", {}, h("h2", {}, "Codes"), coded);
   const lamp = h("section", {}, h("h2", {}, "A concept while the lamp moves"),
     h("form", { class: "typed", onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); state.concept = concept.value; state.again(); } }, h("label", {}, "concept ", concept), h("button", { type: "submit" }, "learn it")), conceptual);
@@ -78,7 +79,7 @@ function curve(reply) {
   const svg = make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Score of the concept over the angle of the lamp", class: "curve" });
   svg.append(make("line", { x1: 40, x2: W - 10, y1: y(0), y2: y(0), class: "zero" }), make("polyline", { points: reply.angles.map((/** @type {number} */ a, /** @type {number} */ i) => `${x(a)},${y(reply.scores[i])}`).join(" "), class: "line" }),
     make("line", { x1: 40, x2: W - 10, y1: y(reply.now), y2: y(reply.now), class: "now" }), make("text", { x: 36, y: y(reply.now) + 4, "text-anchor": "end" }, "now"),
-    ...[-90, 0, 90].map((a) => make("text", { x: x(a), y: H - 8, "text-anchor": "middle" }, a === 0 ? "in front" : a < 0 ? "left" : "right")));
+    ...[-90, 0, 90].map((a) => make("text", { x: x(a), y: H - 8, "text-anchor": a < 0 ? "start" : a > 0 ? "end" : "middle" }, a === 0 ? "in front" : a < 0 ? "left" : "right")));
   const said = `How much layer ${reply.layer} tells of “${reply.concept}”: ${number(reply.now)} now; above 0 it says that the change was made. On scenes it did not learn from it is right in ${Math.round(100 * reply.accuracy)} %. A concept that is no light should stay level.`;
   return h("figure", {}, svg, h("figcaption", { class: "quiet" }, said));
 }

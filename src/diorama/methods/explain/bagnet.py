@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,12 +16,16 @@ from diorama.methods.explain.passes import OncePerImage
 class Bagnet(OncePerImage):
     """The logit of every patch at stride 1, signed, (h, w): as FunnyBirds, which runs 65,536 patches one by one.
 
-    The image gets a black border of half a patch, so that there is a patch around every pixel; the network pads nothing.
+    border  what lies around the image, half a patch wide, so that there is a patch around every pixel: black (as released;
+            a network that never saw a black border speaks of it all along the edges) or edge, the outermost pixels again.
+            The network itself pads nothing
     """
 
     example = "diorama run -w birds -M birds_bagnet -m {} -p single_deletion"
     gradients = True
     cite = ("brendel2019",)
+
+    border: Literal["black", "edge"] = "black"
 
     def refuses(self, model: Any) -> str:
         """That a network's logits are not means of patches' logits."""
@@ -36,6 +40,7 @@ class Bagnet(OncePerImage):
         x, classes = tensors(model, image[None], np.asarray(targets))
         net: Any = inside(module_of(model), PatchEvidence)
         before = (net.field - 1) // 2
-        x = pad(entering(module_of(model), net, x), (before, net.field - 1 - before) * 2)
+        mode = "constant" if self.border == "black" else "replicate"
+        x = pad(entering(module_of(model), net, x), (before, net.field - 1 - before) * 2, mode)
         with torch.no_grad():
             return heatmaps(net.dense(x, classes)[0])

@@ -10,7 +10,7 @@ from diorama.adapt.explaining import need
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, OncePerImage, Output, all_outputs, filling, pixels
+from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, all_outputs, filling, pixels, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,10 @@ class Lime(OncePerImage):
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""
         segments = self.segments(image)
-        shown = self._shown(image, int(segments.max()) + 1)
-        weights = local_weights(shown, self._outputs(model, image, segments, shown)[:, targets], self.width, self.ridge)
-        return [self._painted(w, segments) for w in weights.T]
+        shown = self.shown_in(image, int(segments.max()) + 1)
+        found = self.outputs_of(place_of(model), image, segments, shown, targets)
+        weights = local_weights(shown, found, self.width, self.ridge)
+        return [self.painted(w, segments) for w in weights.T]
 
     def segments(self, image: np.ndarray) -> np.ndarray:
         """The superpixel (h, w) that every pixel belongs to, numbered from 0."""
@@ -73,23 +74,29 @@ class Lime(OncePerImage):
         found = quickshift(exact, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed)
         return np.unique(found, return_inverse=True)[1].reshape(found.shape)
 
-    def _shown(self, image: np.ndarray, count: int) -> np.ndarray:
+    def shown_in(self, image: np.ndarray, count: int) -> np.ndarray:
         """Which superpixels every sample shows, (samples, count) of 0 and 1."""
         shown = rng(self.seed, "explain/lime", pixels(image)).integers(0, 2, (self.samples, count), np.uint8)
         shown[0] = 1
         return shown
 
-    def _outputs(self, model: Any, image: np.ndarray, segments: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        hidden = np.float32(self.hide) if self.fill == "black" else filling(image, self.fill)
-        deviation = image - hidden
+    def outputs_of(
+        self, where: Here, image: np.ndarray, segments: np.ndarray, shown: np.ndarray, targets: Sequence[int]
+    ) -> np.ndarray:
+        """What the model gives for every sample and target."""
+        full = np.full(image.shape, self.hide, np.float32)
+        instead = full if self.fill == "black" else filling(image, self.fill)
+        deviation, hidden, visible, place = where.put(image - instead, instead, shown.astype(np.float32), segments)
+        place = where.whole(place)
 
-        def altered(piece: range) -> np.ndarray:
-            visible = np.take(shown[piece.start : piece.stop].astype(np.float32), segments, axis=1)
-            return visible[:, :, :, None] * deviation + hidden
+        def altered(piece: range) -> Any:
+            return visible[piece.start : piece.stop][:, place][:, :, :, None] * deviation + hidden
 
-        return all_outputs(model, image, self.samples, altered, self.output)
+        found = all_outputs(where, image.shape, self.samples, altered, self.output)
+        return where.get(found[:, list(targets)])[0]
 
-    def _painted(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
+    def painted(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
+        """The mask or heat map of the weights of superpixels."""
         if self.answer == "signed":
             largest = np.argsort(-np.abs(weights), kind="stable")[: self.features]
             kept = np.zeros_like(weights)

@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.errors import InputError
-from diorama.methods.explain.passes import OncePerImage, Output, all_outputs, outputs
+from diorama.methods.explain.passes import OncePerImage, Output, all_outputs, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,20 @@ class Occlusion(OncePerImage):
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""
-        windows = self._windows(image.shape[0], image.shape[1])
+        where, windows = place_of(model), self._windows(image.shape[0], image.shape[1])
+        (there,) = where.put(image)
 
-        def altered(piece: range) -> np.ndarray:
-            copies = np.repeat(image[None], len(piece), axis=0)
+        def altered(piece: range) -> Any:
+            copies = where.copies(there, len(piece))
             for copy, k in zip(copies, piece, strict=True):
                 copy[windows[k]] = self.baseline
             return copies
 
-        whole = outputs(model, image[None], self.output)[0]
-        drops = whole - all_outputs(model, image, len(windows), altered, self.output)
-        return [Heatmap(_spread(windows, drops[:, t], image.shape[:2]), signed=True) for t in targets]
+        whole = where.outputs(there[None], self.output)
+        found = where.join([whole, all_outputs(where, image.shape, len(windows), altered, self.output)])
+        known = where.get(found[:, list(targets)])[0]
+        drops = known[:1] - known[1:]
+        return [Heatmap(_spread(windows, drop, image.shape[:2]), signed=True) for drop in drops.T]
 
     def _windows(self, height: int, width: int) -> list[tuple[slice, slice]]:
         down, right = (range(0, max(n - self.window, 0) + self.stride, self.stride) for n in (height, width))

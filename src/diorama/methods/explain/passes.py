@@ -1,8 +1,9 @@
 """Asking a model about many altered copies of one image: what RISE, LIME and Occlusion share.
 
 Such methods learn about every class from the same passes, so they answer `explain_targets(model, image, targets)`. The
-passes go through `model.logits`, so that any classifier will do. Their batches are a function of the method's parameters
-and the image's size only, so that a map does not depend on what else is asked.
+passes go through `model.logits`, so that any classifier will do; where the network is on an accelerator the copies are made
+there, and pass without coming back. Batches are a function of the method's parameters, the image's size and the device only,
+so that a map does not depend on what else is asked.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from diorama.adapt.classifying import pass_module, place_of_module
+from diorama.core import device
 from diorama.core.answers import Answer
 from diorama.core.contracts import ImageByImage
 from diorama.io.digests import array_digest
@@ -50,20 +53,13 @@ def batches(count: int, shape: tuple[int, ...]) -> Iterator[range]:
     >>> [len(piece) for piece in batches(120, (128, 128))], [len(piece) for piece in batches(9, (448, 448))]
     ([48, 48, 24], [4, 4, 1])
     """
-    size = min(max(PIXELS // (shape[0] * shape[1]), FEWEST), MOST)
+    return pieces(count, min(max(PIXELS // (shape[0] * shape[1]), FEWEST), MOST))
+
+
+def pieces(count: int, size: int) -> Iterator[range]:
+    """range(count) in pieces of a size."""
     for start in range(0, count, size):
         yield range(start, min(start + size, count))
-
-
-def outputs(model: Any, images: np.ndarray, output: Output) -> np.ndarray:
-    """Logits or probabilities (n, classes) of images (n, h, w, 3), float64."""
-    logits = np.asarray(model.logits(images), np.float64)
-    if output == "logit":
-        return logits
-    if output == "centred":
-        return logits - logits.mean(axis=1, keepdims=True)
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def filling(image: np.ndarray, fill: Fill) -> np.ndarray:
@@ -81,8 +77,141 @@ def filling(image: np.ndarray, fill: Fill) -> np.ndarray:
     return cv2.GaussianBlur(image.astype(np.float32), (0, 0), max(image.shape[:2]) / 16)
 
 
+class Here:
+    """Where altered copies are made and weighed: in numpy, for models of any kind, asked through `model.logits`."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def put(self, *arrays: np.ndarray) -> Sequence[Any]:
+        """Arrays as they are used here."""
+        return arrays
+
+    def get(self, *found: Any) -> Sequence[np.ndarray]:
+        """Arrays as numpy has them."""
+        return found
+
+    def whole(self, numbers: Any) -> Any:
+        """Whole numbers that were put, to index with."""
+        return numbers
+
+    def batches(self, count: int, shape: tuple[int, ...]) -> Iterator[range]:
+        """range(count) in pieces that pass together."""
+        return batches(count, shape)
+
+    def copies(self, image: Any, count: int) -> Any:
+        """An image (h, w, 3) so many times, to be altered."""
+        return np.repeat(image[None], count, axis=0)
+
+    def outputs(self, images: Any, output: Output) -> Any:
+        """Logits or probabilities (n, classes) of images (n, h, w, 3), float64."""
+        logits = np.asarray(self.model.logits(images), np.float64)
+        if output == "logit":
+            return logits
+        if output == "centred":
+            return logits - logits.mean(axis=1, keepdims=True)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Parts one after the other."""
+        return np.concatenate(parts)
+
+    def weighed(self, values: Any, masks: Any) -> Any:
+        """Σ_k values_k · masks_k of masks (n, h, w), added up in single and kept in double precision."""
+        return np.tensordot(values.astype(np.float32), masks, 1).astype(np.float64)
+
+    def total(self, masks: Any) -> Any:
+        """Σ_k masks_k in double precision."""
+        return masks.sum(axis=0, dtype=np.float64)
+
+    def root(self, square: Any) -> Any:
+        """The square root, of 0 where rounding made a square negative."""
+        return np.sqrt(np.maximum(square, 0))
+
+
+class There(Here):
+    """The same on the accelerator that a network is on, in torch: what is put goes there in one transfer, what is got
+    comes back in one, and in between nothing moves."""
+
+    def __init__(self, model: Any, place: Any) -> None:
+        import torch
+
+        super().__init__(model)
+        self.place, self.module = place, pass_module(model)
+        self.double = torch.float32 if place.type == "mps" else torch.float64  # which has no double precision
+
+    def put(self, *arrays: np.ndarray) -> Sequence[Any]:
+        """Tensors there, in single precision."""
+        import torch
+
+        flat = np.concatenate([np.asarray(array, np.float32).ravel() for array in arrays])
+        there = torch.from_numpy(flat).to(self.place)
+        ends = np.cumsum([array.size for array in arrays])
+        return [there[end - a.size : end].reshape(a.shape) for a, end in zip(arrays, ends, strict=True)]
+
+    def get(self, *found: Any) -> Sequence[np.ndarray]:
+        """Arrays on the host."""
+        import torch
+
+        flat = torch.cat([one.reshape(-1) for one in found]).cpu().numpy()
+        sizes = [one.numel() for one in found]
+        cut = np.split(flat, np.cumsum(sizes)[:-1])
+        return [part.reshape(tuple(one.shape)) for part, one in zip(cut, found, strict=True)]
+
+    def whole(self, numbers: Any) -> Any:
+        """Whole numbers that were put, to index with."""
+        return numbers.long()
+
+    def batches(self, count: int, shape: tuple[int, ...]) -> Iterator[range]:
+        """range(count) in chunks of the device."""
+        return pieces(count, device.chunk(self.place.type))
+
+    def copies(self, image: Any, count: int) -> Any:
+        """An image (h, w, 3) so many times, to be altered."""
+        return image[None].repeat(count, 1, 1, 1)
+
+    def outputs(self, images: Any, output: Output) -> Any:
+        """Logits or probabilities (n, classes) of images (n, h, w, 3)."""
+        import torch
+
+        with torch.no_grad():
+            logits = self.module(images.permute(0, 3, 1, 2)).to(self.double)
+        if output == "logit":
+            return logits
+        return logits - logits.mean(dim=1, keepdim=True) if output == "centred" else logits.softmax(dim=1)
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Parts one after the other."""
+        import torch
+
+        return torch.cat(list(parts))
+
+    def weighed(self, values: Any, masks: Any) -> Any:
+        """Σ_k values_k · masks_k."""
+        import torch
+
+        return torch.tensordot(values.float(), masks, 1).to(self.double)
+
+    def total(self, masks: Any) -> Any:
+        """Σ_k masks_k."""
+        return masks.sum(dim=0, dtype=self.double)
+
+    def root(self, square: Any) -> Any:
+        """The square root, of 0 where rounding made a square negative."""
+        return square.clamp(min=0).sqrt()
+
+
+def place_of(model: Any) -> Here:
+    """Where a model's altered copies are made: on its accelerator, or here."""
+    if model.module is None:
+        return Here(model)
+    place = place_of_module(model.module)
+    return Here(model) if place.type == "cpu" else There(model, place)
+
+
 def all_outputs(
-    model: Any, image: np.ndarray, count: int, altered: Callable[[range], np.ndarray], output: Output
-) -> np.ndarray:
+    where: Here, shape: tuple[int, ...], count: int, altered: Callable[[range], Any], output: Output
+) -> Any:
     """The outputs (count, classes) for `altered(piece)`, copies (n, h, w, 3) of an image made batch by batch."""
-    return np.concatenate([outputs(model, altered(piece), output) for piece in batches(count, image.shape)])
+    return where.join([where.outputs(altered(piece), output) for piece in where.batches(count, shape)])

@@ -96,7 +96,7 @@ def _scale_and_shift() -> Any:
     from zennit.core import BasicHook
 
     return BasicHook(
-        input_modifiers=[lambda x: x, torch.zeros_like],  # what the layer makes of 0 is its shift
+        input_modifiers=[lambda x: x, torch.zeros_like],  # the output for an input of 0 is the shift
         gradient_mapper=lambda R, y: (R / _further_from_0(y[0] - y[1], y[1]), torch.zeros_like(R)),
         reducer=lambda x, g: x[0] * g[0],
     )

@@ -10,7 +10,7 @@ import numpy as np
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, OncePerImage, Output, batches, filling, outputs
+from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, filling, place_of
 
 #: Masks between two looks at the standard error.
 LOOK = 200
@@ -67,26 +67,25 @@ class Rise(OncePerImage):
         return self.estimates(model, image, [target])[0].error
 
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
-        """The map of every target with its standard error; when sampling stops for a target does not depend on the
-        other targets.
-        """
-        going, found = [_Sums(target, self.keep, self.contrast) for target in targets], dict[int, Estimate]()
-        looked, instead = 0, filling(image, self.fill)
-        for piece in batches(self.masks, image.shape):
-            masks = self.some_masks(piece, image.shape[:2])
-            shown = image * masks[:, :, :, None]
+        """The map of every target with its standard error; when sampling stops for a target does not depend on others."""
+        where = place_of(model)
+        going, found = [_Sums(target, self.keep, where, self.contrast) for target in targets], dict[int, Estimate]()
+        there, instead, *drawn = where.put(image, filling(image, self.fill), *self._drawn(self.masks, image.shape[:2]))
+        looked = 0
+        for piece in where.batches(self.masks, image.shape):
+            masks = _made(where, drawn, piece)
+            shown = there * masks[:, :, :, None]
             if self.fill != "black":
                 shown += instead * (1 - masks[:, :, :, None])
-            values = outputs(model, shown, self.output)
+            values = where.outputs(shown, self.output)
             squares = masks * masks
             for sums in going:
                 sums.add(values[:, sums.target], masks, squares)
             if piece.stop == self.masks or (self.stop is not None and piece.stop // LOOK > looked):
                 looked = piece.stop // LOOK
-                ended = [
-                    sums for sums in going if piece.stop == self.masks or sums.estimate().share <= (self.stop or 0)
-                ]
-                found.update({sums.target: sums.estimate() for sums in ended})
+                seen = _estimates(where, going)
+                ended = {t: e for t, e in seen.items() if piece.stop == self.masks or e.share <= (self.stop or 0)}
+                found.update(ended)
                 going = [sums for sums in going if sums.target not in found]
             if not going:
                 break
@@ -94,15 +93,19 @@ class Rise(OncePerImage):
 
     def some_masks(self, piece: range, size: tuple[int, int]) -> np.ndarray:
         """The masks of those numbers, (n, h, w) float32 in [0, 1]."""
-        fields = (self._draw("cells").random((piece.stop, self.cells, self.cells)) < self.keep)[piece.start :]
-        down, right = (
-            self._draw(way).integers(0, _cell(self.cells, length), piece.stop)[piece.start :, None] + np.arange(length)
-            for way, length in zip(("down", "right"), size, strict=True)
-        )
-        tall, wide = _enlarging(self.cells, size[0])[down], _enlarging(self.cells, size[1])[right]  # (n, h or w, grid)
-        return tall @ fields.astype(np.float32) @ wide.transpose(0, 2, 1)
+        return _made(Here(None), self._drawn(piece.stop, size), piece)
 
-    def _draw(self, what: str) -> np.random.Generator:
+    def _drawn(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
+        """What the first masks are made of: their fields, how far each is shifted down and right, and what enlarges them."""
+        fields = (self.generator("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
+        shifts = [
+            self.generator(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
+            for way, length in zip(("down", "right"), size, strict=True)
+        ]
+        return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
+
+    def generator(self, what: str) -> np.random.Generator:
+        """The random numbers that masks follow from: of the cells, and of the shifts down and right."""
         return rng(self.seed, "explain/rise", what)
 
 
@@ -126,36 +129,51 @@ class Estimate:
         return Heatmap(self.mean.astype(np.float32), signed, f"standard error {bound} of the map's spread")
 
 
+def _made(where: Here, drawn: Sequence[Any], piece: range) -> Any:
+    """The masks (n, h, w) of those numbers, of what was drawn for all."""
+    fields, down, right, tall, wide = drawn
+    some = slice(piece.start, piece.stop)
+    return tall[where.whole(down[some])] @ fields[some] @ wide[where.whole(right[some])].swapaxes(1, 2)
+
+
+def _estimates(where: Here, all_sums: "Sequence[_Sums]") -> dict[int, Estimate]:
+    """The maps of several targets so far, with their standard errors."""
+    found = where.get(*(array for sums in all_sums for array in sums.arrays()))
+    pairs = zip(found[::2], found[1::2], all_sums, strict=True)
+    return {sums.target: Estimate(mean, error, sums.count) for mean, error, sums in pairs}
+
+
 class _Sums:
     """Σ f·m and Σ (f·m)² of one target; for `contrast` also what is needed to take the mean of f away afterwards."""
 
-    def __init__(self, target: int, keep: float, contrast: bool) -> None:
-        self.target, self.keep, self.contrast, self.count = target, keep, contrast, 0
+    def __init__(self, target: int, keep: float, where: Here, contrast: bool) -> None:
+        self.target, self.keep, self.where, self.contrast, self.count = target, keep, where, contrast, 0
         self.total: Any = 0.0
         self.square: Any = 0.0
-        self.values = 0.0
+        self.values: Any = 0.0
         self.masks: Any = 0.0
         self.squares: Any = 0.0
         self.mixed: Any = 0.0
 
-    def add(self, values: np.ndarray, masks: np.ndarray, squares: np.ndarray) -> None:
+    def add(self, values: Any, masks: Any, squares: Any) -> None:
         """Count some masks (n, h, w), their squares, and the outputs (n,) on the images they leave."""
-        self.total = self.total + np.tensordot(values.astype(np.float32), masks, 1).astype(np.float64)
-        self.square = self.square + np.tensordot((values**2).astype(np.float32), squares, 1).astype(np.float64)
+        weighed = self.where.weighed
+        self.total = self.total + weighed(values, masks)
+        self.square = self.square + weighed(values**2, squares)
         self.count += len(values)
         if self.contrast:
-            self.values += float(values.sum())
-            self.masks = self.masks + masks.sum(axis=0, dtype=np.float64)
-            self.squares = self.squares + squares.sum(axis=0, dtype=np.float64)
-            self.mixed = self.mixed + np.tensordot(values.astype(np.float32), squares, 1).astype(np.float64)
+            self.values = self.values + values.sum()
+            self.masks = self.masks + self.where.total(masks)
+            self.squares = self.squares + self.where.total(squares)
+            self.mixed = self.mixed + weighed(values, squares)
 
-    def estimate(self) -> Estimate:
-        """The map so far."""
+    def arrays(self) -> tuple[Any, Any]:
+        """The map so far and its standard error, where they were summed."""
         level = self.values / self.count
         mean = (self.total - level * self.masks) / self.count
         square = self.square - 2 * level * self.mixed + level**2 * self.squares
-        variance = np.maximum(square / self.count - mean**2, 0) * self.count / (self.count - 1)
-        return Estimate(mean / self.keep, np.sqrt(variance / self.count) / self.keep, self.count)
+        variance = square / self.count - mean**2  # of the population; rounding may take it below 0
+        return mean / self.keep, self.where.root(variance / (self.count - 1)) / self.keep
 
 
 def _cell(grid: int, length: int) -> int:

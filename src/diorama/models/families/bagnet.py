@@ -17,7 +17,7 @@ from diorama.core.inherent import PatchEvidence
 from diorama.models.families.residual import COUNTS, EXPANSION, WIDTHS, add_groups, groups
 
 #: Values of the widest map that a band may hold.
-_BAND = 4e7
+BAND = 4e7
 
 
 class Block(nn.Module):
@@ -107,7 +107,7 @@ class BagNet(nn.Module, PatchEvidence):
 
     def _bands(self, x: Tensor) -> Iterator[Tensor]:
         """Rows of the image, each band with the rows that its patches reach into."""
-        rows = max(1, int(_BAND / (len(x) * self.widest * x.shape[3])))
+        rows = max(1, int(BAND / (len(x) * self.widest * x.shape[3])))
         last = x.shape[2] - self.field + 1
         return (x[:, :, top : min(top + rows, last) + self.field - 1] for top in range(0, last, rows))
 

@@ -84,7 +84,7 @@ class Uncentred(nn.Module):
         return x * as_matrix(self.weight * (square + 1e-5).rsqrt())[:, None, None]
 
 
-#: Makes what follows a convolution of so many channels.
+#: Makes the layer that follows a convolution with this number of channels.
 MakeNorm = Callable[[int], nn.Module]
 
 

@@ -7,7 +7,7 @@ from diorama.core.errors import InputError
 from diorama.models import full_size as originals
 from diorama.models.weights import require_torch
 
-_INPUT: originals.Statistics = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255,) * 3)
+INPUT: originals.Statistics = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255,) * 3)
 
 
 class Resnet50Keras(Classifier):
@@ -38,4 +38,4 @@ class Resnet50Keras(Classifier):
             state = {name: torch.from_numpy(array) for name, array in read_package(path).items()}
         net = KerasResNet50()
         originals.fill(net, state, checkpoint, "resnet50_keras")
-        super().__init__(originals.wrapped(net, _INPUT), "resnet50_keras", size, "group4")
+        super().__init__(originals.wrapped(net, INPUT), "resnet50_keras", size, "group4")

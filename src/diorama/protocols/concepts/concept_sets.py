@@ -11,7 +11,7 @@ from diorama.core.scene import Scene
 from diorama.protocols.layers.judging import OnLayers
 
 BRANCHES = ("reflectance", "shading")
-#: The change that a set of the other kind shows.
+#: For each change of a set, the other one.
 OTHER = {"albedo": "light", "light": "albedo"}
 
 

@@ -77,7 +77,7 @@ class Candle(Confounded):
         "position": "[x, y] of the object on the floor in metres; +x is left, −y is far",
         "camera": "[up, left]: the jitter in degrees, each −1 to 1",
     }
-    #: What listens to what; see `diorama.worlds.candle.graph`.
+    #: The causal graph: the causes of each variable; see `diorama.worlds.candle.graph`.
     graph: ClassVar[dict[str, tuple[str, ...]]] = graph.GRAPH
 
     def __post_init__(self) -> None:

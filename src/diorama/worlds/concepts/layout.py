@@ -62,7 +62,7 @@ def _write_set(world: Any, name: str, concept: Scene, out: Path, linear: bool) -
                 if layer not in stacks:
                     stacks[layer] = _opened(_stack(out, name, layer), (len(members), *values.shape))
                 stacks[layer][k] = values
-    for layer, stack in stacks.items():  # "image" last: where it is, the others are whole
+    for layer, stack in stacks.items():  # "image" is written last: if it exists, the other layers are complete
         stack.flush()
         _part(_stack(out, name, layer)).replace(_stack(out, name, layer))
     images = [{"image": f"{name}/{k:03d}.png", **_said(member)} for k, member in enumerate(members)]

@@ -57,7 +57,7 @@ class RandomScenes(OnTabletop):
         )
 
 
-#: What each of these is drawn from.
+#: The range from which each parameter is drawn, evenly.
 _SPANS = {
     "temperature": (2000, 12000),
     "power": (250, 1500),

@@ -64,7 +64,7 @@ class Photos(Recorded, Labelled):
         check_side("photos", self.size)
         if self.train and not Path(self.source).expanduser().is_dir():
             raise InputError(f"photos: train={self.train} is for folders; a list or table says itself what it holds")
-        missing = [path for path in self._files.values() if not path.is_file()]
+        missing = [path for path in self.files.values() if not path.is_file()]
         if missing:
             raise InputError(f"photos: {missing[0]} and {len(missing) - 1} more of {self.source} are missing")
         unknown = sorted(set(self._by_class) - set(self.classes))
@@ -111,7 +111,8 @@ class Photos(Recorded, Labelled):
         return {name: label for label, names in self._by_class.items() for name in names}
 
     @cached_property
-    def _files(self) -> dict[str, Path]:
+    def files(self) -> dict[str, Path]:
+        """Every photo by name."""
         return {name: inside(self._base, name) for name in self._class_of}
 
     @cached_property
@@ -134,15 +135,15 @@ class Photos(Recorded, Labelled):
     @cached_property
     def contents(self) -> frozenset[str]:
         """The digests of all photos: what a model must not have been fitted on."""
-        return frozenset(map(file_digest, self._files.values()))
+        return frozenset(map(file_digest, self.files.values()))
 
     def fingerprint(self) -> str:
         """The digest of all photos by name and content."""
-        return files_digest(self._files.values(), self._base)
+        return files_digest(self.files.values(), self._base)
 
     def read(self, scene: Scene) -> Frame:
         """The photo with its label."""
-        label, path = self.label(scene), self._files[scene.params["image"]]
+        label, path = self.label(scene), self.files[scene.params["image"]]
         image = fitted(read_photo(path), self.size, self.crop)
         return Frame(scene, image.astype(np.float32) / np.float32(255), "srgb", {"label": label})
 

@@ -9,7 +9,7 @@ through one by one: an answer does not depend on the company it was asked in.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from diorama.adapt.classifying import place
+from diorama.adapt.folding import folded
 from diorama.core.answers import Layers
 from diorama.core.contracts import Layered
 from diorama.core.errors import InputError, did_you_mean, which_layer
@@ -27,6 +28,8 @@ from diorama.io.zoo import ZOO
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+    from diorama.adapt.folding import Folded
 
 SIDE = 64
 UNET_LAYERS = (*(f"encoder{i}" for i in range(1, 6)), *(f"decoder{i}" for i in range(1, 6)), "output")
@@ -67,8 +70,14 @@ class WatchedNetwork(Layered):
         import torch
 
         with torch.no_grad():
-            found = {branch: _numbers(self._layer(frames[0], branch)) for branch in self.branches}
-        return Layers(found["reflectance"], found["shading"])
+            found = self._outputs(frames[0], self.twin.module if self.twin else self.module)
+            layers = [_numbers(self._on_grid(frames[0], name, found[name])) for name in ("reflectance", "shading")]
+        return Layers(*layers)
+
+    @property
+    def twin(self) -> Folded | None:
+        """The faster twin that `decompose` asks: what looks at inner layers asks the network itself."""
+        return None
 
     def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
         """Activations (n, d) float32; those of `output` are the layer on the frame's grid."""
@@ -128,11 +137,20 @@ class WatchedNetwork(Layered):
 
     def _layer(self, frame: Frame, branch: str) -> Tensor:
         """A layer (1, c, h, w) in linear light on the frame's grid."""
+        return self._on_grid(frame, branch, self._outputs(frame, self.module)[branch])
+
+    def _outputs(self, frame: Frame, module: nn.Module) -> Mapping[str, Tensor]:
+        """What the network, or its twin, gives for a frame: a map of its own size for every branch."""
         import torch
 
-        where = next(self.module.parameters()).device
-        image = tensor(exposed(frame.linear())).to(where)
-        output = self.module(self._input(frame).to(where).requires_grad_(torch.is_grad_enabled()))[branch]
+        where = next(module.parameters()).device
+        return module(self._input(frame).to(where).requires_grad_(torch.is_grad_enabled()))
+
+    def _on_grid(self, frame: Frame, branch: str, output: Tensor) -> Tensor:
+        """An output of the network as a layer."""
+        import torch
+
+        image = tensor(exposed(frame.linear())).to(output.device)
         if image.shape[2:] != output.shape[2:]:
             output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
         return self.module.component(branch, output, image)  # type: ignore[operator]
@@ -190,6 +208,11 @@ class IidNetwork(WatchedNetwork):
             reason = str(error).strip().splitlines()[-1].strip()
             raise InputError(f"{self.name}: {self.path} holds weights of another network: {reason}") from error
         return place(net)
+
+    @cached_property
+    def twin(self) -> Folded | None:
+        """The faster twin that `decompose` asks."""
+        return folded(self.module, SIDE)
 
     def _input(self, frame: Frame) -> Tensor:
         """A frame as the network takes it, (1, 3, h, w)."""

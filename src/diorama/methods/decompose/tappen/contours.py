@@ -36,7 +36,7 @@ class Field:
         down, right = np.where(vertical, unit, unit[::-1])  # the image's own axes
         found = []
         for dy, dx in _STEPS:
-            a, b = _neighbours(edges, dy, dx)
+            a, b = neighbours(edges, dy, dx)
             tangent = (right * dy - down * dx) ** 2 / (dy * dy + dx * dx)
             m = np.minimum(magnitude[a], magnitude[b])
             found.append((a, b, (2 * beta - 1) * tangent[a] * tangent[b] * m / (m + strength)))
@@ -68,7 +68,7 @@ class Field:
         return 2 * np.arctanh(self.coupling * np.tanh(cavity / 2))
 
 
-def _neighbours(edges: Edges, dy: int, dx: int) -> tuple[np.ndarray, np.ndarray]:
+def neighbours(edges: Edges, dy: int, dx: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (a, b) of edges of one direction where b lies (dy, dx) pixels from a."""
     pairs = []
     height, width = edges.mask.shape

@@ -35,8 +35,8 @@ def responses(frame: Frame) -> np.ndarray:
     Derivatives are central differences of the smoothed image, times σ and σ²; at an edge the mean of its two pixels.
     """
     log, edges = log_gray(frame), Edges.of(frame.mask)
-    down = _at_edges(_bank(log), frame.mask, edges, slice(0, edges.vertical))
-    right = _at_edges(_bank(log.T).transpose(0, 2, 1), frame.mask, edges, slice(edges.vertical, None))
+    down = _at_edges(bank(log), frame.mask, edges, slice(0, edges.vertical))
+    right = _at_edges(bank(log.T).transpose(0, 2, 1), frame.mask, edges, slice(edges.vertical, None))
     filtered = np.concatenate([down, right], axis=1).T
     return np.concatenate([edges.differences(log)[:, None].astype(np.float32), filtered], axis=1)
 
@@ -73,7 +73,7 @@ def _drawn(frame: Frame, number: int, count: int, directions: tuple[bool, ...]) 
     return responses(frame)[chosen], r[chosen], s[chosen]
 
 
-def _bank(log: np.ndarray) -> np.ndarray:
+def bank(log: np.ndarray) -> np.ndarray:
     """All responses (COUNT − 1, h, w) at the pixels, steered from the derivatives along the axes."""
     found = []
     for sigma in SCALES:

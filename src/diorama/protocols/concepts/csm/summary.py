@@ -30,8 +30,8 @@ def condense(rows: Sequence[Row], aggregate: str | None) -> Condensed:
     derived = {}
     for ratio, (above, below) in RATIOS.items():
         mean = _combined(point[above], point[below], n, aggregate)
-        ends = _ends((point[above], point[below]), (drawn[above], drawn[below]), n, aggregate)
-        derived[ratio if aggregate else f"log_{ratio}"] = _summary(rows, (above, below), mean, ends)
+        between = ratio_ends((point[above], point[below]), (drawn[above], drawn[below]), n, aggregate)
+        derived[ratio if aggregate else f"log_{ratio}"] = _summary(rows, (above, below), mean, between)
     return Condensed([_single(row) for row in rows], {}, derived, _grid(known, cases))
 
 
@@ -57,7 +57,7 @@ def _combined(above: np.ndarray, below: np.ndarray, n: int, aggregate: str | Non
     return (ratio_of_averages if aggregate == "ratio_of_averages" else mean_of_ratios)(above, below)
 
 
-def _ends(points: Pair, drawn: Pair, n: int, aggregate: str | None) -> Interval:
+def ratio_ends(points: Pair, drawn: Pair, n: int, aggregate: str | None) -> Interval:
     """The bootstrap-t over sets: every resample has its own choice of sets, and its own test images and CAVs.
 
     The error is that between sets. A ratio of averages is studentised as its logarithm; without both averages positive

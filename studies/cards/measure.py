@@ -1,0 +1,231 @@
+"""Small runs behind the cards: python -m studies.cards.measure [NAME…] writes docs/measured, a JSON file and a picture each.
+
+What is there is kept: delete a file to measure it again. Minutes on two cores for all of it; no data is needed.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import diorama
+from diorama.api import run
+from diorama.core.catalogue import build, entries
+from diorama.core.contracts import scene_at
+from diorama.core.errors import InputError
+from diorama.io.images import encode_webp, quantise, resize
+from diorama.report.gallery import Shown, select
+from diorama.report.sections import Section, sections
+from diorama.report.summary import read_results
+
+OUT = Path(__file__).resolve().parents[2] / "docs" / "measured"
+BIRDS, MOSAIC, MONDRIAN = "birds", "mosaic(source=birds, cell=64)", "mondrian(size=64)"
+SPRITES, SCENES = "sprites(counts=(3, 3, 8, 8, 8))", 4
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A small run: where, of what, with how many cases; `protocols` are the variants of one protocol."""
+
+    world: str
+    methods: tuple[str, ...]
+    protocols: tuple[str, ...]
+    model: tuple[str, ...] = ()
+    cases: int = 6
+    controls: bool = True
+    also: dict[str, Any] = field(default_factory=dict)
+
+
+def protocols() -> dict[str, Small]:
+    """The runs of protocols that need no data of others."""
+    maps, layers, codes = ("grad_cam", "input_x_gradient"), ("retinex_color", "retinex_gray"), ("beta_vae", "pca")
+    parts = partial(Small, BIRDS, maps, model=("birds_cnn",))
+    found = {
+        "single_deletion": parts(("single_deletion",)),
+        "continuity": parts(("continuity",)),
+        "funnybirds": parts(("funnybirds", "funnybirds(variant=published)")),
+        "accuracy": Small(BIRDS, (), ("accuracy",), ("birds_cnn",), controls=False),
+        "confusion": Small(MOSAIC, maps, ("confusion",), ("birds_cnn",)),
+        "cell_swap": Small(MOSAIC, maps, ("cell_swap",), ("birds_cnn",)),
+        "tcav": Small(
+            BIRDS,
+            ("linear_svm", "mean_difference"),
+            ("tcav(concept=birds, do='beak=2', tests=16, permutations=9)",),
+            ("birds_cnn",),
+            4,
+        ),
+        "response_invariance": Small(
+            "concepts", ("iid_supervised", "retinex_color"), ("response_invariance",), cases=4
+        ),
+        "cg": Small(
+            SPRITES, ("beta_vae",), ("cg(frames=200)", "cg(frames=200, variant=published)"), ("sprites_moments",), 2
+        ),
+        "uc": Small(SPRITES, codes, ("uc(frames=500)", "uc(frames=500, variant=published)"), cases=3),
+    }
+    for name in ("lmse", "si_mse", "dssim", "psnr", "reconstruction", "whdr", "invariance"):
+        found[name] = Small(MONDRIAN, layers, (name,))
+    for name in ("mig", "dci", "irs", "sap", "modularity", "infomec", "factor_vae", "beta_vae"):
+        found[name] = Small(SPRITES, codes, (f"{name}(frames=500)",), cases=3)
+    return found
+
+
+def methods() -> dict[str, Small]:
+    """One run for each track: all methods that need no parameter, on the same cases."""
+    listed = {track: [n for n in entries("method") if n.startswith(f"{track}/")] for track in ("explain", "decompose")}
+    slow = ("predictions", "tappen", "iid_checkpoint", "pair", "transformer", "captum", "burgess")
+    ours = {track: tuple(n for n in found if not any(s in n for s in slow)) for track, found in listed.items()}
+    tcav = "tcav(concept=birds, do='beak=2', tests=16, permutations=9)"
+    trainers = tuple(n for n in entries("method") if n.startswith("concept/"))
+    return {
+        "explain": Small(BIRDS, ours["explain"], ("single_deletion",), ("birds_cnn",), 2, False),
+        "decompose": Small(MONDRIAN, ours["decompose"], ("lmse",), (), 3, False),
+        "represent": Small(
+            SPRITES, ("represent/pca", "beta_vae", "represent/random"), ("mig(frames=500)",), (), 2, False
+        ),
+        "concept": Small(BIRDS, trainers, (tcav,), ("birds_cnn",), 2, False),
+    }
+
+
+def measured(small: Small, folder: Path) -> list[Section]:
+    """Run it, and the sections of its results."""
+    run([small.world], small.methods, small.protocols, small.model, small.cases, 0, small.controls, folder)
+    return sections({"": read_results(folder)})
+
+
+def as_json(section: Section) -> dict[str, Any]:
+    """What a card shows of a section."""
+    kept = ("mean", "lo", "hi", "n_ok")
+    lines = [
+        {
+            "method": line.name,
+            "control": line.control,
+            "seconds": None if line.seconds is None else round(line.seconds, 4),
+            **{key: line.primary[key] for key in kept},
+        }
+        for line in section.lines
+    ]
+    curve = section.dose.entry["curve"].get(section.metric, []) if section.dose else []
+    doses = section.dose.entry["doses"] if section.dose else []
+    return {
+        "world": section.world,
+        "model": section.model,
+        "protocol": section.protocol,
+        "metric": section.metric,
+        "direction": section.direction,
+        "cases": section.some.cases,
+        "lines": lines,
+        "dose_name": section.some.manifest["dose_name"],
+        "doses": [[dose, *(point[k] for k in kept[:3])] for dose, point in zip(doses, curve, strict=False)],
+        "verdicts": [[v.control, v.holds, v.text] for v in section.verdicts],
+    }
+
+
+def measure_protocol(name: str, small: Small) -> None:
+    """Write the numbers of a protocol and a picture of its hardest case."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(small, Path(folder))
+        command = " ".join(
+            [
+                "diorama run",
+                f'-w "{small.world}"',
+                *(f"-M {m}" for m in small.model),
+                *(f"-m {m}" for m in small.methods),
+            ]
+            + [f'-p "{p}"' for p in small.protocols]
+            + [f"-n {small.cases}"]
+            + ["--controls"] * small.controls
+        )
+        _write(
+            "protocols", name, {"command": command, "diorama": diorama.__version__, "runs": [as_json(s) for s in found]}
+        )
+        for case in select(found, 10**9, 1).shown.get(0, []):
+            _picture("protocols", name, case, 0)
+
+
+def measure_track(track: str, small: Small) -> None:
+    """Write of every method of a track what a case costs, and its answer to the hardest case of the run."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(small, Path(folder))
+        shown = select(found, 10**9, 1).shown.get(0, [])
+        for line in found[0].methods:
+            name = line.name if "/" in line.name else f"{track}/{line.name}"
+            given = {
+                k: v for k, v in as_json(found[0]).items() if k in ("world", "model", "protocol", "metric", "cases")
+            }
+            seconds = None if line.seconds is None else round(line.seconds, 4)
+            _write("methods", name.replace("/", "-"), {**given, "mean": line.mean, "seconds": seconds})
+            for case in shown:
+                for k, picture, _ in case.pictures:
+                    if picture.method == line.name:
+                        _picture("methods", name.replace("/", "-"), case, k)
+
+
+def _picture(kind: str, name: str, case: Shown, which: int) -> None:
+    """Copy a strip, and write what its panels are."""
+    _, picture, _ = case.pictures[which]
+    shutil.copy(picture.path, OUT / kind / f"{name}.webp")
+    path = OUT / kind / f"{name}.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    said = {"captions": picture.captions, "case": picture.case, "value": picture.value, "method": picture.method}
+    path.write_text(json.dumps({**found, "picture": said}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _write(kind: str, name: str, found: dict[str, Any]) -> None:
+    (OUT / kind).mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    (OUT / kind / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+STAGED = {
+    "birds": "birds",
+    "mondrian": "mondrian",
+    "sprites": "sprites",
+    "mosaic": MOSAIC,
+    "tabletop": "tabletop",
+    "concepts": "concepts",
+    "random_scenes": "random_scenes",
+    "test_scenes": "test_scenes",
+    "candle": "candle",
+}
+
+
+def measure_world(name: str, spec: str) -> None:
+    """Write a strip of a world's first scenes."""
+    world: Any = build("world", spec).object
+    frames = world.render([scene_at(world, 0, i)[1] for i in range(SCENES)])
+    (OUT / "worlds").mkdir(parents=True, exist_ok=True)
+    strip = np.concatenate([quantise(resize(frame.srgb().astype(np.float32), 160, 160), 8) for frame in frames], axis=1)
+    (OUT / "worlds" / f"{name}.webp").write_bytes(encode_webp(strip))
+    _write("worlds", name, {"spec": spec, "seed": 0, "scenes": SCENES})
+
+
+def jobs() -> Iterator[tuple[str, Path, Any]]:
+    """Everything that can be measured: a name, the file that says it was, and what measures it."""
+    for name, spec in STAGED.items():
+        yield name, OUT / "worlds" / f"{name}.json", partial(measure_world, name, spec)
+    for name, small in protocols().items():
+        yield name, OUT / "protocols" / f"{name}.json", partial(measure_protocol, name, small)
+    for track, small in methods().items():
+        yield track, OUT / "methods" / f"{track}-random.json", partial(measure_track, track, small)
+
+
+def main(wanted: list[str]) -> None:
+    """Measure what is asked for, or all that is not there."""
+    for name, path, work in jobs():
+        if name in wanted or (not wanted and not path.exists()):
+            try:
+                work()
+                print(path, flush=True)
+            except InputError as error:
+                print(f"{name}: {error}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
