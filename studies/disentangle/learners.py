@@ -312,6 +312,7 @@ def main() -> None:
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     for name, value in filled.items():
         text = text.replace("{{" + name + "}}", value)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(text, encoding="utf-8")
     print(PAGE.relative_to(HOME))
 
