@@ -16,6 +16,7 @@ from scipy.stats import spearmanr
 from diorama import api
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
+from diorama.core.scene import digest
 from diorama.metrics.cg import farthest
 from diorama.metrics.irs import irs
 from diorama.metrics.uc import top
@@ -55,7 +56,7 @@ def measured(names: list[str], world: str, protocols: list[str], sizes: Sizes, m
     if not names:
         return {}
     specs = {f"burgess_vae(checkpoint={checkpoint(name)})": name for name in names}
-    out = BUILD / f"{names[0].partition('/')[0]}-{'cg' if model else 'codes'}-{len(protocols)}-{sizes.frames}"
+    out = BUILD / f"{names[0].partition('/')[0]}-{'cg' if model else 'codes'}-{digest([names, world, protocols])[:8]}"
     api.run([world], list(specs), protocols, [model] if model else [], sizes.draws, out=out, processes=PROCESSES)
     found: Found = {}
     for cell in read_results(out).cells:
