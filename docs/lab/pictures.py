@@ -55,7 +55,9 @@ TRACKS = {
     "birds": "() => document.querySelector('.curve')",
     "sprites": "() => document.querySelector('.traversal')",
 }
-LAYERS = "() => document.querySelectorAll('.decomposed canvas').length >= 18"
+LAYERS = (
+    "() => document.querySelectorAll('.decomposed canvas').length >= 18 && document.querySelector('.scores tbody tr')"
+)
 
 
 def main(names: list[str]) -> None:

@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from tests.lab_server import Served
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 #: What a browser may take on a busy machine, in milliseconds.
 PATIENCE = 180_000
@@ -27,7 +29,21 @@ def browser():
 
 
 @pytest.fixture
-def tab(browser):
+def serve(tmp_path):
+    """Start labs in a folder of their own; they end after the pages have gone."""
+    started = []
+
+    def begun(*words: str) -> Served:
+        started.append(Served(tmp_path, *words))
+        return started[-1]
+
+    yield begun
+    for one in started:
+        one.end()
+
+
+@pytest.fixture
+def tab(browser, serve):
     """Open pages; at the end none of them has said an error."""
     said, contexts = [], []
 

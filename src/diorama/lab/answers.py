@@ -20,7 +20,7 @@ from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.refusals import lacking, refusal
 from diorama.core.scene import Scene
-from diorama.lab.desk import Desk, Send, Stale, case_of
+from diorama.lab.desk import Desk, Send, Stale, case_of, middle
 from diorama.lab.messages import Reply, Request
 from diorama.protocols.mosaics.evidence import evidence_map
 from diorama.protocols.parts.importance import elements_of, part_importance
@@ -212,7 +212,7 @@ def scores(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
 def _scored(desk: Desk, cell: Cell, scene: Scene) -> dict[str, Any]:
     """Every metric of the case as a row would have it: a value, or why there is none."""
     case = case_of(scene)
-    outcome = attempt(lambda: list(cell.protocol.object.score(cell.bench(case, desk.memory), case)))
+    outcome = attempt(lambda: list(cell.protocol.object.score(cell.bench(case, desk.memory, None, middle(cell)), case)))
     if isinstance(outcome.error, Stale):
         raise outcome.error
     if outcome.error:

@@ -94,7 +94,8 @@ class Desk:
 
     def bench(self, scene: Scene, model: int = 0, track: str = "", method: Component | None = None) -> Bench:
         """The bench of a scene, for the logits of a model or the answers of a method."""
-        return self.cell(model, method, PLAIN[track]).bench(case_of(scene), self.memory)
+        cell = self.cell(model, method, PLAIN[track])
+        return cell.bench(case_of(scene), self.memory, None, middle(cell))
 
     def cell(self, model: int, method: Component | None, protocol: str, control: str = "") -> Cell:
         """The cell of a table that an answer would belong to."""
@@ -222,6 +223,11 @@ class Desk:
                 raise InputError(f"{method.label} is a method of the {track} track, which the lab does not show")
             if isinstance(method.object, Saved):
                 raise InputError(f"{method.label} reads saved answers, which new scenes do not have")
+
+
+def middle(cell: Cell) -> int:
+    """The point of a method's grid that the lab shows: the middle one. A run chooses it on other cases."""
+    return len(cell.asked.points) // 2
 
 
 def case_of(scene: Scene) -> Case:

@@ -15,11 +15,11 @@ from diorama.core.contracts import Fitting
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
-from diorama.data.look import parse_changes
+from diorama.data.look import parse_changes, told
 from diorama.data.traverse import Prepared, moved, prepared
 from diorama.data.views import WorldView
 from diorama.io.images import quantise
-from diorama.lab.desk import Desk, Send, Stale
+from diorama.lab.desk import PLAIN, Desk, Send, Stale, middle
 from diorama.lab.handles import Handle, handles, resolved
 from diorama.lab.messages import Reply, Request
 from diorama.methods.decompose.leak import Leak
@@ -60,7 +60,14 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         if outcome.error:
             send(Reply("layers", {"method": number, "name": method.label, "why": outcome.reason}))
         else:
-            send(_compared(method.label, number, frame, outcome.value, ""))
+            send(_compared(method.label, number, frame, outcome.value, _point(desk, method)))
+
+
+def _point(desk: Desk, method: Component) -> str:
+    """What is said of a method with parameters to choose."""
+    cell = desk.cell(0, method, PLAIN["decompose"])
+    point = cell.asked.points[middle(cell)]
+    return f"at {told(point)}, the middle of its grid; a run chooses on other cases" if point else ""
 
 
 def _decomposed(desk: Desk, scene: Scene, method: Component) -> Layers:
@@ -155,9 +162,9 @@ def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
     angles = np.linspace(-np.pi / 2, np.pi / 2, 13)
     positions = [desk.world.object.do(scene, light={"pitch": float(a), "roll": 0.0}) for a in angles]
     fresh()
-    told = cavs.scores(_activations(desk, request.model, layer, [scene, *positions]))[0]
-    said = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(told[0])}
-    send(Reply("concept", {**said, "angles": np.degrees(angles).tolist(), "scores": told[1:].tolist()}))
+    found = cavs.scores(_activations(desk, request.model, layer, [scene, *positions]))[0]
+    said = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(found[0])}
+    send(Reply("concept", {**said, "angles": np.degrees(angles).tolist(), "scores": found[1:].tolist()}))
 
 
 def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
@@ -166,10 +173,10 @@ def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
     plain = [world.sample(rng(0, "lab concept", i)) for i in range(2 * SCENES)]
     after = [world.do(scene, **parse_changes(text)) for scene in plain[:SCENES]]
     fresh()
-    told = _activations(desk, model, layer, after)
+    changed = _activations(desk, model, layer, after)
     fresh()
     others, generator = _activations(desk, model, layer, plain[SCENES:]), np.random.default_rng(0)
-    return fit_cavs("ridge", told, others, draw_sets(SCENES, SCENES, 1, generator), generator)
+    return fit_cavs("ridge", changed, others, draw_sets(SCENES, SCENES, 1, generator), generator)
 
 
 def _activations(desk: Desk, model: int, layer: str, scenes: list[Scene]) -> np.ndarray:

@@ -37,7 +37,8 @@ class Scenes(World):
         """The other world with this list in the place of its own scenes."""
         lines = _read(Path(file).expanduser())
         inner = world or build("world", _named(lines, file))
-        made: Any = object.__new__(_listing(type(inner.object)))
+        kind: Any = type(inner.object)
+        made: Any = object.__new__(_listing(kind))
         for name, value in _state(inner.object).items():
             object.__setattr__(made, name, value)
         object.__setattr__(made, "_lines", [(line["name"], _checked(inner, line, file)) for line in lines])

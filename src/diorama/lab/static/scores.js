@@ -14,6 +14,6 @@ export function scoreTable(state, judged, track) {
   const rows = judged.flatMap((p) => p.metrics.map((/** @type {string} */ metric) => h("tr", { "data-protocol": p.protocol, "data-metric": metric },
     h("th", { scope: "row" }, metric === p.metrics[0] ? h("b", {}, p.protocol) : "", " ", metric, p.direction === "lower" ? " ↓" : ""), ...names.map((name) => cell(p, metric, name)))));
   return h("div", {}, h("h2", {}, "This case, by the protocols that apply"),
-    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), ...names.map((n) => h("th", { scope: "col" }, n)))), h("tbody", {}, ...rows))),
+    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), ...names.map((n) => h("th", { scope: "col", title: n }, n)))), h("tbody", {}, ...rows))),
     h("p", { class: "quiet" }, "Oracle is the true answer, chance a random one: a method is worth what lies between them. ↓: lower is better."));
 }

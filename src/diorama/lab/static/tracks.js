@@ -79,7 +79,7 @@ function curve(reply) {
   const svg = make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Score of the concept over the angle of the lamp", class: "curve" });
   svg.append(make("line", { x1: 40, x2: W - 10, y1: y(0), y2: y(0), class: "zero" }), make("polyline", { points: reply.angles.map((/** @type {number} */ a, /** @type {number} */ i) => `${x(a)},${y(reply.scores[i])}`).join(" "), class: "line" }),
     make("line", { x1: 40, x2: W - 10, y1: y(reply.now), y2: y(reply.now), class: "now" }), make("text", { x: 36, y: y(reply.now) + 4, "text-anchor": "end" }, "now"),
-    ...[-90, 0, 90].map((a) => make("text", { x: x(a), y: H - 8, "text-anchor": "middle" }, a === 0 ? "in front" : a < 0 ? "left" : "right")));
+    ...[-90, 0, 90].map((a) => make("text", { x: x(a), y: H - 8, "text-anchor": a < 0 ? "start" : a > 0 ? "end" : "middle" }, a === 0 ? "in front" : a < 0 ? "left" : "right")));
   const said = `How much layer ${reply.layer} tells of “${reply.concept}”: ${number(reply.now)} now; above 0 it says that the change was made. On scenes it did not learn from it is right in ${Math.round(100 * reply.accuracy)} %. A concept that is no light should stay level.`;
   return h("figure", {}, svg, h("figcaption", { class: "quiet" }, said));
 }
