@@ -58,13 +58,13 @@ def measure() -> dict[str, float]:
 def _forward(name: str, model: Model, images: np.ndarray) -> dict[str, float]:
     """Rates of a forward pass by every engine, and how far each is from eager torch."""
     x, calls, apart = _tensor(images), dict[str, Callable[[], Any]](), dict[str, float]()
+    own, twin = model.module, pass_module(model)  # made outside: weights of the inference mode have no gradients
+    views = {engine: converted(model, engine) for engine in PACKAGES}
     with torch.inference_mode():
-        own, twin = model.module, pass_module(model)
         expected = own(x).numpy()
         calls["eager"] = lambda: own(x)
         calls["folded"] = lambda: twin(x)
-        for engine in PACKAGES:
-            view = converted(model, engine)
+        for engine, view in views.items():
             apart[engine] = float(np.abs(view.logits(images) - expected).max() / np.abs(expected).max())
             calls[engine] = lambda view=view: view.logits(images)  # type: ignore[misc]
         apart["folded"] = float(np.abs(twin(x).numpy() - expected).max() / np.abs(expected).max())

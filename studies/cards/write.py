@@ -64,7 +64,7 @@ def _read(kind: str, name: str) -> dict[str, Any]:
 
 
 def _module_text(target: Any) -> str:
-    return inspect.cleandoc(inspect.getmodule(target).__doc__ or "")  # type: ignore[union-attr]
+    return inspect.cleandoc(inspect.getmodule(target).__doc__ or "")
 
 
 def _question(target: Any) -> list[str]:

@@ -180,7 +180,9 @@ def test_every_public_function_is_documented():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 nested = any(
-                    node in ast.walk(f) and node is not f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)
+                    node in ast.walk(f) and node is not f
+                    for f in ast.walk(tree)
+                    if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef)
                 )
                 assert nested or ast.get_docstring(node), f"{path}: {node.name}"
 

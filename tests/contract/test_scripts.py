@@ -21,6 +21,8 @@ from tests.conftest import REPOSITORY
         ["fuzz", "--hours", "1"],
         ["kill", "--often"],
         ["chaos", "--wildly"],
+        ["site", "--quick"],
+        ["picture", "large"],
     ],
     ids=" ".join,
 )

@@ -14,10 +14,11 @@ LEFT_OUT = {
         ["arap", "candle_recorded", "dsprites", "folder", "funnybirds_recorded", "iiw", "mit_intrinsic",
          "multi_illumination", "natural_concepts", "photo_folder", "photometric_stereo"],
         "recorded: needs data; its own tests read it",
-    ),
+    )
+    | {"scenes": "scenes that the lab saved: needs a file; tests/unit/test_lab.py"},
     "models": dict.fromkeys(
         ["checkpoint", "efficientnet_lite0", "resnet50_keras", "timm", "torchvision",
-         "birds_bcos", "birds_protopnet"], "weights that are not bundled"
+         "birds_bcos", "birds_protopnet", "candle_factors", "sprites_factors"], "weights that are not bundled"
     ),
     "methods": dict.fromkeys(
         ["explain/bcos", "explain/prototypes"], "needs a network whose weights are not bundled; tests/unit/test_explain_*.py"

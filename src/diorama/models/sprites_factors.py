@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from diorama.models.factor_judge import FactorJudge
+from diorama.models.factor_judges import FactorJudge
 from diorama.render.sprites import COUNTS
 
 

@@ -15,6 +15,8 @@ from diorama.report.shown import decimals, number, point, printable
 
 #: Bytes of markup around a picture, a little more than it takes, and for each of its panels.
 MARKUP, EACH = 1_200, 260
+#: Rows of a matrix that are set beside those of other methods; one of more rows is a table of its own.
+FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,13 @@ class Picture:
     def side(self) -> float:
         """The width of a panel."""
         return self.width / max(len(self.captions), 1)
+
+    def grid(self, i: int) -> Matrix | None:
+        """The numbers of a panel, where they are a table of their own: it is shown in the panel's place."""
+        matrix = self.matrices[i]
+        if not matrix or len(matrix["rows"]) <= FEW:
+            return None
+        return as_table(matrix["columns"], dict(zip(matrix["rows"], matrix["values"], strict=True)))
 
     def said(self, i: int) -> str:
         """What a panel shows, in words."""
@@ -247,7 +256,7 @@ def _matrix(strips: Sequence[Picture]) -> Matrix | None:
     known: dict[tuple[str, ...], dict[str, list[Any]]] = {}
     several = len(strips) > 1
     for strip in strips:
-        for matrix in filter(None, strip.matrices):
+        for matrix in (m for m in strip.matrices if m and len(m["rows"]) <= FEW):
             rows = known.setdefault(tuple(matrix["columns"]), {})
             for name, values in zip(matrix["rows"], matrix["values"], strict=True):
                 shared = several and _everywhere(strips, name, values)
@@ -256,10 +265,16 @@ def _matrix(strips: Sequence[Picture]) -> Matrix | None:
         return None
     columns, found = next(iter(known.items()))
     whose = tuple(f"{strip.method}: " for strip in strips)
-    rows = dict(sorted(found.items(), key=lambda row: row[0].startswith(whose)))  # what all share first
+    return as_table(
+        columns, dict(sorted(found.items(), key=lambda row: row[0].startswith(whose)))
+    )  # what all share first
+
+
+def as_table(columns: Iterable[str], rows: Mapping[str, list[Any]]) -> Matrix:
+    """Numbers with two decimals, each with its size against the largest."""
     top = max((abs(v) for values in rows.values() for v in values if v is not None), default=0.0) or 1.0
     places = decimals([top])
-    lines = [(name, [_shade(v, top, min(places, 2)) for v in values]) for name, values in rows.items()]
+    lines = [(printable(name), [_shade(v, top, min(places, 2)) for v in values]) for name, values in rows.items()]
     return Matrix([printable(c) for c in columns], lines)
 
 

@@ -90,7 +90,7 @@ def train_factors(name: str, recipe: FactorRecipe, out: Path, progress: Progress
     require_torch(f"training {name}")
     import torch
 
-    from diorama.models.factor_network import FactorNetwork
+    from diorama.models.factor_layers import FactorNetwork
     from diorama.training.learner import Shown
     from diorama.training.loop import Task, fit
 

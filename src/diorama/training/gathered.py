@@ -46,13 +46,16 @@ class Gathering:
 
     @property
     def what(self) -> str:
+        """What the rows are, for progress."""
         return f"{self.split} images of {self.name}"
 
     @cached_property
     def scenes(self) -> list[Scene]:
+        """The scenes of the split."""
         return WorldView(self.world, self.name).examples(self.count, self.split, self.seed)
 
     def identity(self) -> dict[str, Any]:
+        """The description that is written beside the rows: rows with another one are not reused."""
         return {"split": self.split, "count": self.count, "seed": self.seed, "side": SIDE}
 
     @cached_property
@@ -63,13 +66,16 @@ class Gathering:
 
     @property
     def levels(self) -> Mapping[str, Any]:
+        """The levels of the world's factors; empty where it has none."""
         return self.world.levels if isinstance(self.world, Levelled) else {}
 
     def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """Type and shape of a row of every array."""
         images = (np.uint8, (SIDE, SIDE, self.channels))
         return {"images": images, "factors": (np.int16, (len(self.levels),)), "boxes": (np.float32, (4,))}
 
     def row(self, index: int) -> Mapping[str, Any]:
+        """One image with its factors and its box."""
         frame = self.world.render([self.scenes[index]])[0]
         image = resize(frame.srgb(), SIDE, SIDE)
         shown = image.mean(axis=2, keepdims=True) if self.channels == 1 else image

@@ -54,7 +54,7 @@ class FactorJudge(Model):
         """The side of the images it learnt, read from the weights."""
         from safetensors import safe_open
 
-        from diorama.models.factor_network import NARROW
+        from diorama.models.factor_layers import NARROW
 
         with safe_open(self.path, "np") as file:
             wide = file.get_slice("dense.weight").get_shape()[1]
@@ -64,7 +64,7 @@ class FactorJudge(Model):
     def module(self) -> nn.Module:
         """The network in eval mode; made at first use."""
         weights.require_torch(self.name)
-        from diorama.models.factor_network import FactorNetwork
+        from diorama.models.factor_layers import FactorNetwork
 
         return weights.load(FactorNetwork(self.channels, self.side, self.heads), self.path)
 
