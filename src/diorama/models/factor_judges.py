@@ -33,7 +33,7 @@ class FactorJudge(Model):
     cite: ClassVar[tuple[str, ...]] = ("reddy2022",)
     located = ("checkpoint",)
     channels: ClassVar[int] = 3
-    heads: ClassVar[tuple[int, ...]] = ()
+    heads = ()
     size = None
 
     def __post_init__(self) -> None:
