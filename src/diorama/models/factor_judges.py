@@ -65,7 +65,7 @@ class FactorJudge(Model):
         weights.require_torch(self.name)
         from diorama.models.factor_layers import FactorNetwork
 
-        return weights.load(FactorNetwork(self.channels, self.side, self.heads), self.path)
+        return weights.load(FactorNetwork(self.channels, self.side, self.heads or ()), self.path)
 
     @property
     def differentiable(self) -> bool:
