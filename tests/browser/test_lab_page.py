@@ -216,9 +216,8 @@ def test_a_run_opens_case_by_case_and_its_report_leads_here(tmp_path, serve, tab
     page.click("text=better →")
     page.wait_for_function("key => document.querySelector('#lab').dataset.key !== key", arg=key)
     page.click("text=the whole report")
-    page.wait_for_selector("figure.strip a")
-    shelf = page.locator("figure.strip a").first
-    case = page.locator("figure.strip").first.get_attribute("data-case")
-    shelf.click()
+    page.wait_for_selector("article.case a.lab")
+    case = page.locator("article.case h4 a").first.text_content()
+    page.locator("article.case a.lab").first.click()
     page.wait_for_selector("#lab[data-key]")
     page.wait_for_function("name => document.querySelector('select[aria-label=Case]')?.value === name", arg=case)

@@ -85,6 +85,7 @@ class Lab:
         routes = [
             Route("/", self._page),
             Route("/report", self._report),
+            Route("/favicon.ico", _nothing),
             WebSocketRoute("/socket", self._socket),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
@@ -186,6 +187,11 @@ class Lab:
         options = [*(f"-M '{m}'" for m in self.specs.models), *(f"-m '{m}'" for m in self.specs.methods)]
         command = " ".join([f"diorama lab '{self.specs.world}'", *options])
         return {"command": command, "started": self.started, "cases": self.cases is not None, "first": self.first}
+
+
+async def _nothing(asked: HttpRequest) -> Response:
+    """Browsers ask for an icon on every page."""
+    return Response(status_code=204)
 
 
 def _put(queue: asyncio.Queue[bytes], data: bytes) -> None:

@@ -15,12 +15,12 @@ from diorama.core.contracts import Fitting
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
-from diorama.data.look import parse_changes, told
+from diorama.data.look import parse_changes
 from diorama.data.traverse import Prepared, moved, prepared
 from diorama.data.views import WorldView
 from diorama.io.images import quantise
 from diorama.lab.desk import PLAIN, Desk, Send, Stale, middle
-from diorama.lab.handles import Handle, handles, resolved
+from diorama.lab.handles import Handle, handles, resolved, worded
 from diorama.lab.messages import Reply, Request
 from diorama.methods.decompose.leak import Leak
 from diorama.metrics.cav import draw_sets, fit_cavs
@@ -67,7 +67,8 @@ def _point(desk: Desk, method: Component) -> str:
     """What is said of a method with parameters to choose."""
     cell = desk.cell(0, method, PLAIN["decompose"])
     point = cell.asked.points[middle(cell)]
-    return f"at {told(point)}, the middle of its grid; a run chooses on other cases" if point else ""
+    values = ", ".join(f"{name}={worded(value)}" for name, value in point.items())
+    return f"at {values}, the middle of its grid; a run chooses on other cases" if point else ""
 
 
 def _decomposed(desk: Desk, scene: Scene, method: Component) -> Layers:

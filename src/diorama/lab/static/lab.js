@@ -28,7 +28,8 @@ export function render({ model, el, token }) {
   const point = (/** @type {number[]} */ ids) => lightUp(veil, regions, ids);
   const knob = knobs(state, point);
   const bar = bars(state);
-  const panels = /** @type {Record<string, any>} */ ({ stage: bar, explain: explanations(state, bar), tracks: tracks(state), case: cases(state, token || "") });
+  const truth = h("dl", {}), true_ = h("details", { class: "truth" }, h("summary", {}, "What is true"), truth);
+  const panels = /** @type {Record<string, any>} */ ({ stage: { el: h("div", {}, bar.el, true_) }, explain: explanations(state, bar), tracks: tracks(state), case: cases(state, token || "") });
 
   // Pointing at the picture
   const idAt = (/** @type {PointerEvent|MouseEvent} */ e) => {
@@ -54,6 +55,9 @@ export function render({ model, el, token }) {
     lightUp(veil, regions, []);
     el.dataset.seq = String(reply.seq); el.dataset.key = reply.key;
     alert.textContent = "";
+    fill(truth, ...Object.entries(reply.truth).flatMap(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, value === "None" ? "none" : value)]));
+    true_.open ||= !state.hello.models.length;
+    true_.hidden = !truth.children.length;
     if (!hint.textContent) idle();
   });
   state.on("done", (/** @type {any} */ reply) => { if (!reply.stale && reply.want.includes("picture")) el.dataset.done = String(reply.seq); });

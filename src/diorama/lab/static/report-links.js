@@ -1,14 +1,11 @@
 // @ts-check
-/** In a report that the lab serves every picture of the gallery opens its case. */
-for (const figure of document.querySelectorAll("figure.strip[data-case]")) {
-  const name = figure.getAttribute("data-case") || "";
+/** In a report that the lab serves the pictures of every case lead to it. */
+for (const shown of document.querySelectorAll("article.case")) {
+  const title = shown.querySelector("h4"), name = title?.querySelector("a")?.textContent || "";
+  if (!title || !name) continue;
   const link = document.createElement("a");
   link.href = `/${location.search}#case=${encodeURIComponent(name)}&tab=case`;
+  link.className = "lab";
   link.textContent = "open in the lab";
-  figure.querySelector("figcaption")?.append(" · ", link);
-  const picture = figure.querySelector("img");
-  if (!picture) continue;
-  const around = /** @type {HTMLAnchorElement} */ (link.cloneNode(false));
-  picture.replaceWith(around);
-  around.append(picture);
+  title.append(" · ", link);
 }
