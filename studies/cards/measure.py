@@ -65,7 +65,7 @@ def protocols() -> dict[str, Small]:
             "concepts", ("iid_supervised", "retinex_color"), ("response_invariance",), cases=4
         ),
         "cg": Small(
-            SPRITES, ("beta_vae",), ("cg(frames=200)", "cg(frames=200, variant=published)"), ("sprites_moments",), 2
+            "sprites", ("beta_vae",), ("cg(frames=60)", "cg(frames=60, variant=published)"), ("sprites_moments",), 2
         ),
         "uc": Small(SPRITES, codes, ("uc(frames=500)", "uc(frames=500, variant=published)"), cases=3),
     }

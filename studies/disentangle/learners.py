@@ -204,8 +204,7 @@ def boxes(group: str) -> str:
         for name, said in ((f"{group}/{learner}", "no"), (f"boxes/{learner}", "λ = 10")):
             if finished(name):
                 told: dict[str, Any] = card(name)
-                steps = told["recipe"].get("steps") or told["recipe"]["how"]["steps"]
-                rows.append([called(learner), said, f"{steps}", f"{told['box_error']:.4f}", f"{told['error']:.4f}"])
+                rows.append([called(learner), said, steps_of(told), f"{told['box_error']:.4f}", f"{told['error']:.4f}"])
     return table(["learner", "box weighted", "steps", "squared error in the box", "in the whole image"], rows)
 
 
@@ -217,8 +216,7 @@ def longer(sizes: Sizes) -> str:
         told: dict[str, Any] = card(name)
         found = measured([name], WORLD, cg_protocols(), sizes._replace(frames=DECODED), model) if model else {}
         cells = [_cell(found, name, spec, "cg") for spec in cg_protocols()]
-        steps = told["recipe"].get("steps") or told["recipe"]["how"]["steps"]
-        rows.append([f"{steps}", f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", *cells])
+        rows.append([steps_of(told), f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", *cells])
     heads = ["steps", "reconstruction", "KL", "CG1 corrected", "CG2 corrected", "CG1 published", "CG2 published"]
     return table(heads, rows)
 
@@ -253,7 +251,8 @@ def _drawn(name: str, frames: list[Any], factors: np.ndarray, levels: list[str])
         rows.append((f"frame {n}", [Panel("frame", frames[n].srgb()), *panels]))
     sheet(FIGURES / f"counterfactual_{file}.png", rows, 80)
     said = called(name.partition("/")[2])
-    return f"**{said}** ![traversals of {said}](learners/traversal_{file}.png)\n\n![counterfactuals](learners/counterfactual_{file}.png)"
+    both = [f"![{what}s of {said}](learners/{what}_{file}.png)" for what in ("traversal", "counterfactual")]
+    return "\n\n".join([f"**{said}**, {name.partition('/')[0]}", *both])
 
 
 def _moved(vae: Any, codes: np.ndarray, latent: int) -> list[Panel]:
@@ -271,6 +270,12 @@ def judges() -> str:
         each = ", ".join(f"{factor} {entry['value']:.3f}" for factor, entry in told["accuracy"].items())
         rows.append([name.partition("/")[2], each, str(told["remark"])])
     return table(["classifier", "accuracy", "remark"], rows)
+
+
+def steps_of(told: dict[str, Any]) -> str:
+    """The steps of a training, from its card; the first cards have all parameters in one table."""
+    recipe = told["recipe"]
+    return f"{recipe.get('how', recipe)['steps']:,}"
 
 
 def fullest() -> str:
@@ -295,12 +300,11 @@ def main() -> None:
     curve_table, lines = curves(sizes)
     if any(np.isfinite(v).any() for panel in lines.values() for v in panel.values()):
         figure(lines, FIGURES / "curves.svg")
-    steps = card(f"{group}/beta_vae")["recipe"] if finished(f"{group}/beta_vae") else {}
     filled = {
         "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them"),
         "DONE": f"{len(done)} of {len(trainings())}",
         "MISSING": ", ".join(name for name in trainings() if name not in done) or "none",
-        "STEPS": str(dict(steps).get("steps", "")),  # type: ignore[call-overload]
+        "STEPS": steps_of(card(f"{group}/beta_vae")) if finished(f"{group}/beta_vae") else "(none finished)",
         "CANDLE": candle, "CANDLE_RANKS": candle_ranks, "SPRITES": sprites, "SPRITES_RANKS": sprites_ranks,
         "CURVES": curve_table, "BOXES": boxes(group), "LONG": longer(sizes), "JUDGES": judges(),
         "PICTURES": "\n\n".join(pictures(group, WORLD) + pictures("sprites", "sprites")),
@@ -308,6 +312,7 @@ def main() -> None:
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     for name, value in filled.items():
         text = text.replace("{{" + name + "}}", value)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(text, encoding="utf-8")
     print(PAGE.relative_to(HOME))
 

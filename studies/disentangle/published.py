@@ -1,4 +1,4 @@
-"""Values of the CANDLE papers, beside which ours stand. UC with ρ > 1 and all CG are not targets: the released code errs there."""
+"""Values of the CANDLE papers, beside which ours stand; UC with ρ > 1 and all CG are no targets, the released code errs."""
 
 from typing import NamedTuple
 

@@ -210,13 +210,13 @@ def folder(tmp_path_factory):
 
 
 @cache
-def network():
+def network(name="birds_cnn"):
     from diorama.core.catalogue import build
 
-    return build("model", "birds_cnn").object
+    return build("model", name).object
 
 
-def slow(folder, method):
+def slow(folder, method, model="birds_cnn"):
     """The loop, with network and explainer remembered: its counters still say how often it asked."""
     from diorama.adapt.methods import explain
     from diorama.core.catalogue import build
@@ -227,30 +227,40 @@ def slow(folder, method):
     def forward(image):
         key = image.tobytes()
         if key not in logits:
-            logits[key] = network().logits(np.stack([image] * 8))[0].astype(np.float64)
+            logits[key] = network(model).logits(np.stack([image] * 8))[0].astype(np.float64)
         return logits[key]
 
     def explanation(image, target):
         key = image.tobytes(), int(target)
         if key not in maps:
-            maps[key] = explain(asked, network(), np.stack([image] * 8), np.array([target] * 8))[0].values
+            maps[key] = explain(asked, network(model), np.stack([image] * 8), np.array([target] * 8))[0].values
         return maps[key]
 
     return Loop(folder, forward, explanation, 3)
 
 
-def ours(folder, methods, out, protocol="funnybirds(variant=published)"):
+def ours(folder, methods, out, protocol="funnybirds(variant=published)", model="birds_cnn"):
     from diorama.api import run
     from diorama.report.summary import read_results
 
-    run([f"funnybirds_recorded(root={folder})"], methods, [protocol], ["birds_cnn"], out=out)
+    run([f"funnybirds_recorded(root={folder})"], methods, [protocol], [model], out=out)
     return {cell.manifest["method"]: cell for cell in read_results(Path(out)).cells}
 
 
-def test_the_published_variant_equals_the_loop_in_every_protocol(folder, tmp_path):
-    cells = ours(folder, ["grad_cam", "input_x_gradient"], tmp_path)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "methods"),
+    [
+        ("birds_cnn", ["grad_cam", "input_x_gradient"]),
+        ("birds_vit", ["rollout", "chefer"]),
+        ("birds_bagnet", ["bagnet"]),
+        ("birds_xdnn", ["xdnn"]),
+    ],
+)
+def test_the_published_variant_equals_the_loop_in_every_protocol(folder, tmp_path, model, methods):
+    cells = ours(folder, methods, tmp_path, model=model)
     for method, cell in cells.items():
-        loop = slow(folder, method)
+        loop = slow(folder, method, model)
         each, final, t = loop.evaluate()
         ties = {index for index, margin in loop.margins if margin < 1e-6}
         assert len(ties) <= 1  # a decision that float32 may turn either way; listed, not compared
@@ -315,11 +325,13 @@ def test_the_corrected_variant_scores_the_last_class(folder, tmp_path):
     assert row.status == "excluded" or max(row.value) > 0
 
 
-def test_controls_hold(tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["birds_cnn", "birds_vit", "birds_bagnet", "birds_xdnn"])
+def test_controls_hold(tmp_path, model):
     pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
     from diorama.api import run
 
-    found = run(["birds(objects=8)"], [], ["funnybirds"], ["birds_cnn"], cases=40, controls=True, out=tmp_path)
+    found = run(["birds(objects=8)"], [], ["funnybirds"], [model], cases=40, controls=True, out=tmp_path)
     cells = {cell["control"]: cell for cell in found["cells"]}
     oracle, random = cells["oracle"]["summary"], cells["random"]["summary"]
     assert oracle["sd"]["mean"] >= 0.99 and oracle["csdc"]["mean"] >= 0.99 and oracle["ts"]["mean"] >= 0.99

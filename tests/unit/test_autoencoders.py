@@ -61,7 +61,7 @@ def test_interrupted_training_is_the_same_and_its_file_encodes(name, tmp_path):
     assert any("reconstruction" in line and "KL" in line for line in said)
     card = json.loads(whole.with_suffix(".json").read_text())
     first, second = (block["reconstruction"] for block in card["history"])
-    assert second < first and card["recipe"]["seed"] == 1 and card["bytes"] < 1_000_000
+    assert second < first and card["recipe"]["how"]["seed"] == 1 and card["bytes"] < 1_000_000
     assert card["reconstruction"] == pytest.approx(card["float32"]["reconstruction"], rel=1e-3)
     assert (tmp_path / "whole" / "traversals.png").stat().st_size > 1000
     world = build("world", "sprites").object

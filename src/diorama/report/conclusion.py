@@ -68,7 +68,7 @@ def _undecided(section: Section, gap: Gap) -> str:
     if gap.wanted is None:
         return f"{names}: {spread} over {count(gap.n, 'case')}; for practical purposes they are equal."
     if gap.wanted <= gap.n:
-        return f"{names}: {spread} over {count(gap.n, 'case')}, although that should suffice: outliers decide."
+        return f"{names}: {spread} over {count(gap.n, 'case')}, uneven between cases; some more would tell."
     return (
         f"{names}: {spread} over {count(gap.n, 'case')}; if that is the difference, about {gap.wanted:,} would decide."
     )

@@ -9,7 +9,6 @@ checkpoint for the encoder `burgess_vae(checkpoint=…)`. Same command again = c
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -20,12 +19,12 @@ import numpy as np
 from diorama.core.catalogue import Component, Nested
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.spec import Spec
-from diorama.io.digests import file_digest
 from diorama.io.images import write_png
 from diorama.io.locks import locked
-from diorama.io.store import write_json, write_whole
+from diorama.io.store import write_json
 from diorama.models.weights import require_torch
 from diorama.training.blocks import Progress
+from diorama.training.card import finish
 from diorama.training.gathered import Gathered, available, gathered
 from diorama.training.schedule import Schedule
 
@@ -292,29 +291,13 @@ def _drawn(held: Gathered, side: int, out: Path) -> Callable[[nn.Module], None]:
 
 
 def _finish(recipe: VaeRecipe, state: State, held: Gathered, out: Path) -> Path:
-    """The averaged weights as float16 with the card; what is said of held-out images is of the file as written."""
-    import torch
-    from safetensors.torch import load_file, save
-
+    """The averaged weights with their card: what is said of held-out images is of the file as written."""
     from diorama.training.learner import judge
 
-    path, inner = out / f"{recipe.name}.safetensors", state.mean.get_submodule("net")
-    full = judge(state.mean, (held, recipe.how.size))
-    write_whole(path, save({k: v.contiguous().half() for k, v in inner.state_dict().items()}))
-    inner.load_state_dict(load_file(path))
-    card = {
-        "name": recipe.name,
-        "world": recipe.how.world,
-        "recipe": recipe.described(),
-        **judge(state.mean, (held, recipe.how.size)),
-        "float32": full,
-        "held_out": len(held),
-        "history": state.history,
-        "seconds": round(sum(epoch["seconds"] for epoch in state.history)),
-        "parameters": sum(p.numel() for p in inner.parameters()),
-        "bytes": path.stat().st_size,
-        "digest": file_digest(path),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-    }
-    write_json(path.with_suffix(".json"), card)
-    return path
+    shown = (held, recipe.how.size)
+    full = judge(state.mean, shown)
+
+    def judged() -> dict[str, Any]:
+        return {**judge(state.mean, shown), "float32": full, "held_out": len(held)}
+
+    return finish(recipe, state.mean.get_submodule("net"), state.history, recipe.how.world, judged, out)

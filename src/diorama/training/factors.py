@@ -6,9 +6,7 @@ The loss is the sum over factors of the cross-entropy. Images are unconfounded, 
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +15,11 @@ import numpy as np
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.spec import Spec
-from diorama.io.digests import file_digest
 from diorama.io.locks import locked
-from diorama.io.store import write_json, write_whole
 from diorama.metrics.intervals import wilson
 from diorama.models.weights import require_torch
 from diorama.training.blocks import Progress
+from diorama.training.card import finish
 from diorama.training.gathered import Gathered, gathered
 from diorama.training.schedule import Schedule
 
@@ -38,6 +35,7 @@ EVERY = 250
 class FactorRecipe:
     """A classifier of factors.
 
+    name    of the model it is for
     world   spec of the world; unconfounded
     size    side in pixels of the images, 64 or 32
     images  how many are learnt
@@ -48,6 +46,7 @@ class FactorRecipe:
     seed    of weights and order
     """
 
+    name: str
     world: str
     size: int = 64
     images: int = 10_000
@@ -59,8 +58,8 @@ class FactorRecipe:
 
 
 FACTOR_RECIPES: dict[str, FactorRecipe] = {
-    "candle_factors": FactorRecipe("candle(width=128, samples=16)"),
-    "sprites_factors": FactorRecipe("sprites", images=64_000, steps=4_000),
+    "candle_factors": FactorRecipe("candle_factors", "candle(width=128, samples=16)"),
+    "sprites_factors": FactorRecipe("sprites_factors", "sprites", images=64_000, steps=4_000),
 }
 #: What is said beside the accuracies.
 REMARKS = {
@@ -71,7 +70,7 @@ REMARKS = {
 
 def factor_recipe(asked: Spec) -> FactorRecipe:
     """The recipe that a spec names, `candle_factors(steps=500)`."""
-    known = [f.name for f in fields(FactorRecipe)]
+    known = [f.name for f in fields(FactorRecipe) if f.name != "name"]
     for name, value in asked.params.items():
         if name not in known:
             raise InputError(f"{asked.name} has no parameter {name!r}; {did_you_mean(name, known)}")
@@ -85,9 +84,9 @@ def factor_recipe(asked: Spec) -> FactorRecipe:
     return recipe
 
 
-def train_factors(name: str, recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
+def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
-    require_torch(f"training {name}")
+    require_torch(f"training {recipe.name}")
     import torch
 
     from diorama.models.factor_layers import FactorNetwork
@@ -107,7 +106,7 @@ def train_factors(name: str, recipe: FactorRecipe, out: Path, progress: Progress
         )
         held = (data["val"], recipe.size)
         task = Task(net, FactorLoss(heads), shown, held, how, judge=accuracies, half=True)
-        return _finish(name, recipe, fit(task, out, progress), held, out)
+        return _finish(recipe, fit(task, out, progress), held, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,28 +140,13 @@ def accuracies(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
     return dict(zip(images.levels, np.concatenate(right).mean(axis=0).tolist(), strict=True))
 
 
-def _finish(name: str, recipe: FactorRecipe, state: State, held: tuple[Gathered, int], out: Path) -> Path:
-    """The averaged weights as float16 with the card; accuracies are those of the file as written."""
-    import torch
-    from safetensors.torch import load_file, save
+def _finish(recipe: FactorRecipe, state: State, held: tuple[Gathered, int], out: Path) -> Path:
+    """The averaged weights with their card: accuracies are those of the file as written."""
+    count = len(held[0])
 
-    path = out / f"{name}.safetensors"
-    half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in state.mean.state_dict().items()}
-    write_whole(path, save(half))
-    state.mean.load_state_dict(load_file(path))
-    found, count = accuracies(state.mean, held), len(held[0])
-    card: Mapping[str, Any] = {
-        "name": name,
-        "recipe": asdict(recipe),
-        "accuracy": {n: {"value": a, "interval": list(wilson(round(a * count), count))} for n, a in found.items()},
-        "remark": REMARKS[name],
-        "held_out": count,
-        "history": state.history,
-        "seconds": round(sum(block["seconds"] for block in state.history)),
-        "parameters": sum(p.numel() for p in state.mean.parameters()),
-        "bytes": path.stat().st_size,
-        "digest": file_digest(path),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
-    }
-    write_json(path.with_suffix(".json"), card)
-    return path
+    def judged() -> dict[str, Any]:
+        found = accuracies(state.mean, held)
+        told = {n: {"value": a, "interval": list(wilson(round(a * count), count))} for n, a in found.items()}
+        return {"accuracy": told, "remark": REMARKS[recipe.name], "held_out": count}
+
+    return finish(recipe, state.mean, state.history, recipe.world, judged, out)

@@ -95,7 +95,7 @@ def train(name: str, out: Path, progress: Progress) -> Path:
     if asked in VAE_RECIPES:
         return train_vae(vae_recipe(parse(name)), out, progress)
     if asked in FACTOR_RECIPES:
-        return train_factors(asked, factor_recipe(parse(name)), out, progress)
+        return train_factors(factor_recipe(parse(name)), out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
     if name == "birds_protopnet":
