@@ -38,7 +38,7 @@ RUN = [
     "-p",
     "single_deletion",
     "-n",
-    "8",
+    "4",
 ]
 #: Milliseconds that a screen may take on a busy machine, and the largest file.
 PATIENCE, LARGEST = 900_000, 150_000
