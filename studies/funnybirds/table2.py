@@ -141,7 +141,7 @@ def orders(found: dict[str, Cells]) -> str:
     rows = []
     for group, cells in groups.items():
         for variant in ("published", "corrected"):
-            both = [c for c in of_variant(cells, variant) if c["paper"]]
+            both = [c for c in of_variant(cells, variant) if c["paper"] and "(" not in named(c)]  # the paper's settings
             rows.append([group, variant, *(correlation(both, m) for m in COLUMNS[2:])])
     return table(["rows", "variant", *COLUMNS[2:]], rows)
 

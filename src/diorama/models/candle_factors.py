@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.models.factor_judges import FactorJudge
 
@@ -17,4 +16,4 @@ class CandleFactors(FactorJudge):
 
     name = "candle_factors"
     example = 'diorama run -w "candle(confounding=pairs)" -M {} -m ss_factor_vae -p cg'
-    heads: ClassVar[tuple[int, ...]] = (3, 3, 5, 5, 3, 6)
+    heads = (3, 3, 5, 5, 3, 6)

@@ -33,7 +33,6 @@ class FactorJudge(Model):
     cite: ClassVar[tuple[str, ...]] = ("reddy2022",)
     located = ("checkpoint",)
     channels: ClassVar[int] = 3
-    heads: ClassVar[tuple[int, ...]] = ()
     size = None
 
     def __post_init__(self) -> None:
@@ -47,7 +46,7 @@ class FactorJudge(Model):
     @property
     def classes(self) -> int:  # type: ignore[override]
         """All logits."""
-        return sum(self.heads)
+        return sum(self.heads or ())
 
     @cached_property
     def side(self) -> int:
@@ -66,7 +65,7 @@ class FactorJudge(Model):
         weights.require_torch(self.name)
         from diorama.models.factor_layers import FactorNetwork
 
-        return weights.load(FactorNetwork(self.channels, self.side, self.heads), self.path)
+        return weights.load(FactorNetwork(self.channels, self.side, self.heads or ()), self.path)
 
     @property
     def differentiable(self) -> bool:

@@ -19,4 +19,4 @@ class SpritesFactors(FactorJudge):
     name = "sprites_factors"
     example = "diorama run -w sprites -M {} -m beta_vae -p cg"
     channels: ClassVar[int] = 1
-    heads: ClassVar[tuple[int, ...]] = COUNTS
+    heads = COUNTS
