@@ -353,7 +353,8 @@ PLANS: dict[str, Net] = {
     ),
     "represent-learners": Net(
         [_SPLIT],
-        ["sap(frames=30)", "modularity(frames=30)", "dci(frames=30)", "infomec(frames=30)", "beta_vae(frames=30)"],
+        ["sap(frames=30)", "modularity(frames=30)", "dci(frames=30)", "infomec(frames=30)", "beta_vae(frames=30)",
+         "mcc(frames=30)"],
         ["pca(latents=2)", "represent/random(latents=2)"],
         cases=1,
     ),
