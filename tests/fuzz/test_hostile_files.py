@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
+from diorama.core.catalogue import build
 from diorama.core.errors import Excluded, InputError
 from diorama.core.scene import Scene, digest
 from diorama.core.spec import parse
@@ -322,3 +323,15 @@ def test_a_class_list_without_a_part_is_named(tmp_path, damaged):
     (tmp_path / "d" / "classes.json").write_text(damaged)
     ended = diorama(["render", "funnybirds_recorded(root=d)", "-n", "1", "-o", "out"], tmp_path)
     assert (ended.code, ended.violation()) == (2, "") and "classes.json" in ended.err
+
+
+@pytest.mark.parametrize("named", ["subprocess:Popen(args=['touch', 'ran'])", "mosaic(source='./evil.py:World')"])
+def test_a_list_of_scenes_cannot_name_code(tmp_path, named, monkeypatch):
+    """A file of cases is data: it may come from a colleague."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("open('ran', 'w')\n")
+    line = {"world": named, "scene": {"world": "birds", "params": {}}}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(InputError, match="names code"):
+        build("world", f"scenes(file={tmp_path / 'cases.jsonl'})")
+    assert not (tmp_path / "ran").exists()

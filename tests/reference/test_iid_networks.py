@@ -248,7 +248,8 @@ def test_output_is_a_layer_like_others(method):
     found, picture = method(), frame(40, 56)
     for branch in found.branches:
         answer, truth = getattr(found.decompose([picture]), branch), picture.truth[branch]
-        assert np.array_equal(found.features([picture], branch, "output")[0], answer.ravel())
+        # the answer comes from the twin, features from the network itself
+        np.testing.assert_allclose(found.features([picture], branch, "output")[0], answer.ravel(), atol=1e-5)
         truth = truth.mean(axis=2, keepdims=True) if answer.shape[2] == 1 else truth
         gradient = found.loss_grad([picture], branch, "output", [picture.truth[branch]])[0]
         assert np.allclose(gradient, (2 / answer.size * (answer - truth)).ravel(), atol=1e-9)

@@ -359,7 +359,7 @@ def _two_rays(embree):
 def test_the_layout_of_embree_packets():
     """Smoke test of RTCRayHit8: every row of a hit where we believe it to be; instance 1 is the nearer of two."""
     sheets = [Instance("sheet", translation((0, 0, 5))), Instance("sheet", translation((0, 0, 1)) @ scaling(3))]
-    with tracing.Scene(scene(*sheets)) as embree:
+    with tracing.EmbreeScene(scene(*sheets)) as embree:
         words, codes = _two_rays(embree)
     assert words.shape == (21, 8) and words.ctypes.data % 64 == 0
     assert words[tracing.T_FAR, 0] == pytest.approx(1) and codes[tracing.INSTANCE, 0] == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diorama.core.contracts import Decoding, Fitting
+from diorama.core.contracts import Decoding, Encoder, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.data.figures import Drawn, blank, short
@@ -83,8 +83,10 @@ def traverse(
         raise InputError(f"traverse: steps={steps!r}: give at least 2")
     view = world(on)
     method, name = _encoder(encoder)
-    ready = prepared(method, view, name, _enough(view, scene), seed)
-    if not ready.decodes:
+    if (
+        not isinstance(method, Encoder)
+        or not (ready := prepared(method, view, name, _enough(view, scene), seed)).decodes
+    ):
         raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
     return moved(ready, view.name, view.render(view.world.scene_at(seed, scene)[1]), steps, latents)
 

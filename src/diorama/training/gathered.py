@@ -155,7 +155,7 @@ def in_passes(count: int, batch: int, first: int, seed: int, purpose: str) -> It
 
     Where a step stands depends on its number alone, so a training that was interrupted goes on with the same images.
 
-    >>> seen = [i for step, _ in zip(in_passes(5, 2, 0, 0, "x"), range(5)) for i in step]
+    >>> seen = [i for step, _ in zip(in_passes(5, 2, 0, 0, "x"), range(5)) for i in step.tolist()]
     >>> sorted(seen[:5]), sorted(seen[5:])
     ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
     """

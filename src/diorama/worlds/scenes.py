@@ -25,7 +25,7 @@ class Scenes(World):
     """A list of scenes of one other world, whose parts, classes, levels, truth and changes it has.
 
     file   the list, e.g. cases.jsonl: lines of {"world": SPEC, "scene": {…}}, as `diorama lab` appends them
-    world  the world that stages the scenes; None takes the one that the lines name
+    world  the world that stages the scenes; None takes the one that the lines name, which must not be code of one's own
 
     Whatever judges the other world judges these scenes: `diorama run -w "scenes(file=cases.jsonl)" -M birds_cnn …`.
     """
@@ -116,6 +116,10 @@ def _named(lines: Sequence[dict[str, Any]], file: str) -> str:
     named = list(dict.fromkeys(line["world"] for line in lines))
     if len(named) > 1:
         raise InputError(f"scenes: {file} has scenes of {named[0]} and of {named[1]}: write one file for each")
+    if (
+        ":" in named[0]
+    ):  # ./mine.py:World or package.module:World, there or in a parameter: a file of data names no code
+        raise InputError(f"scenes: {file} names code, {named[0][:80]!r}: if you trust it, give scenes(file=…, world=…)")
     return named[0]
 
 
