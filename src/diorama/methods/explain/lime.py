@@ -33,7 +33,8 @@ class Lime(OncePerImage):
     fill         what hidden superpixels show: the gray `hide`, the image's mean colour, or the image blurred
     seed         other samples
 
-    A sample shows each superpixel with probability ½, the first shows all. Segments and samples are functions of the
+    On staged birds fill=mean, answer=signed, features=1000, kernel_size=2 and max_dist=100 together are best (mX .88 on
+    birds_resnet; docs/results/funnybirds/rise-and-lime.md). A sample shows each superpixel with probability ½, the first shows all. Segments and samples are functions of the
     seed and the pixels.
     """
 
