@@ -34,7 +34,9 @@ class Lime(OncePerImage):
     seed         other samples
 
     On staged birds fill=mean, answer=signed, features=1000, kernel_size=2 and max_dist=100 together are best (mX .88 on
-    birds_resnet; docs/results/funnybirds/rise-and-lime.md). A sample shows each superpixel with probability ½, the first shows all. Segments and samples are functions of the
+    birds_resnet; docs/results/funnybirds/rise-and-lime.md).
+
+    A sample shows each superpixel with probability ½, the first shows all. Segments and samples are functions of the
     seed and the pixels.
     """
 

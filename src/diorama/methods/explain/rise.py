@@ -35,7 +35,9 @@ class Rise(OncePerImage):
     seed      other masks
 
     On staged birds the published settings say little (mX .45 on birds_resnet); keep=.5, fill=blur, output=centred and
-    contrast=True together have .88 (docs/results/funnybirds/rise-and-lime.md). Masks are a function of the seed and the image's size, the same for all images (as
+    contrast=True together have .88 (docs/results/funnybirds/rise-and-lime.md).
+
+    Masks are a function of the seed and the image's size, the same for all images (as
     FunnyBirds' mask file), and made batch by batch. The note beside a value bounds the standard error: its root mean
     square over the map's standard deviation, both over pixels.
     """
