@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from diorama.adapt.methods import explain
-from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask, Similarity
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
 from diorama.core.contracts import scene_at
@@ -92,8 +92,8 @@ def figure7(path: Path, networks: Sequence[Network] = NETWORKS, birds: Sequence[
     rows = []
     for index in birds:
         for network in networks:
-            found = [(m, *asked(m, network.name, index)) for m in (*network.maps, *network.sampled, *network.further)]
-            drawn = [(m, f, a) for m, f, a in found if not isinstance(a, PartScores)]
+            methods = (*network.maps, *network.sampled, *network.further)
+            drawn = [(m, *asked(m, network.name, index)) for m in methods if m != "part_shapley"]  # it has no map
             image = Panel("image", drawn[0][1].srgb())
             panels = [image, *(Panel(brief(m), shown(a, f.srgb())) for m, f, a in drawn)]
             rows.append((network.name.removeprefix("birds_"), panels))
