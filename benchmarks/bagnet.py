@@ -34,7 +34,7 @@ def measure() -> dict[str, float]:
     frame = world.render([scene_at(world, 0, 0)[1]])[0]
     label, method, net = int(frame.truth["label"]), build("method", "bagnet").object, model.module
     before = (net.field - 1) // 2
-    x = torch.from_numpy(frame.srgb()).permute(2, 0, 1)[None]
+    x = torch.from_numpy(np.array(frame.srgb())).permute(2, 0, 1)[None]
     x = pad(x, (before, net.field - 1 - before) * 2)
     patches = x.unfold(2, net.field, 1).unfold(3, net.field, 1)[0].permute(1, 2, 0, 3, 4).flatten(0, 1)
     chosen = np.random.default_rng(0).permutation(len(patches))
