@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from diorama.core.catalogue import entries
+from diorama.io.locks import locked
 from tests.conftest import REPOSITORY
 
 pytest.importorskip("sphinx")
@@ -32,7 +33,8 @@ sys.exit(main(sys.argv[1:]))
 def site(tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
     words = ["-W", "--keep-going", "-q", "-b", "html", "-d", out / "trees", REPOSITORY / "docs", out / "html"]
-    done = subprocess.run([sys.executable, "-c", NO_NETWORK, *words], capture_output=True, text=True, check=False)
+    with locked(DOCS / "gallery.lock", wait=True):  # the gallery is made in docs: two workers of xdist build in turn
+        done = subprocess.run([sys.executable, "-c", NO_NETWORK, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out / "html"
 
