@@ -27,9 +27,10 @@ WANTED: tuple[tuple[str, str, str, str, float], ...] = (
     ("passes", "best engine against eager torch, forward, geometric mean", "mean_forward_best_ratio", "≥", 1.5),
     ("passes", "folded torch against eager, forward", "mean_forward_folded_ratio", "≥", 1.15),
     ("passes", "folded torch against eager, with the gradient", "mean_gradient_folded_ratio", "≥", 1.15),
-    ("funnybirds", "evaluation of FunnyBirds against the reference loop", "speedup", "≥", 15),
+    ("funnybirds", "evaluation of FunnyBirds against the reference loop as its users have it", "speedup", "≥", 15),
     ("funnybirds", "a run over its bare torch passes", "ours_over_passes", "≤", 1.05),
     ("commands", "48 birds on all cores over one worker (two cores)", "birds_48_all_over_one", "≤", 0.57),
+    ("commands", "`diorama demo` on all cores over one worker (two cores)", "demo_all_over_one", "≤", 0.57),
     ("commands", "`diorama run` on a complete folder, s", "known_run_seconds", "≤", 1.5),
     ("commands", "`diorama report`, s", "known_report_seconds", "≤", 1.0),
     ("commands", "`diorama ls`, s", "known_ls_seconds", "≤", 0.3),
@@ -121,7 +122,7 @@ def _passes(f: Figures) -> str:
 
 
 def _funnybirds(f: Figures) -> str:
-    rows = [("reference loop on eager torch", f"{f['loop_seconds']:.2f}", "1")]
+    rows = [("reference loop as its users have it", f"{f['loop_seconds']:.2f}", "1")]
     for engine in ("torch", "onnxruntime", "openvino"):
         name = "ours, folded torch" if engine == "torch" else f"ours, {engine} for logits"
         rows.append((name, f"{f[f'ours_{engine}_seconds']:.2f}", f"{f[f'speedup_{engine}']:.1f}"))
@@ -129,7 +130,18 @@ def _funnybirds(f: Figures) -> str:
         "## FunnyBirds\n\nSeconds per bird, six methods (Input×Gradient, Integrated Gradients, Grad-CAM, RISE with 200"
         " masks, LIME with 200 samples, LRP) on birds_cnn at 128 pixels; frames are rendered beforehand on both sides."
     )
-    return f"{words}\n\n" + _table(("", "s a bird", "speed-up"), rows)
+    return f"{words}\n\n" + _table(("", "s a bird", "speed-up"), rows) + _same_methods(f)
+
+
+def _same_methods(f: Figures) -> str:
+    """What the loop is, and how far ahead of it we are where both sides explain alike."""
+    if "speedup_same_methods" not in f:
+        return ""
+    return (
+        "\n\nThe loop has torch's own layout of the network and the explanations of captum, lime and zennit. With our"
+        f" explanations and layout instead it takes {f['same_methods_loop_seconds']:.2f} s a bird, and the fastest of ours"
+        f" is {f['speedup_same_methods']:.1f} times as fast as that."
+    )
 
 
 def _growth(f: Figures) -> str:

@@ -17,7 +17,6 @@ import numpy as np
 
 from benchmarks._print import main, seconds
 from diorama.core.catalogue import build
-from diorama.core.contracts import scene_at
 from diorama.core.device import one_thread
 
 #: Patches that are timed one by one, and in batches of `BATCH`.
@@ -31,7 +30,7 @@ def measure() -> dict[str, float]:
 
     one_thread()
     world, model = build("world", "birds").object, build("model", "birds_bagnet").object
-    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    frame = world.render([world.scene_at(0, 0)[1]])[0]
     label, method, net = int(frame.truth["label"]), build("method", "bagnet").object, model.module
     before = (net.field - 1) // 2
     x = torch.from_numpy(np.array(frame.srgb())).permute(2, 0, 1)[None]

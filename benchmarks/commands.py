@@ -37,7 +37,9 @@ def measure() -> dict[str, float]:
         figures["known_report_seconds"] = seconds(lambda: call(here, "report", "all"), 3)
         figures["known_ls_seconds"] = seconds(lambda: call(here, "ls"), 3)
         figures["known_show_seconds"] = seconds(lambda: call(here, "show", "rise"), 3)
-        figures["demo_seconds"] = seconds(lambda: call(here, "demo", "-o", "demo"))
+        figures["demo_one_seconds"] = seconds(lambda: call(here, "demo", "--on", "local:1", "-o", "demo-one"))
+        figures["demo_all_seconds"] = seconds(lambda: call(here, "demo", "-o", "demo-all"))
+    figures["demo_all_over_one"] = figures["demo_all_seconds"] / figures["demo_one_seconds"]
     figures["birds_48_all_over_one"] = figures["birds_48_all_seconds"] / figures["birds_48_one_seconds"]
     return figures
 

@@ -15,11 +15,13 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+from scipy.stats import false_discovery_control
 
 from benchmarks._print import main, seconds
 from diorama.adapt.classifying import adapt
-from diorama.metrics.cav import TRAINERS, draw_sets, fit_cavs, fit_gram, gram
-from diorama.metrics.tcav import benjamini_hochberg, permutation_test, scores_of, share, t_test, tcav_score
+from diorama.metrics.cav import draw_sets, fit_cavs, fit_gram, gram
+from diorama.metrics.cav_trainers import TRAINERS
+from diorama.metrics.tcav import permutation_test, scores_of, share, t_test
 from diorama.protocols.concepts.tcav.activations import activations, layer_gradients
 
 #: Images of the concept and of the others, test images, CAVs, CAVs that the peers are measured on.
@@ -78,7 +80,7 @@ def ours(net: Any, images: tuple[np.ndarray, np.ndarray, np.ndarray], trainer: s
     found = fit_cavs(trainer, concept, others, draws, np.random.default_rng(0))
     gradients = layer_gradients(model, images[2], np.zeros(TESTS), "0", lambda out, _: out[:, 0])
     assert found.directions is not None
-    return tcav_score(gradients, found.directions, 1)
+    return share(found.directions @ gradients.T, 1)
 
 
 def captum(net: Any, images: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
@@ -104,7 +106,7 @@ def false_positives(trainer: str, concepts: int = 600, runs: int = 5, permutatio
     rates = {}
     for name, p in zip(("permutation", "t_test"), found.T, strict=True):
         rates[f"{name}_false_positives"] = float((p < 0.05).mean())
-        rates[f"{name}_false_positives_bh"] = float((benjamini_hochberg(p) <= 0.05).mean())
+        rates[f"{name}_false_positives_bh"] = float((false_discovery_control(p) <= 0.05).mean())
     return rates
 
 

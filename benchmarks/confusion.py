@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks._print import main, seconds
 from diorama.core.catalogue import build
 from diorama.core.device import one_thread
-from diorama.metrics.confusion import all_rates
+from diorama.metrics.confusion import evidence
+from diorama.metrics.confusion import rates as rates_of
 
 #: Maps, their side, and how many of them Quantus is given at once (its default).
 MAPS, SIDE, BATCH = 1000, 448, 64
@@ -32,8 +33,8 @@ def rates() -> dict[str, float]:
     random = np.random.default_rng(0)
     maps = random.standard_normal((MAPS, SIDE, SIDE), np.float32)
     own = random.permuted(np.tile([1, 1, 0, 0], (MAPS, 1)), axis=1)
-    all_rates(maps[:64], own[:64], 2)  # compiled before it is measured
-    calls: dict[str, Any] = {"numpy_sum": lambda: np.sum(maps), "rates": lambda: all_rates(maps, own, 2)}
+    rates_of(evidence(maps[:64], own[:64], 2))  # compiled before it is measured
+    calls: dict[str, Any] = {"numpy_sum": lambda: np.sum(maps), "rates": lambda: rates_of(evidence(maps, own, 2))}
     focus = _focus()
     if focus is not None:
         calls["quantus_focus"] = lambda: [
@@ -49,7 +50,7 @@ def rates() -> dict[str, float]:
     if focus is not None:
         theirs = np.concatenate(calls["quantus_focus"]())
         figures["quantus_focus_over_rates"] = best["quantus_focus"] / best["rates"]
-        figures["focus_difference"] = float(np.abs(theirs - all_rates(maps, own, 2)["precision"]).max())
+        figures["focus_difference"] = float(np.abs(theirs - rates_of(evidence(maps, own, 2))["precision"]).max())
     return figures
 
 

@@ -2,7 +2,8 @@
 
 Two processes of one thread each; rates are summed. The peer renders the same stages, without anti-aliasing or outline,
 with embreex's Python interface and numpy shading. `--json` prints the figures alone; `--frames N` sets the length of
-the memory test (0 skips it).
+the memory test (0 skips it). The light sampler of before and today's are compared at equal error; `--reference N` sets the
+paths per pixel of their reference (0 skips it).
 """
 
 from __future__ import annotations
@@ -241,6 +242,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures alone")
     parser.add_argument("--frames", type=int, default=20000, help="frames of the memory test")
+    parser.add_argument("--reference", type=int, default=4096, help="paths per pixel that samplers are compared with")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/render.md")
     options = parser.parse_args()
     stages = [bird_stage(k) for k in range(STAGES)]
@@ -262,6 +264,11 @@ def main() -> None:
     for size in (128, 256):
         ratio = figures[f"birds_{size}px_1spp_per_cpu_s"] / figures[f"peer_{size}px_1spp_per_cpu_s"]
         note(f"ratio_to_embreex_numpy_{size}px", ratio)
+    if options.reference:
+        from benchmarks._samplers import figures as samplers
+
+        for name, value in samplers(options.reference).items():
+            note(name, value)
     if options.frames:
         note(f"memory_growth_mb_{options.frames}_frames", memory_growth(options.frames))
     print(json.dumps(figures, indent=None if options.json else 1))

@@ -1,7 +1,6 @@
 """Figures of the results: sheets of pictures as PNG, bars and pairs of dots as SVG that needs no stylesheet."""
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 import cv2
@@ -9,6 +8,7 @@ import numpy as np
 
 from diorama.core.cases import Panel
 from diorama.io.images import quantise, resize, write_png
+from studies.page_kit import svg_text, write_svg
 
 _GAP, _TEXT, _LEFT, _WIDTH, _BLUE, _ORANGE = 6, 16, 176, 760, "#0072b2", "#d55e00"
 
@@ -39,38 +39,27 @@ def _write(image: np.ndarray, text: str, x: int, y: int) -> None:
 def bars(path: Path, title: str, values: dict[str, float], published: dict[str, float], places: int) -> None:
     """A horizontal bar for each name, longest last; a triangle where another value was published."""
     scale = (_WIDTH - _LEFT - 90) / max([*values.values(), *published.values()])
-    parts = []
+    parts = [svg_text(8, 18, title, 13)]
     for i, (name, value) in enumerate(sorted(values.items(), key=lambda item: item[1])):
         y, end, other = 34 + 26 * i, _LEFT + value * scale, _LEFT + published.get(name, 0.0) * scale
-        parts.append(_said(_LEFT - 8, y + 13, name, "end"))
-        parts.append(_said(max(end, other) + 8, y + 13, f"{value:.{places}f}"))
+        parts.append(svg_text(_LEFT - 8, y + 13, name, 13, anchor="end"))
+        parts.append(svg_text(max(end, other) + 8, y + 13, f"{value:.{places}f}", 13))
         parts.append(f'<rect x="{_LEFT}" y="{y}" width="{end - _LEFT:.1f}" height="18" fill="{_BLUE}"/>')
         if name in published:
             parts.append(f'<path d="M{other:.1f} {y + 17} l4 7 l-8 0 z" fill="{_ORANGE}"/>')
-    _save(path, title, 44 + 26 * len(values), parts)
+    write_svg(path, title, _WIDTH, 44 + 26 * len(values), parts)
 
 
 def pairs(path: Path, title: str, names: tuple[str, str], values: dict[str, tuple[float, float]]) -> None:
     """Two dots on a line for each case: the first open, the second full."""
     scale = (_WIDTH - _LEFT - 140) / max(max(pair) for pair in values.values())
-    parts = []
+    title = f"{title}: {names[0]} open, {names[1]} full"
+    parts = [svg_text(8, 18, title, 13)]
     for i, (name, pair) in enumerate(sorted(values.items(), key=lambda item: item[1][0])):
         y, (a, b) = 44 + 20 * i, (_LEFT + v * scale for v in pair)
-        parts.append(_said(_LEFT - 8, y + 4, name, "end"))
+        parts.append(svg_text(_LEFT - 8, y + 4, name, 13, anchor="end"))
         parts.append(f'<line x1="{a:.1f}" y1="{y}" x2="{b:.1f}" y2="{y}" stroke="#999" stroke-width="2"/>')
         parts.append(f'<circle cx="{a:.1f}" cy="{y}" r="5" fill="#fff" stroke="{_BLUE}" stroke-width="2"/>')
         parts.append(f'<circle cx="{b:.1f}" cy="{y}" r="5" fill="{_ORANGE}"/>')
-        parts.append(_said(max(a, b) + 12, y + 4, f"{pair[0]:.4f} → {pair[1]:.4f}"))
-    _save(path, f"{title}: {names[0]} open, {names[1]} full", 60 + 20 * len(values), parts)
-
-
-def _said(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="13" fill="#222">{escape(text)}</text>'
-
-
-def _save(path: Path, title: str, height: float, parts: list[str]) -> None:
-    size = f'viewBox="0 0 {_WIDTH} {height:.0f}" font-family="sans-serif" role="img"'
-    back = f'<title>{escape(title)}</title><rect width="100%" height="100%" fill="#fff"/>'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{back}{_said(8, 18, title)}{"".join(parts)}</svg>'
-    path.write_text(svg + "\n", encoding="utf-8")
+        parts.append(svg_text(max(a, b) + 12, y + 4, f"{pair[0]:.4f} → {pair[1]:.4f}", 13))
+    write_svg(path, title, _WIDTH, 60 + 20 * len(values), parts)

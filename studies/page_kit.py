@@ -1,15 +1,43 @@
-"""What all pages of docs/results share: Markdown tables, and a line that says how the page was made."""
+"""What all pages of docs/results share: runs that are taken up again, Markdown tables, SVG pictures, and a line that says
+how the page was made.
+"""
 
 import os
 import platform
+import re
 import subprocess
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
+from diorama.core.plan import Plan
+from diorama.core.run import create
+from diorama.launch.local import launch
+
 HOME = Path(__file__).resolve().parents[1]
+PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
+
+
+def tell(text: str) -> None:
+    """A line about how far the work is, with the time."""
+    print(f"{datetime.now(UTC):%H:%M} {text}", file=sys.stderr, flush=True)
+
+
+def computed(name: str, folder: Path, plan: Plan) -> None:
+    """Compute what is missing of a run, and say how long it took."""
+    run = create(folder, plan)
+    missing, start = sum(len(run.missing(cell)) for cell in run.cells), time.monotonic()
+    launch(run, PROCESSES if missing > 8 else 1)
+    tell(f"{name}: {missing} cases in {time.monotonic() - start:.0f} s")
+
+
+def filled(template: Path, parts: Mapping[str, str]) -> str:
+    """The text of a file with {NAME} replaced by the part of that name."""
+    return re.sub(r"\{([A-Z0-9]+)\}", lambda found: parts[found[1]], template.read_text(encoding="utf-8"))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: str = "---:") -> str:
@@ -30,6 +58,20 @@ def svg_text(
     """A line of text in an SVG picture."""
     kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
     return f"<text {kept}>{escape(text)}</text>"
+
+
+def svg_line(points: Iterable[tuple[float, float]], ink: str, thick: float, seen: float) -> str:
+    """A line through points in an SVG picture; `seen` is its opacity."""
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{seen}"/>'
+
+
+def write_svg(path: Path, title: str, width: float, height: float, parts: Iterable[str]) -> None:
+    """An SVG picture on white that needs no stylesheet; `title` is read to those who cannot see it."""
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" role="img"'
+    back = f'<title>{escape(title)}</title><rect width="100%" height="100%" fill="#fff"/>'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{back}{"".join(parts)}</svg>\n', encoding="utf-8")
 
 
 def made(libraries: Sequence[str], seeds: str) -> str:

@@ -137,9 +137,8 @@ def _world(spec: str) -> Any:
 
 
 def _frame(world: Any, index: int) -> Any:
-    from diorama import scene_at
 
-    return world.render([scene_at(world, 0, index)[1]])[0]
+    return world.render([world.scene_at(0, index)[1]])[0]
 
 
 def _draw(*purpose: Any) -> np.random.Generator:
@@ -192,8 +191,9 @@ PLANS: dict[str, Net] = {
     "explain-families": Net(
         ["birds(objects=3)"],
         ["funnybirds(variant=published)", "single_deletion"],
-        ["rollout", "chefer", "lrp_attention", "grad_cam", "bagnet", "xdnn"],
-        ["birds_vit", "birds_bagnet", "birds_xdnn"],
+        ["rollout", "chefer", "lrp_attention", "grad_cam", "bagnet", "xdnn", "bcos", "prototypes",
+         "prototypes(reading=similarity)"],
+        ["birds_vit", "birds_bagnet", "birds_xdnn", "birds_bcos", "birds_protopnet"],
         cases=1,
         torch=True,
     ),
@@ -363,6 +363,21 @@ PLANS: dict[str, Net] = {
         ["mig(frames=40)", "uc(frames=40)"],
         ["represent/beta_vae", "burgess_vae"],
         cases=2,
+        torch=True,
+    ),
+    "represent-trained": Net(
+        ["candle(width=88, samples=1)"],
+        ["irs(frames=20)"],
+        ["represent/beta_vae", "ss_beta_vae", "represent/factor_vae", "ss_factor_vae", "beta_tcvae", "ss_beta_tcvae",
+         "dip_vae", "ss_dip_vae"],
+        cases=1,
+        torch=True,
+    ),
+    "represent-judged": Net(  # no model is given: the world's usual judge is asked
+        ["sprites", "candle(width=88, samples=1)"],
+        ["cg(frames=12)"],
+        ["represent/beta_vae"],
+        cases=1,
         torch=True,
     ),
     "two-tracks": Net(

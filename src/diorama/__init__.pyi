@@ -12,13 +12,13 @@ from diorama.core.answers import Layers as Layers
 from diorama.core.answers import Mask as Mask
 from diorama.core.answers import Sensitivity as Sensitivity
 from diorama.core.bench import Bench as Bench
+from diorama.core.capabilities import scene_at as scene_at
 from diorama.core.cases import Case as Case
 from diorama.core.cases import Panel as Panel
 from diorama.core.cases import Score as Score
 from diorama.core.catalogue import build as build
 from diorama.core.contracts import Decomposer as Decomposer
 from diorama.core.contracts import World as World
-from diorama.core.contracts import scene_at as scene_at
 from diorama.core.errors import AnswerError as AnswerError
 from diorama.core.errors import Excluded as Excluded
 from diorama.core.errors import InputError as InputError

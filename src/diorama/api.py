@@ -15,9 +15,10 @@ from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
 from diorama.core.plan import Plan
+from diorama.core.progress import Progress
 from diorama.core.run import Run, silent, taken
-from diorama.core.watch import Watch
-from diorama.launch.contract import Launcher, Show
+from diorama.core.watch import Snapshot
+from diorama.launch.contract import Launcher
 from diorama.launch.local import draw, launch
 from diorama.launch.local import on as launched
 from diorama.progress import shown
@@ -171,7 +172,9 @@ def _check_shared(plan: Plan, processes: int) -> None:
 def _untouched(plan: Plan) -> Iterator[None]:
     """Put the user's own networks back as they were; components work on copies, but a function may reach the original."""
     watches = {
-        one.label: Watch(one.given) for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)
+        one.label: Snapshot(one.given)
+        for one in _live(plan)
+        if is_module(one.given) and not isinstance(one.given, type)
     }
     try:
         yield
@@ -206,7 +209,7 @@ def run(
 
 
 def execute(
-    made: Run, launcher: Launcher | int, show: Show, timeout: float | None = None
+    made: Run, launcher: Launcher | int, show: Progress, timeout: float | None = None
 ) -> tuple[Read, dict[str, Any]] | None:
     """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
 

@@ -142,16 +142,12 @@ def render(
     named = build("model", model) if model else None
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
-    parsed = {name: _none(value) for name, value in spec.parse(f"do({', '.join(changes)})").params.items()}
+    parsed = spec.changes(", ".join(changes))
     try:
         with apart() as results, shown("rendering", "scenes") as progress:
             print(LAYOUTS[layout](Writing(staged, count, seed, parsed, out, progress, named)), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
-
-
-def _none(value: Any) -> Any:
-    return None if value == "none" else value
 
 
 @cli.command()
@@ -444,7 +440,8 @@ cli.add_command(lab)
 
 @cli.command()
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
-def demo(out: Path) -> int:
+@click.option("--on", default="local", show_default=True, help="where: local (all cores), local:1, ray, slurm:16 …")
+def demo(out: Path, on: str) -> int:
     """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
     from diorama.core import device as devices
     from diorama.core.plan import Plan
@@ -460,4 +457,4 @@ def demo(out: Path) -> int:
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
     with apart() as results, taken(out, plan) as made:
-        return _run(made, find("local", Need()), [], False, results)
+        return _run(made, find(on, Need()), [], False, results)

@@ -108,13 +108,18 @@ def _type(target: Any, p: inspect.Parameter) -> str:
     if p.annotation is p.empty:
         return ""
     try:
-        hint = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)[p.name]
+        hint = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=True)[
+            p.name
+        ]
     except (KeyError, NameError, TypeError):  # a name that exists for type checkers only
         hint = p.annotation
     return _spelt_type(hint)
 
 
 def _spelt_type(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Annotated:
+        kind, *bounds = typing.get_args(hint)
+        return ", ".join([_spelt_type(kind), *map(str, bounds)])
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(repr, typing.get_args(hint)))
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:

@@ -14,9 +14,9 @@ from diorama.core import device
 from diorama.core.asking import screens
 from diorama.core.capabilities import Parted, Sets
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Progress, scene_at
 from diorama.core.errors import Excluded, InputError, did_you_mean
 from diorama.core.frame import Frame
+from diorama.core.progress import Progress
 from diorama.core.scene import Scene, encoded, rng
 from diorama.io.images import quantise, resize, write_png
 from diorama.io.names import case_path
@@ -43,7 +43,7 @@ class Writing:
     def scenes(self, count: int) -> Iterator[tuple[str, Scene]]:
         """The scenes with their names, one after the other; progress is told when the next is asked for."""
         for i in range(count):
-            name, scene = scene_at(self.world.object, self.seed, i)
+            name, scene = self.world.object.scene_at(self.seed, i)
             yield name, self.world.object.do(scene, **self.changes) if self.changes else scene
             self.progress(i + 1, count)
 

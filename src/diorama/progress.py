@@ -5,18 +5,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+
+from diorama.core.progress import Progress
 
 #: Seconds between two lines where stderr is no terminal; shorter work says nothing.
 EVERY = 15.0
 #: Seconds between two pictures of the bar in a notebook.
 REDRAWN = 0.25
-
-
-class Progress(Protocol):
-    """Called with what is done and what there is in all; `doing` says more, e.g. an epoch and its loss."""
-
-    def __call__(self, done: int, total: int, doing: str = "") -> None: ...
 
 
 @contextmanager
@@ -34,7 +29,7 @@ def in_notebook() -> bool:
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 
-class State:
+class HowFar:
     """How far the work is, and how long the rest will take."""
 
     def __init__(self, what: str, units: str, now: Callable[[], float] = time.monotonic):
@@ -59,7 +54,7 @@ class State:
     def line(self) -> str:
         """What is done, how long it took, how long the rest will take, in one line.
 
-        >>> State("scoring", "cases").line()
+        >>> HowFar("scoring", "cases").line()
         'scoring: nothing finished after 0 s'
         """
         passed = clock(self._now() - self._start)
@@ -89,7 +84,7 @@ def clock(seconds: float) -> str:
 @contextmanager
 def _lines(what: str, units: str) -> Iterator[Progress]:
     """A line every `EVERY` seconds, from a thread: also while the first case takes minutes."""
-    state, ended = State(what, units), threading.Event()
+    state, ended = HowFar(what, units), threading.Event()
 
     def tell() -> None:
         while not ended.wait(EVERY):
@@ -124,7 +119,7 @@ def _cell(what: str, units: str) -> Iterator[Progress]:
 
     from IPython.display import HTML, display
 
-    state, drawn, last = State(what, units), display(HTML(""), display_id=True), 0.0
+    state, drawn, last = HowFar(what, units), display(HTML(""), display_id=True), 0.0
 
     def tell(done: int, total: int, doing: str = "") -> None:
         nonlocal last

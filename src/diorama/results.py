@@ -115,14 +115,14 @@ class Results:
         """Write the report; the ending says how: html, md, tex, csv, json, xml (JUnit), parquet."""
         from diorama.report.write import write_report
 
-        self.draw()
+        self.illustrate()
         path = Path(path)
         write_report(
             [self.folder], path, {"xml": "junit", "txt": "text"}.get(path.suffix[1:], path.suffix[1:] or "html")
         )
         return path
 
-    def draw(self) -> None:
+    def illustrate(self) -> None:
         """Draw pictures of the worst cases, as far as they are not there yet and this session has the components."""
         if self._run is not None:
             from diorama.core.gallery import illustrate
@@ -136,7 +136,7 @@ class Results:
     def _repr_html_(self) -> str:
         from diorama.report.html import fragment
 
-        self.draw()
+        self.illustrate()
         return fragment(self._read)
 
     def _cell(self, method: str, by: str | None, on: str | None) -> CellResult:
@@ -150,7 +150,7 @@ class Results:
             raise InputError(f"{method} was not judged by {by or 'any protocol'} on {on or 'any world'}")
         return fits[0]
 
-    def _look(self, cell: CellResult, key: str) -> kept.Look:
+    def _look(self, cell: CellResult, key: str) -> kept.KeptCase:
         """Have the case answered again, with the components of this session or those that the plan's specs make."""
         from diorama.core.run import asked_for, open_run
 

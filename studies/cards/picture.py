@@ -22,7 +22,7 @@ def draw(out: Path) -> Path:
         result = evaluate(
             METHODS, model="birds_cnn", on="birds", by="single_deletion", cases=CASES, out=folder, keep="maps"
         )
-        result.draw()
+        result.illustrate()
         (section,) = result.sections
         shown = select([section], 10**9).shown[0]
         case = max(shown, key=lambda one: np.ptp([_score(picture) for _, picture, _ in one.pictures]))

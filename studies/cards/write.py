@@ -3,17 +3,20 @@
 import inspect
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from diorama.core.catalogue import Entry, Kind, entries, find, parameters
+from diorama.core.catalogue import Entry, Kind, build, entries, find, parameters
 from diorama.core.references import references
 from diorama.core.wording import MARKS, documented, is_line
 from diorama.describe import meanings, parameter_lines
+from diorama.report.shown import count
 from studies.cards.curve import curve
 
-MEASURED = Path(__file__).resolve().parents[2] / "docs" / "measured"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MEASURED = DOCS / "measured"
 KINDS: tuple[Kind, ...] = ("protocol", "method", "world")
 TRACKS = {
     "explain": "Explanations",
@@ -21,6 +24,42 @@ TRACKS = {
     "represent": "Representations",
     "concept": "Concept directions",
     "": "Networks",
+}
+#: What methods of a track answer.
+QUESTIONS = {
+    "explain": "Where in the image does the network's answer come from?",
+    "decompose": "What in the image is paint, and what is light?",
+    "represent": "Which few numbers say what is in the image?",
+    "concept": "In which direction of a network's features does a concept lie?",
+}
+#: The protocol whose card says what truth and chance reach where the methods of a track were measured.
+JUDGES = {"explain": "single_deletion", "decompose": "lmse", "represent": "mig", "concept": "tcav"}
+#: The parts that the cards of a kind have, all of them, in this order; where there is nothing to show, a part says why.
+PARTS = {
+    "protocol": (
+        *("The question.", "Picture", "Formula, variants, what to know", "What it measures", "Parameters"),
+        *(
+            "Truth, chance and planted errors",
+            "What a case costs",
+            "Published against corrected",
+            "Known flaws",
+            "Cite",
+        ),
+    ),
+    "method": (
+        *("The question.", "Picture", "Formula, variants, what to know", "Parameters", "Beside truth and chance"),
+        *("What a case costs", "Known flaws", "Cite"),
+    ),
+    "world": (
+        *(
+            "What is known of every scene.",
+            "Picture",
+            "What it stages, what to know",
+            "Parameters",
+            "What a scene costs",
+        ),
+        *("Known flaws", "Cite"),
+    ),
 }
 
 
@@ -41,13 +80,27 @@ def write_cards(out: Path) -> list[Path]:
 
 
 def card(kind: Kind, entry: Entry) -> str:
-    """The page of one component."""
+    """The page of one component: all parts of its kind."""
     target: Any = find(kind, entry.name).target
-    found = _read(kind, entry.name)
-    blocks = [f"# {_title(entry)}", _md(entry.summary), *_question(target), *_picture(kind, entry.name, found)]
-    blocks += [*_text(target), *_metrics(target), *_parameters(kind, entry.name), *_measured(kind, found)]
-    blocks += [*_flaws(target), *_example(target, entry.name), *_cited(target)]
+    found, known = _read(kind, entry.name), _known(kind, entry.name)
+    blocks = [f"# {_title(entry)}", _md(entry.summary), _question(kind, entry.name, target)]
+    blocks += [_picture(kind, entry.name, found), _text(kind, target), *_metrics(target), _parameters(kind, entry.name)]
+    if kind == "protocol":
+        blocks += [*_controls(found), _cost_of_cases(found), _variants(target, found, known)]
+    elif kind == "method":
+        blocks += [_beside(entry.name, found), _cost(found, "case")]
+    else:
+        blocks += [_cost(found, "scene")]
+    blocks += [_flaws(target, known), *_example(target, entry.name), _cited(target)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _known(kind: str, name: str) -> dict[str, str]:
+    """What docs/known.toml says of a component."""
+    found: Any = tomllib.loads((DOCS / "known.toml").read_text(encoding="utf-8"))[kind]
+    for part in name.split("/"):
+        found = found.get(part, {})
+    return {"flaws": found} if isinstance(found, str) else found
 
 
 def _title(entry: Entry) -> str:
@@ -67,17 +120,33 @@ def _module_text(target: Any) -> str:
     return inspect.cleandoc(inspect.getmodule(target).__doc__ or "")
 
 
-def _question(target: Any) -> list[str]:
+def _question(kind: str, name: str, target: Any) -> str:
+    if kind == "world":
+        return f"**What is known of every scene.** {_truth(name, target)}"
+    if kind == "method":
+        return f"**The question.** {QUESTIONS[name.partition('/')[0]]}"
     question = documented(_module_text(target)).get("asks", "")
     given = {"{methods}": "answers", "{do}": "do", "{Do}": "Do"}
     said = re.sub(r"\{\w+\}", lambda found: given[found[0]], question)
-    return [f"**The question.** {_md(said)}"] if said else []
+    return f"**The question.** {_md(said)}"
 
 
-def _text(target: Any) -> list[str]:
+def _truth(name: str, target: Any) -> str:
+    """The truth of a world's frames: what its class says, or else that of the world with its defaults."""
+    said = next((vars(c)["truth"] for c in target.__mro__ if "truth" in vars(c)), ())
+    needed = any(p.default is p.empty for p in parameters(target))
+    if not isinstance(said, tuple) and not needed:
+        said = build("world", name).object.truth
+    if not isinstance(said, tuple):
+        return "What the world behind it knows."
+    return ", ".join(f"`{one}`" for one in said) + "." if said else "Nothing but the image itself."
+
+
+def _text(kind: str, target: Any) -> str:
     """The formula and what is known of it: the docstrings without the lines that have a table of their own."""
     said = [*_prose(_module_text(target))[1:], *_prose(inspect.getdoc(target) or "")]
-    return ["## Formula, variants, what to know", *said] if said else []
+    head = "What it stages, what to know" if kind == "world" else "Formula, variants, what to know"
+    return "\n\n".join([f"## {head}", *(said or ["The sentence above is all of it."])])
 
 
 def _prose(text: str) -> list[str]:
@@ -114,50 +183,97 @@ def _metrics(target: Any) -> list[str]:
     return ["## What it measures", "\n".join(["| metric | | meaning |", "|---|---|---|", *rows]), key]
 
 
-def _parameters(kind: Kind, name: str) -> list[str]:
+def _parameters(kind: Kind, name: str) -> str:
     component = find(kind, name)
     listed, said = parameters(component.target), meanings(component.target)
     if not listed:
-        return []
+        return "## Parameters\n\nNone."
     lines = dict(zip([p.name for p in listed], parameter_lines(component), strict=True))
     rows = [f"| `{_code(line)}` | {_md(said.get(name, ''))} |" for name, line in lines.items()]
-    return ["## Parameters", "\n".join(["| parameter | meaning |", "|---|---|", *rows])]
+    return "\n".join(["## Parameters", "", "| parameter | meaning |", "|---|---|", *rows])
 
 
-def _picture(kind: str, name: str, found: dict[str, Any]) -> list[str]:
+def _picture(kind: str, name: str, found: dict[str, Any]) -> str:
     path = MEASURED / f"{kind}s" / f"{_file(name)}.webp"
     if not path.exists():
-        return []
+        return f"```{{note}}\nPicture: none. {_why_not(kind, found)}\n```"
     said = found.get("picture")
     if said:
         panels = ", ".join(said["captions"])
-        alt = f"{said['method']} on case {said['case']} ({said['value']}). From left to right: {panels}."
+        alt = f"Picture: {said['method']} on case {said['case']} ({said['value']}). From left to right: {panels}."
     else:
-        alt = f"The first {found['scenes']} scenes of `{found['spec']}`, seed {found['seed']}."
-    return [f"```{{figure}} ../../measured/{kind}s/{path.name}\n:class: strip\n\n{_md(alt)}\n```"]
+        alt = f"Picture: the first {found['scenes']} scenes of `{found['spec']}`, seed {found['seed']}."
+    return f"```{{figure}} ../../measured/{kind}s/{path.name}\n:class: strip\n\n{_md(alt)}\n```"
 
 
-def _measured(kind: str, found: dict[str, Any]) -> list[str]:
-    if kind == "method" and found:
-        took = f"{found['seconds']:.3g} s" if found["seconds"] is not None else "nothing"
-        model = f" with `{found['model']}`" if found["model"] else ""
-        return [f"## What a case costs\n\n{took} of one core on `{found['world']}`{model} under `{found['protocol']}`."]
-    if kind == "protocol" and not found:
-        return [
-            "## Truth, chance and planted errors",
-            "No small run is kept: it takes data, weights or time of others.",
-        ]
-    if not found.get("runs"):
-        return []
+def _why_not(kind: str, found: dict[str, Any]) -> str:
+    """Why a card has no picture or number."""
+    if kind == "world":
+        return "It shows scenes of files that are not in the repository."
+    if kind == "method" and not found:
+        return "It takes files, weights or objects of yours, or a network that is not bundled."
+    return "Its cases are numbers of a network or of many frames at once, not pictures." if found else "No run is kept."
+
+
+def _controls(found: dict[str, Any]) -> list[str]:
+    """What truth, chance and planted errors score, with a figure for each variant that has doses."""
     blocks = ["## Truth, chance and planted errors"]
+    if not found:
+        return [*blocks, "No small run is kept: it takes data, weights or time of others."]
     for one in found["runs"]:
         blocks += [_scores(one), *([curve(one)] if one["doses"] else [])]
-    blocks += _variants(found["runs"])
+    if not any(line["control"] for one in found["runs"] for line in one["lines"]):
+        blocks.append("There is no answer to control: the network itself is judged.")
     verdicts = [
         f"- **{control} {holds}.** {_md(text)}" for one in found["runs"] for control, holds, text in one["verdicts"]
     ]
     blocks += ["\n".join(dict.fromkeys(verdicts))] if verdicts else []
+    if "staged_saw" in found["command"]:
+        blocks.append(
+            "The labels of this run come from the true shading of staged table tops, written in SAW's layout by"
+            " `studies/cards/staged_saw.py`: SAW's own photos are not in the repository."
+        )
     return [*blocks, f"Measured by this small run, kept in the repository:\n\n```bash\n{found['command']}\n```"]
+
+
+def _cost_of_cases(found: dict[str, Any]) -> str:
+    """What a case of a protocol costs with each method of its small run."""
+    said = [line for one in found.get("runs", [])[:1] for line in one["lines"] if line["seconds"] is not None]
+    text = ", ".join(f"{_md(line['method'] or 'the network')} {line['seconds']:.2g} s" for line in said)
+    return f"## What a case costs\n\n{f'With its method, in the run above: {text}.' if text else 'Not measured.'}"
+
+
+def _cost(found: dict[str, Any], what: str) -> str:
+    took = found.get("seconds")
+    if took is None:
+        why = "" if found else " See above why there is no picture either."
+        return f"## What a {what} costs\n\nNot measured.{why}"
+    if what == "scene":
+        return f"## What a scene costs\n\n{took:.2g} s of one core to render, `{found['spec']}`."
+    model = f" with `{found['model']}`" if found["model"] else ""
+    return (
+        f"## What a case costs\n\n{took:.2g} s of one core on `{found['world']}`{model} under {_md(found['protocol'])}."
+    )
+
+
+def _beside(name: str, found: dict[str, Any]) -> str:
+    """A method's score in its small run, beside what truth and chance reach under the same protocol."""
+    judge = found["protocol"].partition("(")[0].strip() if found else JUDGES[name.partition("/")[0]]
+    head = "## Beside truth and chance\n\n"
+    if found.get("mean") is None:
+        why = "It has no score on these cases." if found else "Not measured: see the picture's reason above."
+        return f"{head}{why} What truth and chance reach is on the card of [{judge}](../protocols/{judge}.md)."
+    one = _read("protocol", judge)["runs"][0]
+    ends = {line["control"]: line for line in one["lines"] if line["control"]}
+    said = " and ".join(
+        f"{word} {_number(ends[control]['mean'])}"
+        for control, word in (("oracle", "the truth itself"), ("random", "chance"))
+        if control in ends
+    )
+    return (
+        f"{head}{found['metric']} {_number(found['mean'])} over {found['cases']} cases, too few to judge. On the card of"
+        f" [{judge}](../protocols/{judge}.md), over {one['cases']} cases, {said}."
+    )
 
 
 def _scores(one: dict[str, Any]) -> str:
@@ -168,22 +284,26 @@ def _scores(one: dict[str, Any]) -> str:
         for line in one["lines"]
     ]
     better = "higher" if one["direction"] == "higher" else "lower"
-    head = f"{_md(one['protocol'])}: {one['cases']} cases of `{one['world']}`, {better} is better."
+    head = f"{_md(one['protocol'])}: {count(one['cases'], 'case')} of `{one['world']}`, {better} is better."
     return "\n".join([head, "", f"| | {one['metric']} | 95 % interval | s/case |", "|---|---:|---:|---:|", *rows])
 
 
-def _variants(runs: list[dict[str, Any]]) -> list[str]:
-    """Published against corrected, on the same answers."""
+def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
+    """Published against corrected, on the same answers; or why there is one variant."""
+    head = "## Published against corrected"
+    runs = found.get("runs", [])
     if len(runs) < 2:
-        return []
+        two = any(p.name == "variant" for p in parameters(target))
+        missing = (
+            "Two variants, told apart in the text above; no run of both is kept." if two else "Not written down yet."
+        )
+        return f"{head}\n\n{_md(known.get('variants', missing))}"
     methods = [line["method"] for line in runs[0]["lines"] if not line["control"]]
-    heads = [_md(one["protocol"]) for one in runs]
+    heads = [f"{_md(one['protocol'])}: {one['metric']}" for one in runs]
     rows = [" | ".join([f"| {_md(method)}", *(_number(_of(one, method)) for one in runs)]) + " |" for method in methods]
-    rule = "|---|" + "---:|" * len(runs)
-    return [
-        "### Published against corrected, on the same answers",
-        "\n".join([f"| | {' | '.join(heads)} |", rule, *rows]),
-    ]
+    table = [f"| | {' | '.join(heads)} |", "|---|" + "---:|" * len(runs), *rows]
+    said = [_md(known["variants"])] if "variants" in known else []
+    return "\n\n".join([head, *said, "On the same answers:", "\n".join(table)])
 
 
 def _of(one: dict[str, Any], method: str) -> float | None:
@@ -198,10 +318,11 @@ def _ends(line: dict[str, Any]) -> str:
     return "–" if line["lo"] is None else f"{line['lo']:.4f} … {line['hi']:.4f}"
 
 
-def _flaws(target: Any) -> list[str]:
-    """What a component itself says of its limits."""
-    said = [text for name in ("ceiling", "no_oracle") if isinstance(text := vars(target).get(name, ""), str) and text]
-    return ["## Known limits", "\n".join(f"- {_md(text)}" for text in said)] if said else []
+def _flaws(target: Any, known: dict[str, str]) -> str:
+    """What is known against a component, and what it says of its own limits."""
+    limits = [text for name in ("ceiling", "no_oracle") if isinstance(text := vars(target).get(name, ""), str) and text]
+    said = [known.get("flaws", "None is written down yet, which does not mean that there is none."), *limits]
+    return "## Known flaws\n\n" + "\n".join(f"- {_md(text)}" for text in said)
 
 
 def _example(target: Any, name: str) -> list[str]:
@@ -215,12 +336,13 @@ def _title_of(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _cited(target: Any) -> list[str]:
+def _cited(target: Any) -> str:
     cited = references(list(target.cite))
     if not cited:
-        return []
+        return "## Cite\n\nNo paper: cite the software (`diorama cite RUN`)."
     entries_ = "\n\n".join(reference.bibtex for reference in cited if reference.bibtex)
-    return ["## Cite", "\n".join(f"- {_md(r.text)}" for r in cited), f"```bibtex\n{entries_}\n```"]
+    listed = "\n".join(f"- {_md(r.text)}" for r in cited)
+    return f"## Cite\n\n{listed}\n\n```bibtex\n{entries_}\n```"
 
 
 def _index(kind: Kind, listed: list[Entry]) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from diorama.core.intervals import interval
 from diorama.core.rows import Row
 from diorama.core.scene import rng
-from studies.page_kit import svg_text
+from diorama.metrics.intervals import interval
+from studies.page_kit import svg_line, svg_text, write_svg
 
 #: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -193,12 +193,7 @@ def figure(found: dict[str, list[Followed]], path: Path) -> None:
         for column, one in enumerate(several):
             parts += _panel(one, _LEFT + column * (_WIDE + _GAP), y)
     width, height = _LEFT + columns * (_WIDE + _GAP) + 8, _TOP + len(found) * (_HIGH + 84) + 6
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    body = '<title>Scores against the dose of a planted leak</title><rect width="100%" height="100%" fill="#fff"/>'
-    path.write_text(f"{head}{body}{''.join(parts)}</svg>\n", encoding="utf-8")
+    write_svg(path, "Scores against the dose of a planted leak", width, height, parts)
 
 
 def _panel(one: Followed, x0: float, y0: float) -> list[str]:
@@ -234,9 +229,5 @@ def _unit(values: np.ndarray) -> np.ndarray | None:
 
 
 def _line(values: np.ndarray, x0: float, y0: float, ink: str, thick: float, alpha: float) -> str:
-    points = " ".join(
-        f"{x0 + a * _WIDE:.1f},{y0 + _HIGH * (1 - v):.1f}"
-        for a, v in zip(ALPHAS, values, strict=True)
-        if not np.isnan(v)
-    )
-    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{alpha}"/>'
+    known = ((a, v) for a, v in zip(ALPHAS, values, strict=True) if not np.isnan(v))
+    return svg_line(((x0 + a * _WIDE, y0 + _HIGH * (1 - v)) for a, v in known), ink, thick, alpha)

@@ -17,7 +17,7 @@ from diorama.protocols.layers.lmse import Lmse
 from diorama.protocols.layers.si_mse import SiMse
 from diorama.worlds.concepts import figure
 from studies.figures import sheet
-from studies.page_kit import svg_text
+from studies.page_kit import svg_line, svg_text, write_svg
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
@@ -118,22 +118,14 @@ def figure7(path: Path, rows: dict[tuple[str, str], list[Row]], family: dict[str
         parts.append(svg_text(x0, top + high + 30, "1", 11, "#555"))
         parts.append(svg_text(x0 + wide, top + high + 30, "100 CAV runs", 11, "#555", "end"))
     width, height = left + max(len(shown), 1) * (wide + gap), top + high + 46
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">'
-    )
-    title = "<title>Sensitivity against CAV runs</title>"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        f'{head}{title}<rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>\n', encoding="utf-8"
-    )
+    write_svg(path, "Sensitivity against CAV runs", width, height, parts)
 
 
 def _path(
     values: np.ndarray, x0: float, y0: float, wide: float, high: float, ink: str, thick: float, seen: float
 ) -> str:
     step = wide / max(len(values) - 1, 1)
-    points = " ".join(f"{x0 + i * step:.1f},{y0 + high * (1 - v):.1f}" for i, v in enumerate(values))
-    return f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{seen}"/>'
+    return svg_line(((x0 + i * step, y0 + high * (1 - v)) for i, v in enumerate(values)), ink, thick, seen)
 
 
 def brightness(networks: Sequence[str], size: int, count: int = 20) -> dict[str, tuple[float, float]]:

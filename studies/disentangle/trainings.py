@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+from diorama.io.zoo import ZOO
+
 HOME = Path(__file__).resolve().parents[2]
 #: Where trainings are kept: $DIORAMA_TRAININGS, else build/trainings.
 FOLDER = Path(os.environ.get("DIORAMA_TRAININGS") or HOME / "build" / "trainings" / "disentangle")
@@ -32,22 +34,28 @@ DOSES = {
     "pairs": PAIRS,
     "hidden": f"candle(hidden=1.0, {DRAWN})",
 }
-#: Strengths as the CANDLE experiments have them, and those of the published sprites networks.
-CANDLE = {"beta_vae": "beta=10", "beta_tcvae": "beta=10", "dip_vae": "off=10", "factor_vae": "gamma=4"}
-SPRITES = {"beta_vae": "beta=4", "beta_tcvae": "beta=6", "dip_vae": "off=10", "factor_vae": "gamma=6.4"}
-IMAGES, STEPS, LONG = 4_000, 8_000, 30_000
-SEEDS = (0, 1, 2)
+#: Strengths on candle. The CANDLE experiments have β = 10 twice: with it every object vanishes (`plain/beta_vae_10`).
+CANDLE = {"beta_vae": "beta=2", "beta_tcvae": "beta=4", "dip_vae": "off=10", "factor_vae": "gamma=4, width=256"}
+#: Those of the published sprites networks.
+SPRITES = {"beta_vae": "beta=4", "beta_tcvae": "beta=6", "dip_vae": "off=10", "factor_vae": "gamma=6.4, width=256"}
+IMAGES = 4_000
+#: How a learner of candle learns: pixels in the object's box count 16 times, or it leaves objects out.
+CANDLE_HOW = f"images={IMAGES}, batch=32, half=True"
+BOX = 15
+#: Steps of the learners of candle, of sprites and of the curves: what one core had time for.
+STEPS, STEPS_SPRITES, STEPS_CURVES = 2_500, 1_500, 1_500
+SEEDS = (0, 1)
 #: Classifiers of the factors, for CG: of 64 × 64 images, and of 32 × 32 for the curves.
 JUDGES = {
-    "judges/candle_factors": "candle_factors",
-    "judges/candle_factors_32": "candle_factors(size=32)",
-    "judges/sprites_factors": "sprites_factors",
+    "judges/candle_factors": "candle_factors(images=2500, held=400, steps=900)",
+    "judges/32_candle_factors": "candle_factors(size=32, images=2500, held=400, steps=900)",
+    "judges/sprites_factors": "sprites_factors(steps=2500)",
 }
 
 
 def trainings() -> dict[str, str]:
     """Every training by name: what `diorama train` is given, in the order of what is wanted first."""
-    return {**JUDGES, **_first(), **_table(), **_curves(), **_more()}
+    return {**JUDGES, **_table(), **_more(), **_curves()}
 
 
 def _table() -> dict[str, str]:
@@ -55,59 +63,63 @@ def _table() -> dict[str, str]:
     found = {}
     for name, own in CANDLE.items():
         for learner in (name, f"ss_{name}"):
-            found[f"candle/{learner}"] = f"{learner}(world={PAIRS}, {own}, images={IMAGES}, steps={STEPS}, half=True)"
+            found[f"candle/{learner}"] = f"{learner}(world={PAIRS}, {own}, box={BOX}, steps={STEPS}, {CANDLE_HOW})"
     for name, own in SPRITES.items():
         for learner in (name, f"ss_{name}"):
-            found[f"sprites/{learner}"] = f"{learner}(world=sprites, {own}, steps={STEPS}, half=True)"
+            found[f"sprites/{learner}"] = f"{learner}(world=sprites, {own}, steps={STEPS_SPRITES}, half=True)"
     return found
 
 
-def _first() -> dict[str, str]:
-    """The same learners of candle with fewer steps, so that there is something whole early: the page says which it has."""
-    found = _table().items()
-    return {
-        name.replace("candle/", "short/"): text.replace(f"steps={STEPS}", f"steps={STEPS // 4}")
-        for name, text in found
-        if name.startswith("candle/")
+def _more() -> dict[str, str]:
+    """Learners of candle whose boxes are not weighted, and learners of sprites for longer: how CG moves."""
+    plain = {
+        "beta_vae": f"beta_vae(world={PAIRS}, {CANDLE['beta_vae']}",
+        "beta_vae_10": f"beta_vae(world={PAIRS}, beta=10",
+        "ss_factor_vae": f"ss_factor_vae(world={PAIRS}, {CANDLE['factor_vae']}",
     }
+    longer = {
+        "twice/beta_vae": f"beta_vae(world=sprites, beta=4, steps={2 * STEPS_SPRITES}, half=True)",
+        "matched/beta_vae": "beta_vae(world=sprites, beta=4, steps=12000, half=True)",
+        "matched/beta_tcvae": "beta_tcvae(world=sprites, beta=6, steps=12000, half=True)",
+    }
+    return {f"plain/{name}": f"{text}, steps={STEPS}, {CANDLE_HOW})" for name, text in plain.items()} | longer
 
 
 def _curves() -> dict[str, str]:
-    """Two learners at every dose of confounding, three seeds, 32 × 32."""
+    """Two learners at every dose of confounding, two seeds, 32 × 32; first the two doses whose images are there anyway."""
+    first = {dose: DOSES[dose] for dose in ("none", "pairs")}
     return {
         f"curves/{dose.replace(' .', '_')}-{learner}-{seed}": (
-            f"{learner}(world={world}, {CANDLE[learner.removeprefix('ss_')]}, images={IMAGES}, size=32, steps={STEPS},"
-            f" seed={seed}, half=True)"
+            f"{learner}(world={world}, {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={STEPS_CURVES},"
+            f" seed={seed}, {CANDLE_HOW})"
         )
+        for dose, world in {**first, **DOSES}.items()
         for seed in SEEDS
-        for dose, world in DOSES.items()
         for learner in ("beta_vae", "ss_factor_vae")
     }
 
 
-def _more() -> dict[str, str]:
-    """Box weighting against the same learner without it, and one learner for 30,000 steps: how CG moves."""
-    boxed = f"ss_factor_vae(world={PAIRS}, gamma=4, images={IMAGES}, steps={STEPS}, box=10, half=True)"
-    plain = f"beta_vae(world={PAIRS}, beta=10, images={IMAGES}, steps={STEPS}, box=10, half=True)"
-    long = f"beta_tcvae(world={PAIRS}, beta=10, images={IMAGES}, steps={LONG}, half=True)"
-    matched = "(world=sprites, {}, steps=12000, half=True)"
-    return {
-        "boxes/ss_factor_vae": boxed,
-        "boxes/beta_vae": plain,
-        "matched/beta_vae": "beta_vae" + matched.format("beta=4"),
-        "matched/beta_tcvae": "beta_tcvae" + matched.format("beta=6"),
-        "long/beta_tcvae": long,
-    }
-
-
-def checkpoint(name: str, folder: Path | None = None) -> Path:
+def made_at(name: str) -> Path:
     """Where a training's checkpoint lies once it is finished."""
-    return (folder or FOLDER) / name / f"{trainings()[name].partition('(')[0]}.safetensors"
+    return FOLDER / name / f"{trainings()[name].partition('(')[0]}.safetensors"
 
 
-def finished(name: str, folder: Path | None = None) -> bool:
+def trained(name: str) -> bool:
     """Whether a training has its card, which is written last."""
-    return checkpoint(name, folder).with_suffix(".json").exists()
+    return made_at(name).with_suffix(".json").exists()
+
+
+def checkpoint(name: str) -> Path:
+    """The checkpoint to judge: the training's own, else the bundled one where there is one."""
+    own, learner = made_at(name), name.partition("/")[2]
+    bundled = ZOO / f"{learner}{'_candle' if name.startswith('candle/') else ''}.safetensors"
+    offered = name.startswith(("candle/", "judges/")) and bundled.is_file() and not trained(name)
+    return bundled if offered else own
+
+
+def finished(name: str) -> bool:
+    """Whether there is a checkpoint to judge, with its card."""
+    return checkpoint(name).with_suffix(".json").exists()
 
 
 def card(name: str) -> dict[str, object]:
@@ -117,7 +129,7 @@ def card(name: str) -> dict[str, object]:
 
 def status(name: str) -> str:
     """One word, and how far it is."""
-    if finished(name):
+    if trained(name):
         return "done"
     state = FOLDER / name / "state.safetensors"
     return (
@@ -127,7 +139,7 @@ def status(name: str) -> str:
 
 def run(names: list[str], jobs: int) -> int:
     """Train what is missing, `jobs` at a time; gives how many failed. A training that fails does not stop the others."""
-    missing, running, failed = [name for name in names if not finished(name)], dict[str, subprocess.Popen[bytes]](), 0
+    missing, running, failed = [name for name in names if not trained(name)], dict[str, subprocess.Popen[bytes]](), 0
     while missing or running:
         while missing and len(running) < jobs:
             name = missing.pop(0)
@@ -164,7 +176,7 @@ def main(argv: list[str] | None = None) -> int:
         return min(run(names, given.jobs), 1)
     for name in names:
         print(f"{name:44s} {status(name)}")
-    print(f"{sum(map(finished, names))} of {len(names)} done, in {FOLDER}")
+    print(f"{sum(map(trained, names))} of {len(names)} done, in {FOLDER}")
     return 0
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from diorama.core.catalogue import build
 from diorama.core.examples import Order
-from diorama.training.staged import Progress, Staged, staged
+from diorama.core.progress import Progress
+from diorama.training.staged import Staged, staged
 from studies.funnybirds.leak_probe import chance_interval
 from studies.page_kit import table
 

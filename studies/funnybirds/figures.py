@@ -14,7 +14,6 @@ from diorama.adapt.methods import explain
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask, Similarity
 from diorama.core.cases import Panel
 from diorama.core.catalogue import build
-from diorama.core.contracts import scene_at
 from diorama.io.images import quantise
 from diorama.io.pictures import coloured_parts, diverging
 from diorama.metrics.funnybirds import minimal_sets
@@ -30,7 +29,7 @@ SHOWN = ("a", "bi", "com", "cor", "con", "mx")
 def asked(method: str, network: str, index: int) -> tuple[Any, Answer]:
     """A bird's frame and what a method says about its true class."""
     world = build("world", "birds").object
-    frame = world.render([scene_at(world, SEED, index)[1]])[0]
+    frame = world.render([world.scene_at(SEED, index)[1]])[0]
     label = np.array([frame.truth["label"]])
     answer = explain(build("method", method).object, build("model", network).object, frame.srgb()[None], label)[0]
     return frame, answer
@@ -46,7 +45,7 @@ def shown(answer: Answer, image: np.ndarray) -> np.ndarray:
 
 def boxed(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """An image with boxes drawn in yellow."""
-    drawn = np.ascontiguousarray(image, np.float32)
+    drawn = np.array(image, np.float32)  # a copy: frames are read-only
     for x0, y0, x1, y1 in corners.astype(int).tolist():
         cv2.rectangle(drawn, (x0, y0), (x1 - 1, y1 - 1), (1.0, 0.85, 0.0), 1)
     return drawn

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from diorama.core.examples import Order
+from diorama.core.progress import Progress
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Progress, Staged, staged
+from diorama.training.staged import Staged, staged
 from diorama.worlds.birds.birds import Birds
 
 #: A short training: averaged over as long as the bundled recipes do, the weights would miss even a planted leak.

@@ -18,6 +18,8 @@ from diorama.core.errors import InputError
 from diorama.core.run import open_run
 from diorama.io.zoo import checkpoint_path
 from studies.funnybirds.bare import BIRDS, bare_birds, bare_table
+from studies.funnybirds.coherence import page as coherence
+from studies.funnybirds.drift import page as drift
 from studies.funnybirds.figures import figure3, figure7, figure9
 from studies.funnybirds.signs import page as signs
 from studies.funnybirds.table2 import BUILD, HOME, NETWORKS, Network, Size, cells_of, controls, doses, orders, scores
@@ -64,6 +66,9 @@ def write(networks: list[Network], size: Size, page: Path) -> None:
         doses=doses(found["birds_resnet"]),
         bare=bare_table([n.name for n in networks], bare_birds(BUILD / "bare", lambda *_: None)),
         bare_birds=f"{BIRDS:,}",
+        sampled=size.sampled,
+        drift=drift(size.sampled, size.processes),
+        coherence=coherence(size.sampled),
         signs=signs([n.name for n in networks if "integrated_gradients" in n.maps]),
         errors="\n".join(f"- {n.name}: {standard_errors(n.name)}" for n in networks if n.sampled),
     )

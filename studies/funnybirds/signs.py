@@ -14,7 +14,6 @@ import numpy as np
 
 from diorama.adapt.methods import explain
 from diorama.core.catalogue import build
-from diorama.core.contracts import scene_at
 from diorama.core.scene import Scene
 from diorama.metrics.funnybirds import target_pair
 from diorama.protocols.parts.importance import dilation_at, elements, part_importance
@@ -40,7 +39,7 @@ def evidence(network: str, birds: int = 40, seed: int = 1) -> Evidence:
     """What the parts of O1 and O2 say for and against the classes that share them."""
     world, model = build("world", "birds").object, build("model", network).object
     classes = [{part: bird[part] for part in world.part_names} for bird in world.classes]
-    found = [_of_bird(world, model, classes, scene_at(world, seed, i)[1]) for i in range(birds)]
+    found = [_of_bird(world, model, classes, world.scene_at(seed, i)[1]) for i in range(birds)]
     means = np.array([one for one in found if one is not None]).mean(
         axis=0
     )  # (effect, signed, absolute) × (own, other)

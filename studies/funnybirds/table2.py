@@ -137,7 +137,8 @@ def scores(found: dict[str, Cells], variant: str) -> str:
 def orders(found: dict[str, Cells]) -> str:
     """Spearman's ρ with the paper's values, over all rows and within the families that have several."""
     groups = {"all rows": [c for cells in found.values() for c in cells]}
-    groups |= {network: cells for network, cells in found.items() if len({named(c) for c in cells if c["paper"]}) > 2}
+    own = {network: {named(c) for c in cells if c["paper"] and "(" not in named(c)} for network, cells in found.items()}
+    groups |= {network: cells for network, cells in found.items() if len(own[network]) > 2}
     rows = []
     for group, cells in groups.items():
         for variant in ("published", "corrected"):

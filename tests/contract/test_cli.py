@@ -104,7 +104,7 @@ def test_gates(diorama):
         (["run", "-w", "mondrain", "-m", "weiss", "-p", "lmse"], ["unknown world 'mondrain'", "'mondrian'"]),
         (["run", *SMALL, "-m", "retinex_gray(treshold=1)"], ["no parameter 'treshold'", "did you mean 'threshold'"]),
         (["run", *SMALL, "-m", "retinex_gray(threshold=high)"], ["threshold='high' should be float or None"]),
-        (["run", *SMALL, "-m", "retinex_gray(threshold=-1)"], ["threshold=-1 is negative"]),
+        (["run", *SMALL, "-m", "retinex_gray(threshold=-1)"], ["threshold=-1: give a number at least 0"]),
         (["run", *SMALL, "-m", "baseline(everything=noise)"], ["'noise' is not one of 'shading', 'reflectance'"]),
         (["run", *SMALL, "-m", "weiss("], ["closing parenthesis"]),
         (["run", *SMALL, "-m", "./none.py:X"], ["there is no file ./none.py"]),
@@ -358,6 +358,7 @@ def test_a_killed_worker_is_replaced(diorama, tmp_path):
     assert cell["summary"]["lmse"]["n_ok"] == 20
 
 
+@pytest.mark.slow
 def test_work_by_shards_then_report_and_compare(diorama, tmp_path):
     assert diorama("run", *SMALL, "-m", "weiss", "-m", "baseline", "-o", "a", "-n", "1").returncode == 0
     plan = (tmp_path / "a" / "plan.toml").read_text().replace("cases = 1", "cases = 6")
@@ -395,6 +396,7 @@ def test_render_applies_do_and_draws_a_contact_sheet(diorama, tmp_path):
     assert read_png(tmp_path / "a" / "contact.png").shape[2] == 3
 
 
+@pytest.mark.slow
 def test_check_passes_on_everything_bundled_and_on_recorded_data(diorama, mini_mit, tmp_path):
     result = diorama("check")
     assert result.returncode == 0 and "FAILED" not in result.stdout, result.stdout
@@ -409,6 +411,7 @@ def test_check_passes_on_everything_bundled_and_on_recorded_data(diorama, mini_m
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.slow
 def test_demo(diorama, tmp_path):
     result = diorama("demo")
     assert result.returncode == 0, result.stderr

@@ -78,6 +78,7 @@ def test_the_block_of_the_design(tmp_path):
     assert result.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_block_of_the_design():
     """Metrics on arrays, frames for a loop, a torch data set, and a network fitted to a staged world and then judged."""
     rng = np.random.default_rng(0)
@@ -277,6 +278,7 @@ def test_a_live_world_and_protocol_are_keyed_as_their_specs(tmp_path):
     assert [c["key"] for c in spelt.document["cells"]] == [c["key"] for c in live.document["cells"]]
 
 
+@pytest.mark.slow
 def test_keys_follow_code_parameters_and_weights_and_results_are_taken_up(tmp_path, capsys):
     asked = {"on": BIRDS, "by": "single_deletion", "out": tmp_path / "run", **QUIET}
     calls = []

@@ -36,11 +36,10 @@ def test_twelve_lines_work_when_pasted(tmp_path):
 @pytest.fixture
 def saved(tmp_path):
     """The true layers of four cases as 8-bit sRGB PNG files."""
-    from diorama.core.contracts import scene_at
 
     world = Mondrian(size=48, patches=5)
     for i in range(4):
-        name, scene = scene_at(world, 0, i)
+        name, scene = world.scene_at(0, i)
         truth = world.render([scene])[0].truth
         for layer in ("reflectance", "shading"):
             values = linear_to_srgb(truth[layer] / max(1.0, float(truth[layer].max())))

@@ -11,6 +11,7 @@ import pytest
 
 from diorama.core.catalogue import entries
 from diorama.io.locks import locked
+from studies.cards.write import PARTS
 from tests.conftest import REPOSITORY
 
 pytest.importorskip("sphinx")
@@ -83,9 +84,45 @@ def test_every_component_has_a_card_with_what_it_must_say(site):
             if not entry.path.is_relative_to(REPOSITORY):
                 continue
             page = (site / "cards" / f"{kind}s" / f"{name.replace('/', '-')}.html").read_text(encoding="utf-8")
-            assert "Try it" in page, name
-            if kind == "protocol":
-                assert "The question." in page and "What it measures" in page, name
+            assert "Try it" in page and all(part in page for part in PARTS[kind]), name
+
+
+#: The six who tried Diorama as new users, and where each of them wants to be.
+PEOPLE = {
+    "a student of explanations": ("guides/model.html", "cards/protocols/funnybirds.html"),
+    "a researcher of intrinsic images": ("guides/predictions.html", "cards/protocols/lmse.html"),
+    "a researcher of disentanglement": ("python.html", "cards/protocols/mig.html"),
+    "an engineer": ("guides/ci.html", "scale.html"),
+    "a teacher": ("gallery/index.html", "lab.html"),
+    "a contributor": ("guides/protocol.html", "contributing.html"),
+}
+
+
+def own_links(path):
+    """The links of a page's own text, without those of the bars beside it."""
+    text = path.read_text(encoding="utf-8")
+    start = text.index('role="main"')
+    reader = Reader()
+    reader.feed(text[start : text.index("</article>", start)])
+    return {(path.parent / unquote(urlparse(link).path)).resolve() for link in reader.links if urlparse(link).path}
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_six_people_find_their_page_in_two_clicks(site, person):
+    first = own_links(site / "index.html")
+    for wanted in PEOPLE[person]:
+        place = (site / wanted).resolve()
+        assert place.exists()
+        assert place in first or any(place in own_links(page) for page in first if page.suffix == ".html"), wanted
+
+
+def test_every_page_of_results_is_in_the_site(site):
+    pages = [path.relative_to(DOCS).with_suffix(".html") for path in (DOCS / "results").rglob("*.md")]
+    assert len(pages) > 5
+    assert [str(page) for page in pages if not (site / page).exists()] == []
+    listed = (site / "results" / "index.html").read_text(encoding="utf-8")
+    direct = [page.name for page in pages if page.parent.name == "results" and page.name != "index.html"]
+    assert [name for name in direct if f'href="{name}' not in listed] == []
 
 
 def test_numbers_of_a_card_are_those_of_its_run(site):

@@ -7,7 +7,6 @@ import pytest
 
 from diorama.api import run
 from diorama.core.catalogue import build
-from diorama.core.contracts import scene_at
 from diorama.core.run import open_run
 
 WORLD = "mondrian(size=32, patches=4)"
@@ -72,7 +71,7 @@ def test_an_encoder_and_a_loader_get_no_truth_and_no_bench(tmp_path):
 
 def test_the_key_and_the_mask_of_a_blind_frame_are_those_of_the_frame(mini_mit):
     world = build("world", f"mit_intrinsic(root={mini_mit}, objects=('box',))").object
-    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    frame = world.render([world.scene_at(0, 0)[1]])[0]
     blind = frame.blind()
     assert blind.scene.key == frame.scene.key and np.array_equal(blind.mask, frame.mask) and not frame.mask.all()
     assert set(blind.truth) == {"mask"} and np.array_equal(blind.image, frame.image)
@@ -95,7 +94,7 @@ def test_writing_into_a_frame_is_an_error_row_and_changes_no_other_score(tmp_pat
 
 def test_nothing_in_a_frame_can_be_written_to():
     world = build("world", "birds(size=64)").object
-    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    frame = world.render([world.scene_at(0, 0)[1]])[0]
     for array in [frame.image, *(value for value in frame.truth.values() if isinstance(value, np.ndarray))]:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -236,10 +235,10 @@ def test_global_chance_is_a_function_of_the_question_and_left_as_it_was(tmp_path
 def test_watching_a_bundled_network_costs_little_of_a_pass(name):
     import timeit
 
-    from diorama.core.watch import Watch
+    from diorama.core.watch import Snapshot
 
     model = build("model", name).object
-    watch, images = Watch(model.module), np.zeros((8, model.size, model.size, 3), np.float32)
+    watch, images = Snapshot(model.module), np.zeros((8, model.size, model.size, 3), np.float32)
     each = min(timeit.repeat(lambda: watch.put_back(thorough=False), number=20, repeat=5)) / 20
     assert watch.put_back(thorough=True) == []
     assert each < min(timeit.repeat(lambda: model.logits(images), number=1, repeat=3)) / 25

@@ -13,7 +13,7 @@ from diorama.core.errors import InputError, shortened
 from diorama.core.plan import MOST_CASES, Plan, expand
 from diorama.core.spec import parse
 from diorama.gates import parse_gate
-from diorama.progress import State
+from diorama.progress import HowFar
 from tests.conftest import REPOSITORY
 from tests.contract.test_cli import SMALL, WORLD
 from tests.contract.test_cli import one_line as says
@@ -112,7 +112,7 @@ def test_a_log_gets_a_line_now_and_then(tmp_path):
 
 def test_the_time_left_is_by_the_pace_of_this_piece_of_work():
     clock = [0.0]
-    state = State("training", "steps", lambda: clock[0])
+    state = HowFar("training", "steps", lambda: clock[0])
     clock[0] = 100
     state(900, 1000)  # taken up again at 900
     clock[0] = 110
@@ -214,6 +214,7 @@ def test_show_renders_nothing():
     assert "image = reflectance · shading + specular, exactly" in done.stdout and "width: int = 320" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_first_run_of_the_readme_works_when_pasted(diorama, tmp_path):
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if line.startswith("diorama run")).partition("#")[0]

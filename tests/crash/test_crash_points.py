@@ -66,6 +66,7 @@ def report_or_line(folder: Path) -> None:
         assert "\n" not in str(error) and len(str(error)) < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORK)
 def test_a_crash_at_any_moment_changes_nothing(name, tmp_path, monkeypatch):
     (tmp_path / "fitted.py").write_text(FITTED)

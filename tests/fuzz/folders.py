@@ -227,7 +227,7 @@ def _codes(root: Path) -> None:
 
 def _weights(root: Path) -> None:
     """A broken file is one line, whichever file it is."""
-    from diorama.models.full_size import read_state
+    from diorama.adapt.state_dicts import read_state
 
     for ending in ("safetensors", "pt"):
         for tensor in read_state(str(root / f"w.{ending}"), "checkpoint").values():

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-_PLACE = Path(tempfile.gettempdir()) / "diorama-guided"
+PLACE = Path(tempfile.gettempdir()) / "diorama-guided"
 
 
 def _specs(data: bytes) -> None:
@@ -63,8 +63,8 @@ SEEDS = (
 
 
 def _file(data: bytes, name: str) -> Path:
-    (_PLACE / name).write_bytes(data)
-    return _PLACE / name
+    (PLACE / name).write_bytes(data)
+    return PLACE / name
 
 
 def one(data: bytes) -> None:
@@ -89,7 +89,7 @@ def fuzz(minutes: float) -> None:
     with atheris.instrument_imports(include=["diorama.core"]):
         for name in ("array_files", "plan", "rows", "saved", "spec"):
             importlib.import_module(f"diorama.core.{name}")
-    seeds = _PLACE / "seeds"
+    seeds = PLACE / "seeds"
     seeds.mkdir(parents=True, exist_ok=True)
     for i, seed in enumerate(SEEDS):
         (seeds / str(i)).write_bytes(seed)

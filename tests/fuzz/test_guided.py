@@ -9,7 +9,7 @@ from tests.fuzz.inputs import damaged
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    monkeypatch.setattr(guided, "_PLACE", tmp_path)
+    monkeypatch.setattr(guided, "PLACE", tmp_path)
 
 
 @pytest.mark.parametrize("seed", guided.SEEDS)

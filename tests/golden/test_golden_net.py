@@ -17,13 +17,9 @@ LEFT_OUT = {
     )
     | {"scenes": "scenes that the lab saved: needs a file; tests/unit/test_lab.py"},
     "models": dict.fromkeys(
-        ["checkpoint", "efficientnet_lite0", "resnet50_keras", "timm", "torchvision",
-         "birds_bcos", "birds_protopnet", "candle_factors", "sprites_factors"], "weights that are not bundled"
+        ["checkpoint", "efficientnet_lite0", "resnet50_keras", "timm", "torchvision"], "weights that are not bundled"
     ),
     "methods": dict.fromkeys(
-        ["explain/bcos", "explain/prototypes"], "needs a network whose weights are not bundled; tests/unit/test_explain_*.py"
-    )
-    | dict.fromkeys(
         ["explain/guided_backprop", "explain/guided_grad_cam", "explain/deep_lift", "explain/part_shapley"],
         "compared with captum and closed forms in tests/unit/test_explain_inherent.py",
     )

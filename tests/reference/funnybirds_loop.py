@@ -189,3 +189,82 @@ class Loop:
         final["com"] = ((final["csdc"] + final["pc"] + final["dc"]) / 3 + final["d"]) / 2
         final["mx"] = (final["com"] + final["sd"] + final["ts"]) / 3
         return each, final, float(THRESHOLDS[chosen])
+
+
+class BoxLoop(Loop):
+    """ProtoPNet's boxes as published. `explain(image, target)` gives the class's coarse similarity maps (p, i, j) and their
+    connections (p,); everything after that is done here, prototype by prototype."""
+
+    def explain(self, image, target):
+        """Of every prototype: the box as a mask that ends one pixel early, the enlarged map, its top, its weight."""
+        self.explanations += 1
+        similar, weights = self._explain(image, target)
+        return [
+            self.prototype(coarse, weight, image.shape[:2]) for coarse, weight in zip(similar, weights, strict=True)
+        ]
+
+    def prototype(self, coarse, weight, size):
+        large = cv2.resize(coarse, size[::-1], interpolation=cv2.INTER_CUBIC)
+        high = large >= np.percentile(large, 95)
+        rows, columns = np.where(high.any(axis=1))[0], np.where(high.any(axis=0))[0]
+        short, whole = np.zeros(size), np.zeros(size)
+        short[rows[0] : rows[-1], columns[0] : columns[-1]] = 1
+        whole[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = 1
+        return short, whole, large.astype(np.float64), float(coarse.max()), float(weight)
+
+    def sub_parts(self, index, with_bg):
+        """Every sub-part's element and mask, in the order of the released list of colours."""
+        colours = self.part_map(index)
+        codes = dict(CODES)
+        if with_bg:
+            codes |= {(204, 204, 204 + i): f"bg_{i:03d}" for i in range(50)}
+        for code, name in codes.items():
+            yield name, (colours == np.array(code)).all(axis=2)
+
+    def part_importance(self, index, target, with_bg=False):
+        found = {name: 0.0 for name, _ in self.sub_parts(index, with_bg)}
+        heat = sum(short * top * weight for short, _, _, top, weight in self.explain(self.image(index), target))
+        for name, mask in self.sub_parts(index, with_bg):
+            found[name] += float(heat[mask].sum())
+        return {name: found[name] for name in (*PARTS, *sorted(set(found) - set(PARTS)))}
+
+    def important_parts(self, index, target, with_bg=False):
+        union = np.zeros(self.image(index).shape)  # three channels
+        for short, *_ in self.explain(self.image(index), target):
+            union = np.clip(union + short[:, :, None], 0, 1)
+        shares = [(name, union[mask].sum(), mask.sum()) for name, mask in self.sub_parts(index, with_bg)]
+        return [{name for name, inside, area in shares if inside > t * area} for t in THRESHOLDS]
+
+
+class SimilarityLoop(BoxLoop):
+    """Similarity maps of the revisited evaluation: importance from the maps, important parts from whole boxes."""
+
+    def part_importance(self, index, target, with_bg=False):
+        found = {name: 0.0 for name, _ in self.sub_parts(index, with_bg)}
+        heat = sum(large * weight for _, _, large, _, weight in self.explain(self.image(index), target))
+        for name, mask in self.sub_parts(index, with_bg):
+            found[name] += float(heat[self.dilated(mask)].sum())
+        return {name: found[name] for name in (*PARTS, *sorted(set(found) - set(PARTS)))}
+
+    def important_parts(self, index, target, with_bg=False):
+        union = np.zeros(self.image(index).shape[:2])
+        for _, whole, *_ in self.explain(self.image(index), target):
+            union = np.clip(union + whole, 0, 1)
+        shares = {}  # a second sub-part overwrites the first: the released quirk
+        for name, mask in self.sub_parts(index, with_bg):
+            shares[name] = union[self.dilated(mask)].sum(), self.dilated(mask).sum()
+        return [{name for name, (inside, area) in shares.items() if inside > t * area} for t in THRESHOLDS]
+
+    def dilated(self, mask):
+        return cv2.dilate(mask.astype(np.uint8), np.ones((self.kernel, self.kernel), np.uint8)).astype(bool)
+
+
+class SumLoop(Loop):
+    """Similarity maps read like an attribution: their sum with the connections as weights."""
+
+    def explain(self, image, target):
+        self.explanations += 1
+        similar, weights = self._explain(image, target)
+        size = image.shape[1::-1]
+        large = [cv2.resize(one, size, interpolation=cv2.INTER_CUBIC).astype(np.float64) for one in similar]
+        return np.atleast_3d(sum(w * one for w, one in zip(weights.astype(np.float64), large, strict=True)))

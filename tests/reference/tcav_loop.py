@@ -16,10 +16,3 @@ def tcav(gradients, positives, negative_sets, classifier, sign):
             rises += derivative > 0 if sign > 0 else derivative < 0
         scores.append(rises / len(gradients))
     return np.array(scores)
-
-
-def benjamini_hochberg(p, q):
-    """Step up: the largest k with p_(k) ≤ k q / m; the k smallest are significant."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    last = max((k for k in range(1, len(p) + 1) if p[order[k - 1]] <= k * q / len(p)), default=0)
-    return [order.index(i) < last for i in range(len(p))]

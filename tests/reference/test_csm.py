@@ -135,9 +135,9 @@ def test_a_leak_needs_truth_and_a_share():
     bare = Frame(Scene("photo", {}), np.ones((2, 2, 3), np.float32), "srgb")
     with pytest.raises(InputError, match="true reflectance and shading, which photo does not have"):
         Leak(0.5).decompose([bare])
-    for wrong in ({"alpha": 1.5}, {"alpha": -0.1}, {"scale": 0.0}):
+    for wrong in ("alpha=1.5", "alpha=-0.1", "scale=0.0"):
         with pytest.raises(InputError, match="leak: "):
-            Leak(**wrong)
+            _ = build("method", f"leak({wrong})").object
 
 
 # Response invariance
@@ -253,7 +253,7 @@ def test_every_cav_iteration_is_tested_and_those_that_pass_are_averaged(sets):
     found, once = (
         scores(sets, "leak(alpha=0.4)", x) for x in (protocol, csm("published", **options, significance="set"))
     )
-    space = protocol._spaces(*bench_of(sets, "leak(alpha=0.4)", protocol))["shading"]
+    space = protocol.spaces(*bench_of(sets, "leak(alpha=0.4)", protocol))["shading"]
     chance = chance_scores(space.table, "mean_difference", 6, 20)
     value, share = csm_loop.significant(found["runs_s"].value, chance, 5, 0.3)
     assert (found["s_a"].value, found["passed_s"].value) == pytest.approx((value, share)) and share < 1

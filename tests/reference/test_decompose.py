@@ -99,6 +99,7 @@ def test_an_unchosen_threshold_says_what_to_give(frames):
         decompose("retinex_gray", frames)
 
 
+@pytest.mark.slow
 def test_published_table_on_the_real_objects(mit_root, tmp_path):
     """Section 6.4 of the spec: means to 2e-4, every object to the printed digits, the parameters that were chosen."""
     document = run([f"mit_intrinsic(root={mit_root})"], METHODS, ["lmse"], controls=True, out=tmp_path, processes=2)

@@ -15,7 +15,7 @@ from diorama.io.zoo import ZOO
 from diorama.methods.decompose.iid.iid_supervised import IidSupervised
 from diorama.methods.decompose.iid.iid_timelapse import IidTimelapse
 from diorama.methods.decompose.iid.iid_translation import IidTranslation
-from diorama.training.iid.data import Layered, LayerOrder, held_out, layered, pairs, scenes_of, sequences
+from diorama.training.iid.data import LayerArrays, LayerOrder, held_out, layered, pairs, scenes_of, sequences
 from diorama.training.iid.recipes import IID_RECIPES, Feed, baselines, errors, stacked, train_iid
 from diorama.training.schedule import Schedule
 from diorama.worlds.tabletop.tabletop import Tabletop
@@ -122,7 +122,7 @@ def test_translation_gets_layers_of_other_scenes():
     scenes, (h, w) = 40, (8, 8)
     paint = np.arange(scenes)[:, None, None, None, None] / scenes * np.ones((scenes, 2, h, w, 3)) + 0.01
     light = np.ones((scenes, 2, h, w)) * np.linspace(0.5, 1, w)
-    data = Layered(paint.astype(np.float16), light.astype(np.float16), 0 * light, np.ones((scenes, h, w), bool))
+    data = LayerArrays(paint.astype(np.float16), light.astype(np.float16), 0 * light, np.ones((scenes, h, w), bool))
     feed = Feed(tiny("iid_translation"), data)
     batch = feed.drawn(data, 200, rng(0, "test"))
     assert batch.image.shape == batch.reflectance.shape == (200, h, w, 3)
@@ -155,7 +155,7 @@ def test_a_product_is_fitted_to_each_image():
 def test_highlights_have_the_colour_of_the_lamp():
     """Gray paint with a highlight: image and shading have one colour, whatever the lamp."""
     shape = (4, 2, 8, 8)
-    data = Layered(np.full((*shape, 3), 0.5), np.ones(shape), np.full(shape, 0.3), np.ones((4, 8, 8), bool))
+    data = LayerArrays(np.full((*shape, 3), 0.5), np.ones(shape), np.full(shape, 0.3), np.ones((4, 8, 8), bool))
     batch = pairs(data, rng(0, "lamp"), 20)
     seen, lamp = (x[:, 4, 4] / x[:, 4, 4].sum(1, keepdims=True) for x in (batch.image, batch.shading))
     assert np.allclose(seen, lamp, atol=1e-3) and np.ptp(lamp[:, 2]) > 0.1
@@ -232,7 +232,7 @@ def test_gradients_are_finite_differences(method, place, branch):
     )
     gradient = found.loss_grad([picture], branch, layer, [picture.truth[branch]])[0].astype(np.float64)
     with torch.no_grad():
-        c, h, w = found._watched(picture, branch, [layer])[0][layer].shape[1:]
+        c, h, w = found.watched(picture, branch, [layer])[0][layer].shape[1:]
     direction = gradient.reshape(h, w, c).transpose(2, 0, 1) / np.linalg.norm(gradient)
     scale = np.linalg.norm(found.features([picture], branch, layer))
     told = []
@@ -312,7 +312,7 @@ def test_tabletop_frames_go_through():
     (picture,) = world.render([world.sample(rng(0, "iid"))])
     answer = IidTranslation().decompose([picture])
     assert answer.reflectance.shape == (48, 48, 3) and np.isfinite(answer.shading).all()
-    assert stacked(held_out(Layered(*_one(picture)))).shape == (3, 10, 48, 48)
+    assert stacked(held_out(LayerArrays(*_one(picture)))).shape == (3, 10, 48, 48)
 
 
 def _one(picture):

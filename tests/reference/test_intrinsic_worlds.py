@@ -339,9 +339,8 @@ def test_predictions_of_further_lights_are_files_of_their_own(tmp_path):
 
 def test_a_mix_up_is_noted_in_the_rows(tmp_path, run):
     world = build("world", "mondrian(size=40)").object
-    from diorama.core.contracts import scene_at
 
-    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    frame = world.render([world.scene_at(0, 0)[1]])[0]
     (tmp_path / "saved").mkdir()
     layers = {name: linear_to_srgb(frame.truth[name]) for name in ("reflectance", "shading")}
     np.savez(tmp_path / "saved" / "0-00000.npz", **layers)

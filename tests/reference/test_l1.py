@@ -159,6 +159,7 @@ def test_reweighting_gives_the_published_digits(mit_root):
     assert score(frame, layers) == pytest.approx(GOLDEN["objects"]["frog2"], abs=6e-5)
 
 
+@pytest.mark.slow
 def test_published_column_on_the_real_objects(mit_root, tmp_path):
     """ADMM, which goes further down than 20 reweightings: the mean to 3e-4, every object to 1.5e-3."""
     method = f"retinex_color({THRESHOLDS}, norm=l1)"

@@ -14,9 +14,9 @@ from diorama.training.learner import Criterion, Learner  # noqa: E402
 from diorama.training.objectives.beta_tcvae import BetaTcvae, log_weights, total_correlation  # noqa: E402
 from diorama.training.objectives.beta_vae import BetaVae  # noqa: E402
 from diorama.training.objectives.boxes import inside, reconstruction  # noqa: E402
-from diorama.training.objectives.common import Passed, kl  # noqa: E402
 from diorama.training.objectives.dip_vae import DipVae  # noqa: E402
 from diorama.training.objectives.factor_vae import FactorVae  # noqa: E402
+from diorama.training.objectives.objective import Passed, kl  # noqa: E402
 
 BATCH, LATENTS, FACTORS, COUNT = 6, 4, 3, 50
 

@@ -57,8 +57,8 @@ def test_an_empty_mask_is_refused():
 
 def test_one_factorisation_serves_a_mask_until_others_push_it_out(monkeypatch):
     made = []
-    real = solver._factorise
-    monkeypatch.setattr(solver, "_factorise", lambda matrix: made.append(1) or real(matrix))
+    real = solver.factorise
+    monkeypatch.setattr(solver, "factorise", lambda matrix: made.append(1) or real(matrix))
     masks = [np.ones((4, n), bool) for n in (31, 32, 33)]
     for _ in range(3):
         poisson(masks[0])

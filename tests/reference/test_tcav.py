@@ -16,17 +16,12 @@ from diorama.core.run import create, work
 from diorama.io.images import write_png
 from diorama.metrics.cav import draw_sets, fit_cavs, gram, load_cavs
 from diorama.metrics.tcav import (
-    benjamini_hochberg,
-    cosines,
-    cross_cosine,
     gram_cosines,
     permutation_test,
     scores_of,
     share,
     sign_tests,
-    stability,
     t_test,
-    tcav_score,
 )
 from diorama.protocols.concepts.tcav.activations import activations, layer_gradients, layer_name
 from diorama.report.summary import document, read_results
@@ -132,12 +127,13 @@ def test_scores_equal_the_slow_loop_for_both_signs():
         slow = tcav_loop.tcav(
             gradients, concept, [others[b] for _, b in draws], lambda: svm.SVC(kernel="linear", tol=1e-7), sign
         )
-        assert np.array_equal(tcav_score(gradients, found.directions, sign), slow)
+        assert np.array_equal(share(found.directions @ gradients.T, sign), slow)
     rows = np.concatenate([concept, others])
     dual = share(scores_of(found.coefficients, gram(gradients, rows)), 1)
-    assert np.array_equal(dual, tcav_score(gradients, found.directions, 1))
+    assert np.array_equal(dual, share(found.directions @ gradients.T, 1))
     both = gram_cosines(found.coefficients, gram(rows))
-    assert np.allclose(both, cosines(found.directions), atol=1e-4)
+    unit = found.directions / np.linalg.norm(found.directions, axis=1, keepdims=True)
+    assert np.allclose(both, unit @ unit.T, atol=1e-4)
 
 
 def test_captum_gives_the_same_scores_with_the_same_cavs(tmp_path):
@@ -178,7 +174,7 @@ def test_captum_gives_the_same_scores_with_the_same_cavs(tmp_path):
             )
         theirs = float(next(iter(peer.values()))["1"]["sign_count"][0])
         gradients = layer_gradients(model, tests, np.zeros(25), "1", lambda out, _, t=target: out[:, t])
-        assert float(tcav_score(gradients, cavs.directions, 1)[0]) == pytest.approx(theirs, abs=1e-6)
+        assert float(share(cavs.directions @ gradients.T, 1)[0]) == pytest.approx(theirs, abs=1e-6)
 
 
 def test_a_planted_concept_is_found_by_every_trainer(place, tmp_path):
@@ -281,7 +277,7 @@ def test_what_cannot_be_is_said_in_one_line(place, tmp_path):
     refused(r"few has 7 images, fewer than the 20 .* min_images=7", concept=f"{place}/few")
     refused(r"there is no folder .*nowhere", concept=f"{place}/nowhere")
     refused(r"mean_difference needs gradients, which .*plain.*, a function, does not have", model="plain")
-    refused(r"images=1: at least 2", images=1)
+    refused(r"images=1: give a number at least 2", images=1)
     refused(r"factor='x' is the truth of a loss", factor="x")
 
 
@@ -353,10 +349,5 @@ def test_one_cav_is_tested_by_its_signs_as_scipy_does():
     np.testing.assert_array_equal(sign_tests(np.array([1.0, 0.0]), np.ones(3), 10), [np.nan, 0.0])
 
 
-def test_tests_and_cosines_on_known_cases():
-    random = np.random.default_rng(0)
-    for p in (random.random(12) ** 3, np.array([0.01, 0.02, 0.03]), np.array([0.9])):
-        assert (benjamini_hochberg(p) <= 0.1).tolist() == tcav_loop.benjamini_hochberg(p, 0.1)
+def test_a_t_test_of_constant_samples_is_certain_and_of_one_value_unknown():
     assert t_test(np.full(4, 0.9), np.full(4, 0.5)) == 0.0 and np.isnan(t_test(np.ones(1), np.ones(4)))
-    assert stability(np.eye(3)) == 0.0 and np.isnan(stability(np.eye(3)[:1]))
-    assert cross_cosine([np.eye(3)[:2], -np.eye(3)[:2]]) == -0.5

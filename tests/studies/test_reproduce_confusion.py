@@ -3,6 +3,7 @@
 import pytest
 
 from diorama.io.images import read_png
+from studies import page_kit
 from studies.confusion import page
 from tests.conftest import REPOSITORY
 from tests.unit.test_mosaic import write_folder
@@ -11,7 +12,7 @@ from tests.unit.test_mosaic import write_folder
 @pytest.fixture
 def script(monkeypatch, tmp_path):
     monkeypatch.setattr(page, "BUILD", tmp_path / "build")
-    monkeypatch.setattr(page, "PROCESSES", 1)
+    monkeypatch.setattr(page_kit, "PROCESSES", 1)
     return page
 
 

@@ -17,17 +17,19 @@ def test_every_training_is_a_recipe_that_diorama_train_takes():
         (factor_recipe if name.startswith("judges/") else vae_recipe)(parse(text))
     assert len(set(listed.values())) == len(listed)
     groups = [name.partition("/")[0] for name in listed]
-    assert [groups.count(g) for g in ("candle", "sprites", "curves", "long")] == [8, 8, 30, 1]
+    assert [groups.count(g) for g in ("candle", "sprites", "curves", "long")] == [8, 8, 20, 0]
 
 
 def test_what_is_finished_is_told_from_cards(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(study, "FOLDER", tmp_path)
-    card = study.checkpoint("candle/ss_dip_vae").with_suffix(".json")
-    assert card == tmp_path / "candle" / "ss_dip_vae" / "ss_dip_vae.json" and not study.finished("candle/ss_dip_vae")
+    card = study.made_at("candle/ss_dip_vae").with_suffix(".json")
+    assert card == tmp_path / "candle" / "ss_dip_vae" / "ss_dip_vae.json" and not study.trained("candle/ss_dip_vae")
+    assert study.checkpoint("candle/ss_dip_vae").name == "ss_dip_vae_candle.safetensors"  # the bundled one is judged
+    assert not study.finished("sprites/ss_dip_vae")
     card.parent.mkdir(parents=True)
     card.write_text("{}")
     assert study.main(["--only", "candle/"]) == 0
     assert "1 of 8 done" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         study.main(["--only", "candles"])
-    assert "no training begins so; groups are judges/, short/" in capsys.readouterr().err
+    assert "no training begins so; groups are judges/, candle/" in capsys.readouterr().err

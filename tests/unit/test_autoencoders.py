@@ -159,6 +159,7 @@ def test_a_loss_that_becomes_nan_is_one_line_and_keeps_the_last_state(tmp_path, 
     assert whole.read_bytes() == fresh.read_bytes()
 
 
+@pytest.mark.slow
 def test_images_are_kept_once_with_factors_and_boxes():
     world = build("world", "candle(width=64, samples=1)")
     said = []

@@ -16,6 +16,9 @@ from diorama.worlds.candle.stage import place as placed
 from diorama.worlds.candle.stage import project, solids, visible_box
 from tests.conftest import DATA
 
+#: The sets are photographed anew for this module: many seconds before the first picture.
+pytestmark = pytest.mark.slow
+
 WORLD = Candle(width=64, samples=4)
 BUFFERS = ("mask", "parts", "depth", "normal")
 
@@ -87,7 +90,8 @@ def test_turning_shows_on_the_cube_only_unless_marked(scene):
     for thing in VALUES["object"]:
         turned = [WORLD.do(scene, object=thing, rotation=r) for r in (0, 30)]
         a, b = (frame.image for frame in WORLD.render(turned))
-        assert (np.abs(a - b).max() > 0.2) == (thing == "cube"), thing
+        # the cylinder has 32 flat sides, whose turn shows a little
+        assert (np.abs(a - b).max() > 0.35) == (thing == "cube"), thing
 
 
 @pytest.mark.parametrize("bug", [False, True])

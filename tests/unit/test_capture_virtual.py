@@ -9,17 +9,16 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("embreex")
 
-from diorama.capture.virtual import Photographs, develop, errors, noisy, photograph, virtual_capture
-from diorama.core.contracts import scene_at
+from diorama.capture.virtual import Photographs, develop, errors, noisy, photograph
 from diorama.worlds.tabletop.tabletop import Tabletop
 from studies.intrinsic import capture as studies
-from studies.intrinsic.capture import FLOOR, Row, markdown
+from studies.intrinsic.capture import FLOOR, Condition, markdown
 
 
 @cache
 def taken(surface: str, far: float = 0.0, seed: int = 0) -> Photographs:
     world = Tabletop(size=64, samples=32, objects=3, surface=surface, fill=0.05)
-    return photograph(world, scene_at(world, seed, 0)[1], moved=(0.8 * far, -0.6 * far))
+    return photograph(world, world.scene_at(seed, 0)[1], moved=(0.8 * far, -0.6 * far))
 
 
 @pytest.mark.parametrize("surface", ["rgb", "textured"])
@@ -34,7 +33,7 @@ def test_noise_free_floor(surface, seed):
 def test_floor_holds_beside_a_slit_thinner_than_a_pixel():
     """Between the ears of this rabbit pixels see the background, though the part map of the picture does not say so."""
     world = Tabletop(size=64, samples=16, objects=3, surface="textured", fill=0.05)
-    scene = world.do(scene_at(world, 2009, 1)[1], albedo=dict(enumerate(studies._FLAT)))
+    scene = world.do(world.scene_at(2009, 1)[1], albedo=dict(enumerate(studies.FLAT)))
     photographs = photograph(world, scene)
     assert (photographs.parts != photographs.frame.truth["parts"])[develop(photographs, False).mask].sum() == 0
     found = errors(develop(photographs, aligned=False), photographs)
@@ -76,13 +75,12 @@ def test_alignment_repairs_a_moved_camera():
     assert after["R"] < before["R"]
 
 
-def test_virtual_capture_is_repeatable_and_takes_one_light():
+def test_a_capture_is_repeatable_and_takes_one_light():
     world = Tabletop(size=32, samples=4)
-    scene = scene_at(world, 0, 0)[1]
-    a, b = (virtual_capture(world, scene, 0.01, (0.3, 0.1), lights=(0,), seed=4) for _ in range(2))
-    np.testing.assert_array_equal(a.reflectance, b.reflectance)
-    other = virtual_capture(world, scene, 0.01, (0.3, 0.1), lights=(0,), seed=5)
-    assert not np.array_equal(a.reflectance, other.reflectance)
+    shot = photograph(world, world.scene_at(0, 0)[1], (0,), (0.3, 0.1))
+    a, b, other = (develop(noisy(shot, 0.01, seed), lights=1).reflectance for seed in (4, 4, 5))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, other)
 
 
 def test_study_has_every_condition(monkeypatch):
@@ -98,4 +96,4 @@ def test_study_has_every_condition(monkeypatch):
     ]
     assert all(np.isfinite([row.R, row.S, row.C]).all() for row in rows)
     assert len(markdown(rows).splitlines()) == len(rows) + 2
-    assert isinstance(rows[0], Row)
+    assert isinstance(rows[0], Condition)

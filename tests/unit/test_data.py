@@ -181,6 +181,7 @@ def test_somebody_elses_loop_starts_from_the_folder(candle):
     assert done.stdout.startswith("inside the confounded part: accuracy ") and "outside: accuracy" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_python_of_the_data_page_runs(tmp_path):
     """All blocks in order, but for ten minutes of tuning."""
     import re

@@ -122,16 +122,16 @@ def test_gradients_stay_with_torch(engine):
 
 
 def test_an_engine_that_gives_other_logits_is_refused(engine, monkeypatch):
-    right = engines._ENGINES[engine]
-    monkeypatch.setitem(engines._ENGINES, engine, lambda graph: lambda x: right(graph)(x) * 1.001)
+    right = engines.ENGINES[engine]
+    monkeypatch.setitem(engines.ENGINES, engine, lambda graph: lambda x: right(graph)(x) * 1.001)
     with pytest.raises(InputError, match=f"{engine} gives other logits of small than torch: they differ by"):
         engines.converted(small(), engine)
 
 
 def test_the_first_real_images_are_compared_too(engine, monkeypatch):
-    right = engines._ENGINES[engine]
+    right = engines.ENGINES[engine]
     wrong_on_white = lambda graph: lambda x: right(graph)(x) + (x.min() == 1)  # noqa: E731
-    monkeypatch.setitem(engines._ENGINES, engine, wrong_on_white)
+    monkeypatch.setitem(engines.ENGINES, engine, wrong_on_white)
     asked = engines.converted(small(), engine)
     with pytest.raises(InputError, match="gives other logits"):
         asked.logits(np.ones((2, 32, 32, 3), np.float32))

@@ -35,6 +35,7 @@ def known():
     return golden()["classifiers"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_released_state_dict_gives_the_released_logits(family, known, tmp_path):
     """Plain and from nn.DataParallel, as {"state_dict": …, "model": …} and alone, recognised by names and shapes."""

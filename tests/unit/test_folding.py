@@ -1,5 +1,7 @@
 """Folded twins: the same logits and gradients as the original, and no twin where folding would change the network."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,7 @@ def test_a_twin_gives_the_same_logits_and_gradients_without_batch_norms():
     assert torch.allclose(gradient(twin.module, x), gradient(net, x), rtol=1e-4, atol=1e-7)
     assert not any(isinstance(part, nn.BatchNorm2d) for part in twin.module.modules())
     assert any(isinstance(part, nn.BatchNorm2d) for part in net.modules())  # the original stays as it was
-    assert twin.altered == {"first", "up.0"} and twin.gradients
+    assert twin.altered == {"first", "up.0", "up.1"} and twin.gradients  # up.1 is written over by the ReLU behind it
 
 
 def test_the_folded_weights_are_those_of_the_formula():
@@ -87,6 +89,91 @@ def test_where_folding_would_change_the_network_it_is_left_as_it_is(kind):
     twin, x = folded(net, 20), torch.rand(2, 3, 20, 20)
     assert twin is None or torch.allclose(twin.module(x), net(x), rtol=1e-5, atol=1e-6)
     assert twin is None or "first" not in twin.altered
+
+
+class OfItsImage(Plain):
+    """A ReLU takes the image itself, which nothing may write over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        return super().forward(self.relu(x)) + x.mean(dim=(1, 2, 3))[:, None]
+
+
+class UsedAfterReLU(Plain):
+    """What the ReLU takes is used again afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        seen = self.norm(self.first(x))
+        return self.head(self.up(self.relu(seen) + 0.5 * seen).mean(dim=(2, 3)))
+
+
+class Forgetful(Plain):
+    """The same numbers without its batch norm, but hardly any gradient."""
+
+    def forward(self, x):
+        return super().forward(x if isinstance(self.norm, nn.BatchNorm2d) else x.detach() + 0 * x)
+
+
+def test_relus_write_over_what_was_made_for_them_and_nothing_else():
+    twin = folded(with_statistics(Plain()), 20)
+    assert twin.module.up[2].inplace and "up.1" in twin.altered
+    net = with_statistics(OfItsImage())
+    twin, x = folded(net, 20), torch.rand(2, 3, 20, 20) - 0.5
+    before = x.clone()
+    with torch.no_grad():
+        assert torch.allclose(twin.module(x), net(x), rtol=1e-5, atol=1e-6)
+    assert torch.equal(x, before) and not twin.module.relu.inplace and twin.module.up[2].inplace
+
+
+def test_where_a_relu_may_not_write_the_twin_has_none_that_does():
+    net = with_statistics(UsedAfterReLU())
+    twin, x = folded(net, 20), torch.rand(2, 3, 20, 20)
+    assert not any(part.inplace for part in twin.module.modules() if isinstance(part, nn.ReLU))
+    assert twin.altered == {"first", "up.0"} and twin.gradients
+    assert torch.allclose(twin.module(x), net(x), rtol=1e-5, atol=1e-6)
+    assert torch.allclose(gradient(twin.module, x), gradient(net, x), rtol=1e-4, atol=1e-7)
+
+
+def deep(layers=60, width=24):
+    """So many layers that the last bit of some activation decides on its side of a ReLU in every image."""
+    torch.manual_seed(0)
+    body = [nn.Conv2d(3, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+    for _ in range(layers):
+        body += [nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+    net = nn.Sequential(*body, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 5))
+    with torch.no_grad():
+        for _ in range(30):
+            net.train()(torch.rand(8, 3, 32, 32))  # statistics as a trained network has them
+    return net.eval().requires_grad_(False)
+
+
+@pytest.mark.slow
+def test_a_deep_twin_serves_gradients_where_it_is_as_exact_as_the_original():
+    net, x = deep(), torch.rand(6, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+    twin = folded(net, 32)
+    exact = gradient(copy.deepcopy(net).double(), x.double())
+
+    def off(found):
+        return float(np.sqrt(np.mean([((a - b).norm() / b.norm()) ** 2 for a, b in zip(found, exact, strict=True)])))
+
+    apart = [
+        (a - b).abs().max() / b.abs().max() for a, b in zip(gradient(twin.module, x), gradient(net, x), strict=True)
+    ]
+    assert np.median(apart) > 1e-4  # gradients do differ here
+    assert twin.gradients and off(gradient(twin.module, x)) < 4 * off(gradient(net, x))
+
+
+def test_a_twin_with_other_gradients_serves_forward_passes_only():
+    net = with_statistics(Forgetful())
+    twin = folded(net, 20)
+    assert twin is not None and not twin.gradients and twin.serves() and not twin.serves(gradients=True)
 
 
 def test_a_network_without_batch_norms_or_with_norms_in_training_has_no_twin():
@@ -176,7 +263,7 @@ def test_decomposers_and_encoders_answer_through_twins_that_give_the_same():
     splits, encodes = Network(split).for_track("decompose"), Network(encode).for_track("represent")
     layers, codes = splits.decompose([frame]), encodes.encode([frame])
     for asked in (splits, encodes):
-        (twin,) = asked._twins.values()
+        (twin,) = asked.twins.values()
         assert twin is not None and isinstance(twin.module.norm, nn.Identity)
     linear = torch.from_numpy(frame.linear().astype(np.float32)).permute(2, 0, 1)[None]
     found = split(linear)["reflectance"][0, 0].numpy()
@@ -195,6 +282,6 @@ def test_a_bundled_decomposition_network_passes_once_through_its_twin():
     assert not any(isinstance(part, nn.BatchNorm2d) for part in method.twin.module.modules())
     with torch.no_grad():
         for branch in method.branches:
-            expected = method._layer(frame, branch)[0].permute(1, 2, 0).numpy()
+            expected = method.layer_of(frame, branch)[0].permute(1, 2, 0).numpy()
             difference = np.abs(getattr(found, branch) - expected).max()
             assert difference <= 1e-4 * np.abs(expected).max()

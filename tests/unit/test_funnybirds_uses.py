@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed (pip install 'diorama[torch]')")
 pytest.importorskip("embreex", reason="the renderer is not installed (pip install 'diorama[render]')")
 
+import diorama
 from diorama.adapt.methods import explain
 from diorama.api import run
 from diorama.core.catalogue import build
@@ -52,9 +53,7 @@ def test_saved_maps_score_as_the_method_that_made_them(tmp_path):
 
 
 def _label(index):
-    from diorama.core.contracts import scene_at
-
-    return scene_at(build("world", WORLD).object, 0, index)[1].params["label"]
+    return diorama.scene_at(build("world", WORLD).object, 0, index)[1].params["label"]
 
 
 METHODS = """

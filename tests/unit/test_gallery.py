@@ -75,3 +75,30 @@ def test_a_method_is_not_asked_again_for_pictures_of_what_it_was_scored_on(diora
         values |= {row["case"]: row["value"] for row in rows if row.get("metric") == "sd" and row["value"] is not None}
     drawn = {json.loads(p.read_text())["case"] for p in (tmp_path / "run").rglob("keep/*.json")}
     assert drawn == set(sorted(values, key=lambda case: (values[case], case))[:6])
+
+
+def test_this_looks_like_that_shows_the_strongest_boxes_beside_their_prototypes():
+    from diorama.core.answers import Boxes
+    from diorama.protocols.parts.pictures import looks_like
+
+    image = np.zeros((64, 64, 3), np.float32)
+    image[8:24, 8:40] = (0.2, 0.4, 0.6)  # what the strongest box holds, twice as wide as high
+    image[40:56, 40:56] = (0.7, 0.1, 0.3)
+    corners = np.array([[0, 0, 4, 4], [8, 8, 40, 24], [40, 40, 56, 56], [1, 1, 5, 5]])
+    patches = np.stack([np.full((8, 8, 3), v, np.float32) for v in (0.1, 0.35, 0.65, 0.9)])
+    where, *pairs = looks_like(Boxes(corners, np.array([0.5, 3.0, 2.0, 0.1]), patches), image)
+    assert [panel.caption for panel in pairs] == [
+        *("this", "looks like that: similarity × weight 3.00"),
+        *("this", "looks like that: similarity × weight 2.00"),
+        *("this", "looks like that: similarity × weight 0.50"),
+    ]
+    this, that = pairs[0].image, pairs[1].image
+    assert this.shape == that.shape == (144, 144, 3)
+    np.testing.assert_allclose(this[72, 72], (0.2, 0.4, 0.6), atol=1e-6)
+    np.testing.assert_allclose(this[20, 72], 1.0)  # its shape is kept: white above and below
+    np.testing.assert_allclose(that[72, 72], 0.35, atol=1e-6)
+    np.testing.assert_allclose(pairs[2].image[72, 72], (0.7, 0.1, 0.3), atol=1e-6)
+    assert (this[0, 0] == that[0, 0]).all() and (this[0, 0] != pairs[2].image[0, 0]).any()  # a colour for each pair
+    np.testing.assert_allclose(where.image[8, 20], this[0, 0])  # and the same around its box
+    np.testing.assert_allclose(where.image[16, 20], (0.2, 0.4, 0.6), atol=1e-6)
+    assert (image[8, 20] == np.array((0.2, 0.4, 0.6), np.float32)).all()  # the frame's own picture is left as it was

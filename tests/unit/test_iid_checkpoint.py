@@ -101,8 +101,8 @@ def test_gradients_of_the_loss_are_those_of_the_closed_form(files):
 def test_every_layer_of_both_branches_can_be_read(family, files):
     method, given = decomposer(files[family], size=128), frame()
     for branch in ("reflectance", "shading"):
-        sizes = {layer: method.features([given], branch, layer).shape for layer in method.layers}
-        assert all(shape[0] == 1 and shape[1] > 0 for shape in sizes.values())
+        found = method.features_at([given], branch, method.layers)
+        assert all(values.shape[0] == 1 and values.shape[1] > 0 for values in found)
     names = method.layers
     for layer in (names[0], names[6]):  # encoders serve both branches, decoders one
         both = [method.features([given], branch, layer) for branch in ("reflectance", "shading")]
@@ -116,8 +116,8 @@ def test_every_layer_of_both_branches_can_be_read(family, files):
     [(300, 300, (384, 384)), (200, 380, (256, 512)), (380, 250, (384, 256)), (250, 330, (384, 512))],
 )
 def test_u_nets_take_the_released_sizes(h, w, sides, files):
-    assert decomposer(files["bigtime"])._input(frame(h, w)).shape[2:] == sides
-    assert decomposer(files["usi3d"])._input(frame(h, w)).shape[2:][h > w] == 256
+    assert decomposer(files["bigtime"]).fed(frame(h, w)).shape[2:] == sides
+    assert decomposer(files["usi3d"]).fed(frame(h, w)).shape[2:][h > w] == 256
 
 
 def test_mistakes_are_one_line(files, tmp_path):

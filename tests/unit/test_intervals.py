@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from diorama.core.intervals import (
+from diorama.core.rows import Row
+from diorama.core.summary import summarise
+from diorama.metrics.intervals import (
     RESAMPLES,
     candidates,
     interval,
@@ -13,8 +15,6 @@ from diorama.core.intervals import (
     resamples,
     standard_error,
 )
-from diorama.core.rows import Row
-from diorama.core.summary import summarise
 from diorama.protocols.concepts.csm.summary import ratio_ends
 from diorama.report.paired import paired
 

@@ -290,3 +290,20 @@ def test_workers_take_units_from_one_list(tmp_path, monkeypatch):
         all_.workers[1].unit = None  # it is done, the other is not
         all_._hand_out()
     assert slow.orders == [0] and quick.orders == [1, 2, 3, 4, 5]
+
+
+def test_two_places_may_sweep_up_after_a_killed_one_at_once(tmp_path, monkeypatch):
+    """Found by scripts/chaos: the folder that one place looked at had just been removed by another, and the run ended."""
+    from diorama.launch import place
+
+    gone, left = (tmp_path / f"diorama-place-{number}-abc" for number in (999_999_998, 999_999_999))
+    gone.mkdir(), left.mkdir()
+
+    def removed_meanwhile(process):
+        if process == 999_999_998:
+            gone.rmdir()
+        return False
+
+    monkeypatch.setattr(place, "alive", removed_meanwhile)
+    place.sweep(tmp_path)
+    assert not gone.exists() and not left.exists()

@@ -1,5 +1,6 @@
 """The bundled bird classifiers: checkpoint, card, answers, and that nothing alters them."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import pytest
 
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.models import weights
 from diorama.models.birds.birds_cnn import BirdsCnn
 from diorama.models.birds.birds_resnet import BirdsResnet
 from diorama.models.birds.birds_vgg import BirdsVgg
@@ -137,7 +137,7 @@ def test_unknown_layers_and_missing_checkpoints_are_refused(model, images, tmp_p
     with pytest.raises(InputError, match="there is no checkpoint"):
         BirdsCnn(checkpoint=str(tmp_path / "absent.safetensors"))
     (tmp_path / "bad.safetensors").write_bytes(b"not a checkpoint")
-    with pytest.raises(InputError, match="is not a checkpoint of this model"):
+    with pytest.raises(InputError, match="holds weights of another network"):
         _ = BirdsCnn(checkpoint=str(tmp_path / "bad.safetensors")).module
 
 
@@ -148,13 +148,13 @@ def test_another_file_with_the_same_weights_is_the_same_model(model, tmp_path):
 
 
 def test_without_torch_there_is_one_line(monkeypatch):
-    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"^birds_cnn needs torch: pip install 'diorama\[torch\]'$"):
         _ = BirdsCnn().module
 
 
 def test_all_checkpoints_together_are_small():
-    assert sum(p.stat().st_size for p in BirdsCnn().path.parent.iterdir()) < 25_000_000
+    assert sum(p.stat().st_size for p in BirdsCnn().path.parent.iterdir()) < 30_000_000
 
 
 def test_importing_the_model_does_not_import_torch():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from diorama.core.catalogue import build
-from diorama.core.contracts import scene_at
 from diorama.core.errors import Excluded, InputError
 from diorama.core.scene import Scene, canonical
 from diorama.io.images import quantise, write_png
@@ -344,7 +343,7 @@ def test_the_pool_of_real_photos():
     world = Mosaic(str(root), train=100, per_class=100)
     assert len(world) == 200 and {len(scenes) for scenes in world.pool.values()} == {50}
     assert Counter(Counter(n for _, cells in all_shown(world) for _, n in cells).values()) == {8: 100}
-    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    frame = world.render([world.scene_at(0, 0)[1]])[0]
     assert frame.image.shape == (448, 448, 3) and frame.image.std() > 0.1
 
 

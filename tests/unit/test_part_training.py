@@ -107,6 +107,7 @@ def test_a_recipe_runs_stops_and_goes_on_to_the_same_weights(name, birds, tmp_pa
     network(name, 50).load_state_dict(load_file(path))
 
 
+@pytest.mark.slow
 def test_a_protopnet_s_prototypes_are_real_patches_and_it_goes_on_where_it_stopped(birds, tmp_path):
     from diorama.training import prototypes
     from diorama.training.loop import to_tensor
@@ -137,7 +138,7 @@ def test_a_protopnet_s_prototypes_are_real_patches_and_it_goes_on_where_it_stopp
     net = network("birds_protopnet", 50)
     net.load_state_dict(load_file(path))
     data = staged(recipe.orders()["train"], birds / "train", lambda *_: None)
-    where = json.loads((whole / "prototypes.json").read_text())["prototypes"]
+    where = json.loads(path.with_suffix(".json").read_text())["prototypes"]
     seen = [(p, w) for p, w in enumerate(where) if w["bird"] >= 0]  # classes among the few birds of this test
     assert seen and all(data.labels[w["bird"]] == net.owner[p] for p, w in seen)
     net.eval()
@@ -162,7 +163,20 @@ def _looks_like_its_bird(path, data, p, where):
     image = bird.astype(np.float32)[None] / 255
     answer = explain(Prototypes(), model, image, data.labels[[where["bird"]]])[0]
     assert answer.examples.shape == (10, 32, 32, 3) and np.abs(answer.examples - picture).sum((1, 2, 3)).min() == 0
-    assert looks_like(answer, image[0]).shape == (3 * 96, 2 * 96, 3)
+    shown = looks_like(answer, image[0])
+    assert len(shown) == 7 and f"{answer.weights.max():.2f}" in shown[2].caption
+
+
+def test_connections_are_the_sparsest_with_the_same_probabilities():
+    from diorama.training.prototypes import sparsest
+
+    torch.manual_seed(0)
+    weight, others = torch.randn(5, 4) - 3, torch.arange(4) % 2 != torch.arange(5)[:, None]
+    found, best = sparsest(weight, others), torch.rand(7, 4)
+    torch.testing.assert_close((best @ found.T).softmax(1), (best @ weight.T).softmax(1))
+    for p in range(4):  # no other number that is added to a prototype's connections gives a smaller sum
+        sums = [float(((weight[:, p] + c) * others[:, p]).abs().sum()) for c in torch.linspace(-8, 8, 3201)]
+        assert float((found[:, p] * others[:, p]).abs().sum()) <= min(sums) + 1e-3
 
 
 def test_the_prototype_loss_by_hand():

@@ -111,19 +111,19 @@ def test_the_scores_of_funnybirds_by_hand():
 @pytest.mark.parametrize("name", ["mig", "irs", "uc", "sap", "modularity", "explicitness", "infomec"])
 def test_words_are_as_good_as_numbers(name):
     score = getattr(metrics, name)
-    numbers, words = score(GRID, GRID, draws=0), score(GRID, WORDS, draws=0)
+    numbers, words = score(GRID, GRID, resamples=0), score(GRID, WORDS, resamples=0)
     assert numbers.values == words.values
     assert numbers.interval is None
     records = [{"object": o, "colour": c} for o, c in WORDS.tolist()]
     columns = {"object": WORDS[:, 0], "colour": WORDS[:, 1]}
-    assert score(GRID, records, draws=0).values == score(GRID, columns, draws=0).values == words.values
+    assert score(GRID, records, resamples=0).values == score(GRID, columns, resamples=0).values == words.values
 
 
 def test_codes_that_are_the_factors_score_one_and_unrelated_codes_do_not():
     other = np.random.default_rng(0).normal(size=GRID.shape)
     for name in ("mig", "uc", "modularity", "irs"):
-        assert getattr(metrics, name)(GRID, WORDS, draws=0).value == pytest.approx(1)
-    assert metrics.mig(other, WORDS, draws=0).value < 0.2
+        assert getattr(metrics, name)(GRID, WORDS, resamples=0).value == pytest.approx(1)
+    assert metrics.mig(other, WORDS, resamples=0).value < 0.2
     pytest.importorskip("sklearn")
     assert metrics.dci(GRID, WORDS).value == pytest.approx(1)
     assert metrics.dci(other, WORDS).value < 0.3
@@ -131,7 +131,7 @@ def test_codes_that_are_the_factors_score_one_and_unrelated_codes_do_not():
 
 
 def test_the_interval_of_codes_covers_what_a_large_sample_gives():
-    large = metrics.irs(*noisy(1, 20_000), draws=0).value
+    large = metrics.irs(*noisy(1, 20_000), resamples=0).value
     hits = 0
     for seed in range(10):
         low, high = metrics.irs(*noisy(seed, 1500)).interval
@@ -179,7 +179,7 @@ def test_csm_is_a_ratio_of_means_over_sets_that_have_one():
         (lambda: metrics.lmse(np.zeros((2, 8, 8)), np.zeros((8, 8))), "truth has 2 images, estimate 1"),
         (lambda: metrics.lmse(np.zeros(4), np.zeros(4)), "shape"),
         (lambda: metrics.lmse(np.zeros((4, 4)), np.zeros((4, 4)), np.ones((2, 2))), "mask does not fit"),
-        (lambda: metrics.mig(np.zeros((3, 2)), np.zeros((4, 1)), draws=0), "codes have 3 rows, factors 4"),
+        (lambda: metrics.mig(np.zeros((3, 2)), np.zeros((4, 1)), resamples=0), "codes have 3 rows, factors 4"),
         (lambda: metrics.uc(*noisy(), rho=3), "rho=3"),
     ],
 )

@@ -273,3 +273,21 @@ def test_the_cold_compile_is_announced_once_and_a_warm_start_is_silent(tmp_path)
     )
     assert cold.count("compiling the renderer") == 1 and cold.count("\n") == 1
     assert warm == ""
+
+
+def test_the_samples_of_large_birds_even_out_the_outline():
+    """A line of 0.4 pixels round a white ball on white: the ink per two pixels of its length is evener than with few."""
+    from diorama.worlds.birds.rendering import FEW, MANY
+
+    look = Toon(background=(255, 255, 255), ambient=(1.0, 1.0, 1.0))
+    camera = Camera((0, 0, 300.0), (0, 0, 0), (0, 1, 0), 40.0)
+    stage = Stage({"ball": mesh.sphere(128, 64)}, [Instance("ball", mesh.scaling(80), (1.0, 1.0, 1.0))], camera, [])
+    y, x = np.mgrid[:256, :256] + 0.5
+    piece = ((np.arctan2(y - 128, x - 128) + np.pi) / (2 * np.pi) * 306).astype(int) % 306
+    spread = []
+    for samples in (FEW, MANY):
+        ink = 255.0 - toon_image(stage, 256, 256, samples, look)["image"][..., 0]
+        each = np.bincount(piece.ravel(), ink.ravel(), 306)
+        assert each.min() > 0.3 * each.mean()
+        spread.append(each.std() / each.mean())
+    assert spread[1] < 0.9 * spread[0]

@@ -105,13 +105,15 @@ def test_saved_codes_by_row_and_by_name(tmp_path):
     world = Sprites((3, 2, 3, 3, 3))
     codes = np.random.default_rng(0).normal(size=(162, 4))
     np.save(tmp_path / "codes.npy", codes)
-    np.savez(tmp_path / "codes.npz", names=[world.scene(i)[0] for i in range(162)], codes=codes[world._order])
+    names = [world.scene(i)[0] for i in range(162)]
+    order = [int(name) for name in names]
+    np.savez(tmp_path / "codes.npz", names=names, codes=codes[order])
     found = []
     for path in ("codes.npy", "codes.npz"):
         this = cell(f"represent/predictions(codes={tmp_path / path})", "mig")
         draw = this.protocol.object.frames_of(this.world.object, this.cases[0])
         found.append(codes_of(bench_of(this), draw))
-        assert np.array_equal(found[-1], codes[world._order])
+        assert np.array_equal(found[-1], codes[order])
     np.save(tmp_path / "short.npy", codes[:100])
     this = cell(f"represent/predictions(codes={tmp_path / 'short.npy'})", "mig")
     with pytest.raises(InputError, match="has no code for frame"):

@@ -41,6 +41,7 @@ def test_processes_give_the_same_rows(uninterrupted, tmp_path):
     assert rows(tmp_path) == rows(uninterrupted)
 
 
+@pytest.mark.slow
 def test_twenty_kills_at_random_moments_lose_and_change_nothing(uninterrupted, tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text(Plan([WORLD], METHODS, ["lmse"], cases=7, controls=True).to_toml())

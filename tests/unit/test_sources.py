@@ -16,7 +16,7 @@ CODE = "import numpy\nA = 1\n"
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
     monkeypatch.setenv("DIORAMA_CACHE", str(tmp_path / "cache"))
-    return lambda: monkeypatch.setattr(sources, "_MEMORY", sources.Memory())
+    return lambda: monkeypatch.setattr(sources, "MEMORY", sources.Remembered())
 
 
 def settled(path):

@@ -17,10 +17,11 @@ from diorama.core.errors import InputError  # noqa: E402
 from diorama.core.examples import Order, targets_of  # noqa: E402
 from diorama.core.scene import rng  # noqa: E402
 from diorama.core.spec import parse  # noqa: E402
+from diorama.training.blocks import BLOCK  # noqa: E402
 from diorama.training.loop import batches, reduced, shifted  # noqa: E402
 from diorama.training.losses import multi_target_loss  # noqa: E402
 from diorama.training.recipes import RECIPES, seeded, train, train_recipe  # noqa: E402
-from diorama.training.staged import BLOCK, Staged, staged  # noqa: E402
+from diorama.training.staged import Staged, staged  # noqa: E402
 from diorama.worlds.birds.birds import Birds  # noqa: E402
 from diorama.worlds.birds.classes import PARTS  # noqa: E402
 from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
@@ -228,9 +229,12 @@ def test_a_second_training_has_another_seed_and_the_same_birds():
     first, second = (seeded(parse(name)) for name in ("birds_vgg", "birds_vgg(seed=1)"))
     assert first == RECIPES["birds_vgg"] and second.schedule.seed == 1
     assert {k: o.identity() for k, o in first.orders().items()} == {k: o.identity() for k, o in second.orders().items()}
+    assert not first.half and seeded(parse("birds_vgg(half=True)")).half and seeded(parse("birds_vit(seed=1)")).half
     for wrong in ("birds_vgg(seed=-1)", "birds_vgg(seed=x)", "birds_vgg(epochs=3)"):
         with pytest.raises(InputError, match="seed"):
             seeded(parse(wrong))
+    with pytest.raises(InputError, match="half=2: give True or False"):
+        seeded(parse("birds_vgg(half=2)"))
 
 
 def test_unknown_recipes_get_a_hint(tmp_path):

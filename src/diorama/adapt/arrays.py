@@ -1,6 +1,7 @@
 """Answers that were computed before, given as arrays: maps, codes or layers, by case."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,63 +37,25 @@ class Arrays(Saved):
 
     def for_track(self, track: str) -> Method:
         """The arrays as answers of a track."""
-        kinds: dict[str, type[_OfTrack]] = {"explain": _Maps, "decompose": _LayersOf, "represent": _Codes}
-        if track not in kinds:
+        if track not in _READ:
             raise InputError(f"arrays cannot be judged by protocols of the {track} track: give an object with solve")
-        return kinds[track](self)
+        made = copy.copy(self)
+        made.track = track
+        return made
 
-    def find(self, case: str, target: int | None) -> Any:
-        """What was given for a case and class."""
+    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
+        """What was given for a case and class, as an answer of the track."""
         found = self.rows.get((case, target), self.rows.get(case))
         if found is None:
             raise InputError(f"there is no answer for case {case!r}: {len(self.rows)} were given")
-        return found
-
-    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
-        """Arrays are asked as answers of a track."""
-        raise InputError("these arrays belong to no track")
+        return found if isinstance(found, Answer) else _READ[self.track](found, frame)
 
 
-class _OfTrack(Saved):
-    def __init__(self, saved: Arrays):
-        self.saved, self.targeted = saved, saved.targeted
-
-
-class _Maps(_OfTrack):
-    """Attribution maps."""
-
-    track = "explain"
-
-    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
-        """The map of a case."""
-        found = self.saved.find(case, target)
-        if isinstance(found, Answer):
-            return found
-        values = as_array(found)
-        if values.ndim == 3 and values.shape[0] in (1, 3) and values.shape[1:] == frame.image.shape[:2]:
-            values = values.transpose(1, 2, 0)  # as torch and captum have them
-        return Heatmap(values, signed=bool((values < 0).any()))
-
-
-class _LayersOf(_OfTrack):
-    """Reflectance and shading."""
-
-    track = "decompose"
-
-    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
-        """The layers of a case."""
-        return as_layers(self.saved.find(case, target))
-
-
-class _Codes(_OfTrack):
-    """Codes."""
-
-    track = "represent"
-
-    def load(self, case: str, frame: Frame, target: int | None) -> Answer:
-        """The code of a frame."""
-        found = self.saved.find(case, target)
-        return found if isinstance(found, Answer) else Code(as_array(found).astype(np.float64))
+def _map(found: Any, frame: Frame) -> Heatmap:
+    values = as_array(found)
+    if values.ndim == 3 and values.shape[0] in (1, 3) and values.shape[1:] == frame.image.shape[:2]:
+        values = values.transpose(1, 2, 0)  # as torch and captum have them
+    return Heatmap(values, signed=bool((values < 0).any()))
 
 
 def as_layers(given: Any) -> Layers:
@@ -104,6 +67,14 @@ def as_layers(given: Any) -> Layers:
         raise InputError(f"a decomposition is (reflectance, shading), not {len(pair)} arrays")
     layers = [as_array(layer) for layer in pair]
     return Layers(*(layer[:, :, None] if layer.ndim == 2 else layer for layer in layers))
+
+
+#: How arrays are read as answers of a track.
+_READ: dict[str, Callable[[Any, Frame], Answer]] = {
+    "explain": _map,
+    "decompose": lambda found, frame: as_layers(found),
+    "represent": lambda found, frame: Code(as_array(found).astype(np.float64)),
+}
 
 
 def _by_case(given: Any, names: Sequence[str]) -> dict[Any, Any]:

@@ -41,14 +41,14 @@ class Network(Method):
 class _Asked(Method):
     def __init__(self, module: Any):
         self.module = module
-        self._twins: dict[int, Folded | None] = {}
+        self.twins: dict[int, Folded | None] = {}
 
     def _passing(self, images: Any, ask: Ask) -> Any:
         """What gives the module's answer to images (n, 3, h, w) asked like this: its faster twin where there is one."""
         side = images.shape[2]
-        if side not in self._twins:
-            self._twins[side] = folded(self.module, side, ask)
-        twin = self._twins[side]
+        if side not in self.twins:
+            self.twins[side] = folded(self.module, side, ask)
+        twin = self.twins[side]
         return ask(twin.module if twin else self.module, images)
 
     def _tensor(self, images: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diorama.adapt.classifying import pass_module
+from diorama.adapt.classifying import USUAL_SIZE, pass_module
 from diorama.core import device
 from diorama.core.contracts import Model
 from diorama.core.errors import InputError, did_you_mean
@@ -32,8 +32,6 @@ USUAL = "torch"
 PACKAGES = {"onnxruntime": ("onnxruntime", "onnxscript"), "openvino": ("openvino", "onnxscript")}
 #: The largest difference of a logit from torch's, relative to the largest logit.
 TOLERANCE = 1e-4
-#: The side of the images that a network of no stated size is converted for before anything is asked.
-_SIDE = 224
 
 #: Images (n, 3, h, w) float32 to logits.
 Pass = Callable[[np.ndarray], np.ndarray]
@@ -71,7 +69,7 @@ class Converted(Model):
         self.module, self.folded = model.module, model.folded
         self._passes: dict[tuple[int, int], Pass] = {}
         self._compared = False
-        side = model.size or _SIDE
+        side = model.size or USUAL_SIZE
         noise = np.random.default_rng(0).random((self.chunk, side, side, 3), np.float32)
         self._compare(noise, self._logits(noise))
         self._compared = False
@@ -98,13 +96,13 @@ class Converted(Model):
         passing, found = self._passes[size], [np.zeros((0, self.classes), np.float32)]
         for start in range(0, len(images), self.chunk):
             part = images[start : start + self.chunk]
-            full = np.concatenate([part, *[part[-1:]] * (self.chunk - len(part))])
+            full = part if len(part) == self.chunk else np.concatenate([part, *[part[-1:]] * (self.chunk - len(part))])
             found.append(passing(np.ascontiguousarray(full.transpose(0, 3, 1, 2)))[: len(part)])
         return np.concatenate(found)
 
     def _convert(self, size: tuple[int, int]) -> Pass:
         shape = (self.chunk, 3, *size)
-        outcome = attempt(lambda: _ENGINES[self.engine](_as_onnx(pass_module(self.model), shape)))
+        outcome = attempt(lambda: ENGINES[self.engine](_as_onnx(pass_module(self.model), shape)))
         if outcome.error:
             raise InputError(
                 f"{self.name} does not convert to {self.engine}: {outcome.reason[:200]}; leave out --engine"
@@ -157,7 +155,7 @@ def _openvino(graph: bytes) -> Pass:
     return lambda images: np.array(compiled(images)[0], np.float32)
 
 
-_ENGINES: dict[str, Callable[[bytes], Pass]] = {"onnxruntime": _onnxruntime, "openvino": _openvino}
+ENGINES: dict[str, Callable[[bytes], Pass]] = {"onnxruntime": _onnxruntime, "openvino": _openvino}
 
 
 @contextmanager

@@ -6,15 +6,21 @@ norm was folded gives something else than before: what the batch norm gave. Such
 
 Which batch norm follows which convolution is seen in one pass. Where a convolution's output is used elsewhere too, folding
 would change the network: the twin is compared with the original on images of noise, and there is none where they differ.
+
+ReLUs of the twin write over what they are given where an operation made that for them alone: one array less for every
+layer. The layers that gave it are altered, too. A network in which that fails gets a twin whose ReLUs do not.
+
 Gradients are compared too. Now and then the last bit of an activation decides on which side of a ReLU it lies; gradients
-then differ although logits do not, and neither is the wrong one. A twin whose gradients differ for most images, as happens
-in very deep networks, serves forward passes only.
+then differ although logits do not, and neither is the wrong one. In a deep network that happens in every image. Then both
+are compared with gradients in double precision, and the twin serves gradients if it is about as close to them as the
+original is; otherwise forward passes only.
 """
 
 from __future__ import annotations
 
 import copy
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +34,10 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-5
 #: Images of noise that are compared.
 IMAGES = 5
+#: How many times as far from double precision as the original's the twin's gradients may be.
+AS_EXACT = 2.0
+#: What makes a new array and does not need it afterwards, by the names that torch's graph gives: a ReLU may write over it.
+FRESH = ("ConvolutionBackward0", "NativeBatchNormBackward0", "AddBackward0", "AddmmBackward0")
 #: How a network is asked about images (n, 3, h, w).
 Ask = Callable[["nn.Module", "Tensor"], Any]
 
@@ -75,20 +85,58 @@ def _tensors(given: Any) -> list[Tensor]:
 
 
 def _compared(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
+    seen = _seen(module, trial, numbers)
+    if not seen.pairs:
+        return None
+    ways = [(seen.relus, seen.folded | seen.overwritten)] if seen.relus else []
+    for relus, altered in (*ways, ([], seen.folded)):
+        twin = _twin(module, seen.pairs, relus)
+        if not _same_numbers(twin, seen, trial, numbers):
+            continue
+        gradients = attempt(lambda twin=twin: _serves_gradients(twin, module, seen, trial, numbers))  # type: ignore[misc]
+        if not (relus and gradients.error):
+            return Folded(twin, altered, bool(gradients.value))
+    return None
+
+
+def _twin(module: nn.Module, pairs: list[tuple[str, str]], relus: list[str]) -> nn.Module:
+    """A copy with batch norms folded, in which some ReLUs write over what they are given."""
+    import torch
+
+    twin: Any = copy.deepcopy(module)
+    with torch.no_grad():
+        for conv, norm in pairs:
+            _fold(twin, conv, norm)
+    for name in relus:
+        twin.get_submodule(name).inplace = True
+    return twin.requires_grad_(False)
+
+
+def _same_numbers(twin: nn.Module, seen: Seen, trial: Tensor, numbers: Ask) -> bool:
     import torch
 
     with torch.no_grad():
-        pairs, altered, expected = _seen(module, trial, numbers)
-        if not pairs:
-            return None
-        twin = copy.deepcopy(module)
-        for conv, norm in pairs:
-            _fold(twin, conv, norm)
-        twin.requires_grad_(False)
-        if max(_differences(numbers(twin, trial), expected)) > TOLERANCE:
-            return None
-    gradients = statistics.median(_differences(_gradient(twin, trial, numbers), _gradient(module, trial, numbers)))
-    return Folded(twin, altered, gradients <= TOLERANCE)
+        return max(_differences(numbers(twin, trial), seen.numbers)) <= TOLERANCE
+
+
+def _serves_gradients(twin: nn.Module, module: nn.Module, seen: Seen, trial: Tensor, numbers: Ask) -> bool:
+    """Whether the twin's gradients are the original's for most images, or as exact as those."""
+    found = _gradient(twin, trial, numbers)
+    if statistics.median(_differences(found, seen.gradient)) <= TOLERANCE:
+        return True
+    exact = attempt(lambda: _gradient(copy.deepcopy(module).double(), trial.double(), numbers)).value
+    if exact is None:  # a device or a network without double precision
+        return False
+    return _error(found, exact) <= AS_EXACT * _error(seen.gradient, exact)
+
+
+def _error(found: Tensor, exact: Tensor) -> float:
+    """The root mean square over images of how far each is off, relative to its exact gradient.
+
+    Not a median: which images have an activation on the other side is chance, for either network.
+    """
+    off = [float((a.double() - b).norm() / b.norm()) for a, b in zip(found, exact, strict=True)]
+    return statistics.fmean(one**2 for one in off) ** 0.5
 
 
 def _gradient(module: nn.Module, trial: Tensor, numbers: Ask) -> Tensor:
@@ -105,34 +153,90 @@ def _differences(found: Tensor, expected: Tensor) -> list[float]:
     return [float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, expected, strict=True)]
 
 
-def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> tuple[list[tuple[str, str]], frozenset[str], Tensor]:
-    """What one pass shows: pairs (convolution, batch norm) by name, all layers whose output a batch norm takes, logits."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What one pass shows of a network: what can be folded, which ReLUs may write over what they are given, what it gives.
+
+    pairs        convolution and batch norm, by name
+    folded       layers whose output a batch norm takes that is folded
+    relus        names of the ReLUs
+    overwritten  layers whose output these ReLUs take
+    """
+
+    pairs: list[tuple[str, str]]
+    folded: frozenset[str]
+    relus: list[str]
+    overwritten: frozenset[str]
+    numbers: Tensor
+    gradient: Tensor
+
+
+def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> Seen:
+    import torch
+
     gave: dict[int, list[str]] = {}  # by tensor: the layers that gave it, innermost first
     kept: list[Any] = []  # what is compared by identity must stay alive
-    calls: list[tuple[str, int]] = []
+    calls: list[tuple[str, int, bool]] = []  # the layer, what it was given, and whether that was made for it
 
     def look(name: str) -> Any:
-        def hook(_: nn.Module, given: tuple[Any, ...], out: Any) -> None:
-            kept.extend((given, out))
-            gave.setdefault(id(out), []).append(name)
-            calls.append((name, id(given[0]) if given else 0))
+        def hook(_: nn.Module, given: tuple[Any, ...]) -> None:
+            kept.append(given)
+            calls.append((name, id(given[0]) if given else 0, bool(given) and _fresh(given[0])))
 
         return hook
 
-    hooks = [layer.register_forward_hook(look(name)) for name, layer in module.named_modules()]
+    def note(name: str) -> Any:
+        def hook(_: nn.Module, __: Any, out: Any) -> None:
+            kept.append(out)
+            gave.setdefault(id(out), []).append(name)
+
+        return hook
+
+    hooks: list[Any] = [layer.register_forward_pre_hook(look(name)) for name, layer in module.named_modules()]
+    hooks += [layer.register_forward_hook(note(name)) for name, layer in module.named_modules()]
     try:
-        expected = numbers(module, trial)
+        with torch.enable_grad():
+            x = trial.clone().requires_grad_(True)
+            given = numbers(module, x)
+            slope = torch.autograd.grad(given.amax(dim=1).sum(), x)[0]
     finally:
         for hook in hooks:
             hook.remove()
-    once = {name for name, _ in calls if sum(name == other for other, _ in calls) == 1}
+    pairs, folded_ = _pairs(module, gave, calls)
+    relus = [name for name in dict.fromkeys(name for name, _, _ in calls) if _rectifies(module, name, calls)]
+    taken = {given for name, given, _ in calls if name in relus}
+    overwritten = frozenset(name for given in taken for name in gave.get(given, []))
+    return Seen(pairs, folded_, relus, overwritten, given.detach(), slope)
+
+
+def _pairs(
+    module: nn.Module, gave: dict[int, list[str]], calls: list[tuple[str, int, bool]]
+) -> tuple[list[tuple[str, str]], frozenset[str]]:
+    """Convolutions with the batch norms that take their output, and all layers that give that output."""
+    counts = Counter(name for name, _, _ in calls)
     pairs, altered = [], set[str]()
-    for norm, given in calls:
+    for norm, given, _ in calls:
         names = gave.get(given, [])
-        if names and {names[0], norm} <= once and _foldable(module, names[0], norm):
+        if names and counts[names[0]] == counts[norm] == 1 and _foldable(module, names[0], norm):
             pairs.append((names[0], norm))
             altered.update(names)
-    return pairs, frozenset(altered), expected
+    return pairs, frozenset(altered)
+
+
+def _fresh(given: Any) -> bool:
+    """Whether something is a new array that nothing needs for its gradient."""
+    import torch
+
+    return isinstance(given, torch.Tensor) and not given._is_view() and type(given.grad_fn).__name__ in FRESH
+
+
+def _rectifies(module: nn.Module, name: str, calls: list[tuple[str, int, bool]]) -> bool:
+    """Whether a layer is a ReLU that is only ever given fresh arrays."""
+    from torch import nn
+
+    layer = module.get_submodule(name)
+    fresh = all(was for called_, _, was in calls if called_ == name)
+    return type(layer) in (nn.ReLU, nn.ReLU6) and fresh and not layer._forward_pre_hooks
 
 
 def _foldable(module: nn.Module, conv: str, norm: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 from diorama.adapt import adapt
 from diorama.adapt.arrays import Arrays, is_array
 from diorama.adapt.classifying import is_module
-from diorama.adapt.state import State, codes
+from diorama.adapt.state import StateDigest, codes
 from diorama.core import keys, spec
 from diorama.core.catalogue import LIVE, Component, Kind, build, entries, parameters
 from diorama.core.errors import InputError, tell
@@ -124,7 +124,7 @@ class Live(Component):
         }
 
 
-class _LiveState(State):
+class _LiveState(StateDigest):
     """The state of an object whose source no file key covers: code counts too, of libraries their version."""
 
     def __init__(self, folder: Path) -> None:

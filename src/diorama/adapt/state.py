@@ -35,7 +35,7 @@ _NO_STATE = frozenset(
 
 
 @dataclass
-class State:
+class StateDigest:
     """The digest of everything found below some objects; `unknown` names the types that could not be looked into."""
 
     folder: Path

@@ -50,12 +50,6 @@ def estimate_shift(reference: np.ndarray, moved: np.ndarray, reach: int = 4) -> 
     return float(total[0]), float(total[1])
 
 
-def align(reference: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, Shift]:
-    """`moved` shifted back onto `reference`, and the shift it had."""
-    found = estimate_shift(reference, moved)
-    return shift(moved, (-found[0], -found[1])), found
-
-
 def _edges(image: np.ndarray) -> np.ndarray:
     """The gradient of the image's square root as complex numbers, under a window that fades to 0 at the border."""
     gray = image if image.ndim == 2 else channel_mean(image)

@@ -1,4 +1,4 @@
-"""From photographs to layers: polarisation, R, S and C, mask and crop (Grosse et al. 2009, section 3).
+"""From photographs to layers: polarisation, R, S and C, and the mask (Grosse et al. 2009, section 3).
 
 With polarised light, half of the diffuse light passes a filter on the camera whichever way it is turned; the mirror-like
 part passes whole when the filter is parallel and not at all when it is crossed. In exposures that show diffuse light at
@@ -74,20 +74,6 @@ def inner(mask: np.ndarray, pixels: int) -> np.ndarray:
     from scipy.ndimage import binary_erosion
 
     return binary_erosion(mask, np.ones((3, 3), bool), iterations=pixels) if pixels else mask
-
-
-def crop(mask: np.ndarray, margin: int = 0) -> tuple[slice, slice]:
-    """Rows and columns of the box around a mask, with a margin as far as there are pixels.
-
-    >>> crop(np.array([[0, 0, 0], [0, 1, 1]], bool))
-    (slice(1, 2, None), slice(1, 3, None))
-    """
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    if not len(rows):
-        raise InputError("crop: the mask marks no pixel; mark the object")
-    spans = ((rows, mask.shape[0]), (columns, mask.shape[1]))
-    top, left = (slice(max(int(i[0]) - margin, 0), min(int(i[-1]) + 1 + margin, n)) for i, n in spans)
-    return top, left
 
 
 def _one_size(images: Sequence[np.ndarray]) -> None:

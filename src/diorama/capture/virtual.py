@@ -109,23 +109,6 @@ def develop(photographs: Photographs, aligned: bool = True, lights: int = 2, mar
     return Capture(original, diffuse, shading, albedo, specular, mask, found)
 
 
-def virtual_capture(
-    world: Tabletop,
-    scene: Scene,
-    noise: float = 0.0,
-    moved: Shift = (0.0, 0.0),
-    aligned: bool = True,
-    lights: tuple[int, ...] = (KEY, SECOND),
-    seed: int = 0,
-) -> Capture:
-    """The whole experiment on one scene: photographs with noise and a twin out of place, developed.
-
-    `lights=(0,)` takes R from one light.
-    """
-    taken = photograph(world, scene, lights, moved)
-    return develop(noisy(taken, noise, seed) if noise else taken, aligned, len(lights))
-
-
 def errors(capture: Capture, taken: Photographs) -> dict[str, float]:
     """Errors against the exact truth on the capture's mask where any light falls, as shares.
 

@@ -95,17 +95,9 @@ def _group(bench: Bench, asked: Questions) -> list[list[Answer]]:
 
 def _explain(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
     if isinstance(method, ImageByImage):
-        return _explain_image(bench, method, frames, targets)
+        return list(method.explain_targets(bench.forward, frames[0].srgb(), list(targets)))
     if isinstance(method, SharedPasses):
         return _explain_shared(bench, method, frames, targets)
-    return _explain_chunk(bench, method, frames, targets)
-
-
-def _explain_image(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
-    return list(method.explain_targets(bench.forward, frames[0].srgb(), list(targets)))
-
-
-def _explain_chunk(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
     assert bench.model is not None
     images, wanted = screens(frames, bench.chunk), np.array(padded(targets, bench.chunk))
     return list(method.explain(bench.model.object, images, wanted))

@@ -5,7 +5,7 @@ An outsider's capability is a class like these: a protocol of theirs names it, a
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -96,6 +96,8 @@ class Levelled(World):
     """A world whose factors have levels, for protocols on codes."""
 
     in_words = "a world whose factors have levels, like sprites"
+    #: Called by protocols on codes: frames of a draw where nobody says, for worlds that are slow to render.
+    drawn: ClassVar[int | None] = None
 
     @property
     @abstractmethod
@@ -135,3 +137,8 @@ class Lit(World):
     @abstractmethod
     def lights(self, scene: Scene) -> Sequence[Any]:
         """The lights of a scene."""
+
+
+def scene_at(world: World, seed: int, index: int) -> tuple[str, Scene]:
+    """The index-th scene of a world with a readable name: the recorded one, or one sampled from (seed, index)."""
+    return world.scene_at(seed, index)

@@ -21,14 +21,15 @@ from typing import Any, Generic, Literal, TypeVar
 
 from diorama.adapt.classifying import is_module
 from diorama.adapt.neighbours import load_file
-from diorama.adapt.state import State
+from diorama.adapt.state import StateDigest
 from diorama.adapt.torchvision_ops import make_importable
 from diorama.core import keys, spec
+from diorama.core.bounds import Within
 from diorama.core.contracts import Contract, Method, Model, Protocol, World
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.guard import attempt, staying
 from diorama.core.scene import digest
-from diorama.core.watch import Watch
+from diorama.core.watch import Snapshot
 
 Kind = Literal["world", "model", "method", "protocol"]
 CONTRACTS: dict[Kind, type[Contract]] = {"world": World, "model": Model, "method": Method, "protocol": Protocol}
@@ -130,6 +131,15 @@ class Component(Generic[Made]):
         open_ones = {name: value for name, value in params.items() if name in known and value is not None}
         return replace(self, spec=spec.Spec(self.spec.name, {**self.spec.params, **open_ones})) if open_ones else self
 
+    def on(self, world: str) -> "Component[Made]":
+        """The method as the world of this name asks it, called as before; what a world lacks for it is an InputError."""
+        follows = self.object.on_world(world)  # type: ignore[attr-defined]
+        if not follows:
+            return self
+        found = replace(self.with_default(**follows), shown=self.label)
+        _ = found.object
+        return found
+
     @cached_property
     def object(self) -> Made:
         """The component itself, made once."""
@@ -144,10 +154,10 @@ class Component(Generic[Made]):
         return adapt(self.kind, self.target(**{**self.arguments, **point}), self.name)
 
     @cached_property
-    def watch(self) -> Watch | None:
+    def watch(self) -> Snapshot | None:
         """The torch module behind a model, as it is now; None where there is none."""
         module, twin = self.object.module, self.object.folded  # type: ignore[attr-defined]
-        return Watch(module, *([twin.module] if twin else [])) if is_module(module) else None
+        return Snapshot(module, *([twin.module] if twin else [])) if is_module(module) else None
 
     @cached_property
     def made(self) -> Any:
@@ -205,7 +215,7 @@ class Component(Generic[Made]):
         """The digest of arrays, weights, files …; where part of it cannot be hashed, earlier results are not reused,
         and a note says so.
         """
-        state = State(self.root.folder.resolve())
+        state = StateDigest(self.root.folder.resolve())
         for part in self.arguments.values():
             if isinstance(part, Component):
                 state.leave_out(part)
@@ -362,10 +372,10 @@ def _options(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if union else (hint,)
 
 
-def _hints(target: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a maker's parameters; none where they cannot be told."""
+def _hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
+    """The types of a maker's parameters, with what they may be if `bounds` is set; none where they cannot be told."""
     try:
-        return typing.get_type_hints(target.__init__ if inspect.isclass(target) else target)
+        return typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=bounds)
     except (NameError, TypeError):
         return {}
 
@@ -438,7 +448,9 @@ def _check_parameters(component: Component) -> None:
         return
     for name, given in component.spec.params.items():
         if name not in known:
-            raise InputError(f"{component.name} has no parameter {name!r}; {did_you_mean(name, list(known))}")
+            now = getattr(component.target, "renamed", {}).get(name)
+            hint = f"it is called {now!r} now" if now else did_you_mean(name, list(known))
+            raise InputError(f"{component.name} has no parameter {name!r}; {hint}")
         _check_type(component, name, given)
     missing = [n for n, p in known.items() if p.default is p.empty and n not in component.spec.params]
     if missing:
@@ -451,10 +463,10 @@ def _check_type(component: Component, name: str, given: Any) -> None:
     if hint is None:
         return
     options = _options(hint)
-    if typing.get_origin(hint) is Literal:
-        if given not in typing.get_args(hint):
-            choices = ", ".join(map(repr, typing.get_args(hint)))
-            raise InputError(f"{component.name}: {name}={given!r} is not one of {choices}")
+    if all(typing.get_origin(o) is Literal or o is type(None) for o in options):
+        choices = [choice for o in options for choice in typing.get_args(o) or (None,)]
+        if given not in choices:
+            raise InputError(f"{component.name}: {name}={given!r} is not one of {', '.join(map(repr, choices))}")
         return
     lists = any(typing.get_origin(o) in (tuple, list) for o in options)
     if lists and str not in options and isinstance(given, str | int | float):
@@ -465,3 +477,7 @@ def _check_type(component: Component, name: str, given: Any) -> None:
     if not numeric and type(given) not in options:
         wanted = " or ".join("None" if o is type(None) else o.__name__ for o in options)
         raise InputError(f"{component.name}: {name}={given!r} should be {wanted}")
+    for option in _options(_hints(component.target, bounds=True)[name]) if given is not None else ():
+        for bound in typing.get_args(option)[1:]:
+            if isinstance(bound, Within) and not bound.allows(given):
+                raise InputError(f"{component.name}: {name}={given!r}: give a number {bound}")

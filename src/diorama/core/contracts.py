@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from diorama.core.summary import Condensed
 
 Direction = Literal["lower", "higher"]
-#: Called while work goes on: how much is done, and how much there is.
-Progress = Callable[[int, int], None]
 #: The ends of a metric's range; None where it has none.
 Bounds = tuple[float | None, float | None]
 #: Cases of a world without an end, and draws of many frames, where the plan does not say how many.
@@ -44,6 +42,10 @@ class Contract(ABC):  # noqa: B024 - its kinds say what must be written
     cite: ClassVar[tuple[str, ...]] = ()
     #: Parameters that are paths: keys hash the content there (`fingerprint`), not the path.
     located: ClassVar[tuple[str, ...]] = ()
+    #: Parameters that were called otherwise before, by their old names: a plan with an old one is told the new one.
+    renamed: ClassVar[Mapping[str, str]] = {}
+    #: Parameters with which `diorama check` of everything tries it: as many samples as promises need, not results.
+    quick: ClassVar[Mapping[str, Any]] = {}
     #: A command that shows it at work, {} in the place of its spec. Called by `show`.
     example: ClassVar[str] = ""
 
@@ -190,6 +192,10 @@ class Method(Contract):
     def for_track(self, track: str) -> Method:
         """Called by plan: the method as a protocol of this track asks it; a plain function becomes a method here."""
         return self
+
+    def on_world(self, world: str) -> Mapping[str, Any]:
+        """Called by plan: parameters that follow from the name of the world, where the spec leaves them open."""
+        return {}
 
 
 class Explainer(Method):
@@ -364,7 +370,7 @@ class Protocol(Contract):
     doses: tuple[float, ...] = ()
     dose_name: str = ""
     #: Whether tables show the standard deviation over cases.
-    spread: bool = False
+    shows_deviation: bool = False
     #: Called by `diorama check`: why the true answer stays below the top.
     ceiling: str = ""
 
@@ -415,6 +421,10 @@ class Protocol(Contract):
         if world.length is None:
             return asked or USUAL_CASES
         return min(asked or world.length, world.length)
+
+    def usual_model(self, world: str) -> str:
+        """Called by plan where no model is given: the spec of the one to ask on the world of this name, or nothing."""
+        return ""
 
     def refuses(self, world: World, model: Model | None, method: Any) -> str:
         """Called by plan, after `needs`: why this cell makes no sense, or nothing."""
@@ -484,8 +494,3 @@ class Protocol(Contract):
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Called by the gallery for the worst cases."""
         return []
-
-
-def scene_at(world: World, seed: int, index: int) -> tuple[str, Scene]:
-    """The index-th scene of a world with a readable name: the recorded one, or one sampled from (seed, index)."""
-    return world.scene_at(seed, index)

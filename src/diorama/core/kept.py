@@ -25,7 +25,7 @@ MOST, LARGEST = 500, 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class KeptCase:
     """A case: the image (h, w, 3) sRGB in [0, 1] or None, true arrays by name, and the answer's arrays by name.
 
     The arrays of an answer have one more axis in front: the points of the method's grid.
@@ -49,7 +49,7 @@ class _Listening(Bench):
         return found
 
 
-def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> Look:
+def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> KeptCase:
     """Have a case scored and listen. What fails has failed, and been reported, as a score."""
     protocol, case = cell.protocol.object, cell.cases[index]
     points: list[dict[str, np.ndarray]] = []
@@ -68,7 +68,7 @@ def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> Look:
         points.append({"answer": seen["answer"]} if "answer" in seen else _arrays(_about(bench, truth.get("label"))))
     names = list(points[0])
     alike = [p for p in points if list(p) == names]
-    return Look(frame, truth, {name: np.stack([p[name] for p in alike]) for name in names})
+    return KeptCase(frame, truth, {name: np.stack([p[name] for p in alike]) for name in names})
 
 
 def _scored(bench: Bench) -> None:
@@ -99,7 +99,7 @@ def place(cell: Path, case: str) -> Path:
     return case_path(cell / "maps", case, ".npz")
 
 
-def write(path: Path, found: Look, needs: tuple[Any, ...]) -> None:
+def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
     """Write what can be looked at: the image in 8 bits, answers in half precision, of the truth what is needed."""
     kept: dict[str, Any] = {} if found.frame is None else {"frame": quantise(found.frame, 8)}
     wanted = {name for name in needs if isinstance(name, str)} | {"label", "mask", "factors"}
@@ -118,13 +118,13 @@ def _plain(value: Any) -> np.ndarray:
     return value if isinstance(value, np.ndarray) else np.array(json.dumps(value, default=str))
 
 
-def read(path: Path) -> Look | None:
+def read(path: Path) -> KeptCase | None:
     """What is kept in a file; None where there is none, or a damaged one."""
     found = attempt(lambda: _read(path))
     return found.value
 
 
-def _read(path: Path) -> Look:
+def _read(path: Path) -> KeptCase:
     with np.load(path, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
     frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
@@ -132,7 +132,7 @@ def _read(path: Path) -> Look:
         name: array.astype(np.float32) * np.float32(held[f"scale/{name}"]) for name, array in _of(held, "answer/")
     }
     truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
-    return Look(frame, truth, answers)
+    return KeptCase(frame, truth, answers)
 
 
 def _of(held: Mapping[str, np.ndarray], prefix: str) -> list[tuple[str, np.ndarray]]:

@@ -273,7 +273,7 @@ class Cell:
             "at": self.at,
             "points": list(self.asked.points),
             "dose_name": protocol.dose_name,
-            "spread": protocol.spread,
+            "shows_deviation": protocol.shows_deviation,
             "depends_on": self.description,
         }
 
@@ -293,9 +293,10 @@ def expand(plan: Plan) -> Expansion:
     methods = [build("method", _in_track(given, parts["protocol"])) for given in plan.methods]
     for components in (*parts.values(), methods):
         _check_names(components)
-    _check_needs(parts["protocol"], parts["model"], plan)
+    _check_needs(parts, plan)
     cells: dict[str, Cell] = {}
     skipped: list[dict[str, Any]] = []
+    suited = _Suited()
     for world in parts["world"]:
         for protocol in parts["protocol"]:
             reason, count = lacking(world, protocol), 0
@@ -305,18 +306,50 @@ def expand(plan: Plan) -> Expansion:
             if reason:  # said once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
-            models = parts["model"] if needs_model(protocol) else [None]
-            for model, (method, control) in product(
-                models, _asked(methods, parts["protocol"], protocol, plan.controls)
-            ):
+            models, why = _models(protocol, world, parts["model"])
+            if why:
+                skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": why})
+            for model, (given, control) in product(models, _asked(methods, parts["protocol"], protocol, plan.controls)):
+                method, why = suited(given, world)
                 cell = Cell(world, model, method, protocol, plan.seed, count, control, engine=plan.engine)
-                if reason := refusal(cell):
+                if reason := refusal(cell) or why:
                     skipped.append({**cell.labels, "reason": reason})
                 elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:
                     skipped.append({**cell.labels, "reason": f"it is the same as {_told_apart(same, cell)}"})
     if not cells:
         raise InputError(f"nothing can be run: {'; '.join(dict.fromkeys(s['reason'] for s in skipped)) or 'no pair'}")
     return Expansion(_acquainted(list(cells.values())), skipped)
+
+
+class _Suited:
+    """Methods as worlds ask them, each made once."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], tuple[Component, str]] = {}
+
+    def __call__(self, method: Component | None, world: Component) -> tuple[Component | None, str]:
+        """The method as this world asks it; where the world has nothing for it, the method as it is, and why."""
+        if method is None:
+            return None, ""
+        at = (method.label, world.label)
+        if at not in self.known:
+            try:
+                self.known[at] = method.on(world.name), ""
+            except InputError as error:
+                self.known[at] = method, str(error)
+        return self.known[at]
+
+
+def _models(protocol: Component, world: Component, given: list[Component]) -> tuple[Sequence[Component | None], str]:
+    """The models to ask about a world: those given, else the protocol's usual one; and why there are none."""
+    if not protocol.object.model:
+        return [None], ""
+    if given:
+        return given, ""
+    usual = protocol.object.usual_model(world.name)
+    if not usual:
+        return [], f"{protocol.name} needs a model, and has no usual one for {world.name}: give one with -M"
+    return [build("model", usual)], ""
 
 
 def _acquainted(cells: list[Cell]) -> list[Cell]:
@@ -343,24 +376,16 @@ def _told_apart(one: Cell, other: Cell) -> str:
     return ", ".join(str(label) for kind, label in one.labels.items() if label != other.labels[kind])
 
 
-def needs_model(protocol: Component) -> bool:
-    """Whether a protocol judges what is said about a model."""
-    return protocol.object.model
-
-
-def needs_method(protocol: Component) -> bool:
-    """Whether a protocol judges a method; one that does not judges the model itself."""
-    return bool(protocol.object.track)
-
-
-def _check_needs(protocols: list[Component], models: list[Component], plan: Plan) -> None:
+def _check_needs(parts: dict[str, list[Component]], plan: Plan) -> None:
     """Every protocol gets what it needs from the plan, and nothing is given that no protocol takes."""
+    protocols, models = parts["protocol"], parts["model"]
     for protocol in protocols:
-        if needs_model(protocol) and not models:
+        usual = any(protocol.object.usual_model(world.name) for world in parts["world"])
+        if protocol.object.model and not models and not usual:
             raise InputError(f"{protocol.name} needs a model: give one with -M (diorama ls models)")
-        if needs_method(protocol) and not (plan.methods or plan.controls):
+        if protocol.object.track and not (plan.methods or plan.controls):
             raise InputError(f"{protocol.name} needs a method: give one with -m, or --controls for the controls alone")
-    if models and not any(map(needs_model, protocols)):
+    if models and not any(protocol.object.model for protocol in protocols):
         raise InputError(
             f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need no model"
         )
@@ -382,7 +407,7 @@ def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
     """The methods and controls for a protocol; a method that is there for another protocol's track is left out."""
-    if not needs_method(protocol):
+    if not protocol.object.track:
         yield None, ""
         return
     others = {p.object.track for p in protocols} - {protocol.object.track}

@@ -17,6 +17,7 @@ from diorama.core.contracts import Bounds
 from diorama.core.guard import attempt
 from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Settled, Summary, curve, pick, settle, summarise
+from diorama.io.run_folder import read_manifest
 from diorama.io.store import content, write_json
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def record(run: "Run") -> None:
     """Write the record of every cell of a run that has rows, where the one that is there does not fit them."""
     for cell in run.cells:
         rows, folder = run.rows(cell), run.cell_folder(cell)
-        manifest = _manifest(folder)
+        manifest = read_manifest(folder)
         if rows and manifest is not None and _fitting(folder, rows) is None:
             whole = cell.protocol.object.summarise if manifest.get("derived") else None
             made = attempt(lambda m=manifest, r=rows, w=whole: make(m, r, w))  # type: ignore[misc]
@@ -122,14 +123,6 @@ def bounds(manifest: dict[str, Any], metric: str) -> Bounds:
 def _single(row: Row) -> Row:
     """Lists over a grid that only the protocol can read have no single value."""
     return replace(row, value=None, status="undefined", reason=UNREAD) if isinstance(row.value, list) else row
-
-
-def _manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(content(folder / "manifest.json"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _fitting(folder: Path, rows: Sequence[Row]) -> Record | None:

@@ -45,6 +45,6 @@ def _parse(entry: str) -> Reference:
     field = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", entry, re.MULTILINE))
     authors = field["author"].split(" and ")
     named = ", ".join(authors[:3]) + (" et al." if len(authors) > 3 else "")
-    where = field.get("booktitle") or field.get("journal") or ""
+    where = field.get("booktitle") or field.get("journal") or field.get("howpublished") or ""
     plain = re.sub(r"\{\\(.)(\w)\}", lambda found: unicodedata.normalize("NFC", found[2] + _ACCENTS[found[1]]), named)
     return Reference(head[1], f"{plain}: {field['title']}. {where}, {field['year']}", entry)

@@ -22,6 +22,7 @@ from diorama.core.fits import fitted
 from diorama.core.guard import Outcome, attempt, one_line
 from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Expansion, Plan, expand
+from diorama.core.progress import Progress
 from diorama.core.rows import Row, Status
 from diorama.core.watch import undisturbed
 from diorama.io.locks import locked
@@ -135,7 +136,8 @@ def _lay_out(run: Run) -> None:
     for name in ("run.json", "cells.json"):
         if (folder / name).exists() and (why := damage(folder / name)):
             tell(set_aside(folder / name, why))
-    write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **_machine()})
+    machine = {"python": platform.python_version(), "system": platform.platform(terse=True)}
+    write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **machine})
     for cell in run.cells:
         if run.cell_folder(cell).exists():
             _mend(run, cell)
@@ -165,10 +167,6 @@ def open_run(folder: Path) -> Run:
     """An existing run directory."""
     check_readable(folder)
     return Run(folder, Plan.read(folder / "plan.toml"))
-
-
-def _machine() -> dict[str, str]:
-    return {"python": platform.python_version(), "system": platform.platform(terse=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +212,6 @@ class Watch:
 
 
 NOBODY = Watch()
-#: Called with what is done, what there is in all, and a text that says more: the cell at work.
-Progress = Callable[..., None]
 
 
 #: Called with a run and the number of a unit whose rows are there.

@@ -35,7 +35,7 @@ class Facts:
     imports: tuple[str, ...]
 
 
-class Memory:
+class Remembered:
     """Facts by path and stamp, as they were found in this process or kept by an earlier one."""
 
     def __init__(self) -> None:
@@ -67,24 +67,24 @@ class Memory:
             self.fresh = False
 
 
-_MEMORY = Memory()
+MEMORY = Remembered()
 
 
 def facts(path: Path) -> Facts:
     """What is in a source file now."""
     stamp = _stamp(path)
-    known = _MEMORY.recall(path, stamp)
+    known = MEMORY.recall(path, stamp)
     if known is None:
         tree = ast.parse(path.read_bytes(), filename=str(path))
         imports = _imports(tree)
         known = Facts(_syntax(path.stem, tree), imports)
-        _MEMORY.keep(path, stamp, known)
+        MEMORY.keep(path, stamp, known)
     return known
 
 
 def remember() -> None:
     """Keep what was found for later processes."""
-    _MEMORY.write()
+    MEMORY.write()
 
 
 def _place() -> Path:

@@ -150,6 +150,15 @@ def _spell(v: Any) -> str:
     return v if isinstance(v, str) and re.fullmatch(r"[A-Za-z_./~][\w./~-]*", v) and value(v) == v else repr(v)
 
 
+def changes(text: str) -> dict[str, Any]:
+    """NAME=VALUE, … as changes for `do`; the word none is None.
+
+    >>> changes("beak=none, eye=2")
+    {'beak': None, 'eye': 2}
+    """
+    return {name: None if value == "none" else value for name, value in parse(f"do({text})").params.items()}
+
+
 def outside(text: str) -> list[str]:
     """The files and modules that a spec names, anywhere in it: `./mine.py:Mine`, `package.module:Name`.
 

@@ -1,19 +1,16 @@
 """Summaries: from rows to means with intervals and counts. Pure: no model, no world, no files."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Bounds
+from diorama.core.contracts import Bounds, Direction
 from diorama.core.folds import leave_one_out
-from diorama.core.intervals import interval
 from diorama.core.rows import AS_ZERO, Row
-
-Direction = Literal["lower", "higher"]
-Choose = Callable[[np.ndarray, Direction], np.ndarray]
+from diorama.metrics.intervals import interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class Settled:
     chosen: dict[str, int]
 
 
-def settle(rows: Sequence[Row], metric: str, direction: Direction, choose: Choose = leave_one_out) -> Settled:
+def settle(rows: Sequence[Row], metric: str, direction: Direction) -> Settled:
     """Choose a grid point for each case on `metric` over the other cases, and keep the values at that point.
 
     Cells without a grid pass unchanged. A case that failed does not take part in the choice for other cases.
@@ -75,7 +72,7 @@ def settle(rows: Sequence[Row], metric: str, direction: Direction, choose: Choos
     if len(tuned) < 2:
         why = "the parameter is chosen on the other cases, and there is no other case; give a value or more cases"
         return Settled([_undefined(row, why) if isinstance(row.value, list) else row for row in rows], {})
-    points = choose(np.array([row.value for row in tuned], float), direction)
+    points = leave_one_out(np.array([row.value for row in tuned], float), direction)
     chosen = {row.case: int(point) for row, point in zip(tuned, points, strict=True)}
     return Settled([_at(row, chosen, len(tuned[0].value)) for row in rows], chosen)  # type: ignore[arg-type]
 

@@ -36,7 +36,7 @@ _PLAIN = (bool, int, float, str, tuple, type(None))
 _NAMED = 3
 
 
-class Watch:
+class Snapshot:
     """Torch modules as they were, with a copy of their weights to compare with and to put back."""
 
     def __init__(self, *modules: nn.Module) -> None:
@@ -200,7 +200,7 @@ _GLOBAL = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backwa
 
 
 @contextmanager
-def undisturbed(who: str, watch: Watch | None, chance: str) -> Iterator[None]:
+def undisturbed(who: str, watch: Snapshot | None, chance: str) -> Iterator[None]:
     """Let a component answer; raise AnswerError, with everything put back, if it changed what others use.
 
     Chance (`random`, `numpy.random`, `torch`) starts from `chance` inside and goes on as before outside: an answer depends

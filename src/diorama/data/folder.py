@@ -17,9 +17,9 @@ from typing import Any
 
 from diorama.core.capabilities import Confounded, Levelled
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Progress
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.progress import Progress
 from diorama.core.scene import Scene
 from diorama.data.views import Split, WorldView, plain_factors
 from diorama.data.weak import labelled, sharing

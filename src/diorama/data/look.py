@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diorama.adapt.live import component
 from diorama.core import spec
 from diorama.core.capabilities import Labelled
 from diorama.core.errors import InputError
@@ -113,16 +114,6 @@ def told(changes: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={'none' if value is None else value}" for name, value in changes.items())
 
 
-def parse_changes(text: str) -> dict[str, Any]:
-    """NAME=VALUE, … as changes for `do`; the word none is None.
-
-    >>> parse_changes("beak=none, eye=2")
-    {'beak': None, 'eye': 2}
-    """
-    given = spec.parse(f"do({text})").params
-    return {name: None if value == "none" else value for name, value in given.items()}
-
-
 def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, seed: int = 0) -> Look:
     """A scene before and after a change, and what a model says of both: look("birds", 3, {"beak": None}, "birds_cnn").
 
@@ -130,16 +121,16 @@ def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, see
     dictionary or "beak=none, eye=2". `model` is a torch module, a model or a spec.
     """
     view = world(on)
-    changes = parse_changes(do) if isinstance(do, str) else dict(do or {})
+    changes = spec.changes(do) if isinstance(do, str) else dict(do or {})
     if not changes:
         raise InputError(f"look: say what to change, e.g. do={{{next(iter(view.factors), 'name')!r}: None}}")
     name, first = _scene(view, scene, seed)
     before, after = view.render([first, view.do(first, **changes)])
     if model is None:
         return Look(view.name, name, changes, before, after)
-    asked, called = _model(model)
-    answers = [asked.logits(np.ascontiguousarray(frame.srgb())[None])[0] for frame in (before, after)]
-    return Look(view.name, name, changes, before, after, called, _classes(view), *map(np.asarray, answers))
+    asked = component("model", model)
+    answers = [asked.object.logits(np.ascontiguousarray(frame.srgb())[None])[0] for frame in (before, after)]
+    return Look(view.name, name, changes, before, after, asked.label, _classes(view), *map(np.asarray, answers))
 
 
 def _classes(view: WorldView) -> tuple[str, ...]:
@@ -156,15 +147,3 @@ def _scene(view: WorldView, scene: int | Scene, seed: int) -> tuple[str, Scene]:
     if most is not None and scene >= most:
         raise InputError(f"scene={scene}: {view.name} has {most} scenes, 0 to {most - 1}")
     return view.world.scene_at(seed, scene)
-
-
-def _model(given: Any) -> tuple[Any, str]:
-    if isinstance(given, str):
-        from diorama.core.catalogue import build
-
-        made = build("model", given)
-        return made.object, made.label
-    from diorama.adapt.models import model
-
-    name = type(given).__name__
-    return model(given, name), name

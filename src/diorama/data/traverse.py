@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diorama.adapt.live import component
 from diorama.core.contracts import Decoding, Encoder, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.spec import parse
 from diorama.data.figures import Drawn, blank, short
 from diorama.data.views import WorldView, world
 
@@ -82,7 +84,8 @@ def traverse(
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
         raise InputError(f"traverse: steps={steps!r}: give at least 2")
     view = world(on)
-    method, name = _encoder(encoder)
+    made = component("method", encoder).on(parse(view.name).name)
+    method, name = made.object.for_track("represent"), made.label
     if (
         not isinstance(method, Encoder)
         or not (ready := prepared(method, view, name, _enough(view, scene), seed)).decodes
@@ -147,15 +150,3 @@ def _shown(asked: Any, change: np.ndarray) -> list[int]:
     if bad or not found:
         raise InputError(f"traverse: latents={asked!r}: the encoder has latents 0 to {len(change) - 1}")
     return found
-
-
-def _encoder(given: Any) -> tuple[Any, str]:
-    if isinstance(given, str):
-        from diorama.core.catalogue import build
-
-        made = build("method", given)
-        return made.object.for_track("represent"), made.label
-    from diorama.adapt.methods import method
-
-    name = type(given).__name__
-    return method(given, name), name

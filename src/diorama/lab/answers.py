@@ -6,12 +6,12 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
+from diorama.core.answers import Answer
 from diorama.core.bench import Bench
 from diorama.core.capabilities import Parted
 from diorama.core.catalogue import Component, build, entries
@@ -24,6 +24,7 @@ from diorama.lab.desk import Desk, Send, Stale, case_of, middle
 from diorama.lab.messages import Reply, Request
 from diorama.protocols.mosaics.evidence import evidence_map
 from diorama.protocols.parts.importance import elements_of, part_importance
+from diorama.protocols.parts.pictures import heat_of
 from diorama.protocols.parts.single_deletion import SingleDeletion
 from diorama.worlds.mosaic.mosaic import Mosaic
 
@@ -105,7 +106,7 @@ def _map(desk: Desk, request: Request, scene: Scene, method: Component) -> tuple
     bench = desk.bench(scene, request.model, "explain", method)
     target = desk.target(bench, scene, request)
     answer = bench.answer(scene, target)
-    heat, signed = shown(answer, bench.frame(scene).image.shape[:2])
+    heat, signed = heat_of(answer, bench.frame(scene).image.shape[:2])
     top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
     said = {
         "target": target,
@@ -129,37 +130,6 @@ def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
     else:
         return None
     return None if found.error else found.value.tolist()
-
-
-@singledispatch
-def shown(answer: Answer, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
-    """An answer as a map (h, w), and whether it has a sign; nothing where it says nothing of pixels."""
-    return np.zeros(size), False
-
-
-@shown.register
-def _(answer: Heatmap, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
-    values = np.asarray(answer.values, np.float64)
-    return (values.sum(axis=2) if values.ndim == 3 else values), answer.signed
-
-
-@shown.register(Mask)
-@shown.register(Similarity)
-def _(answer: Mask | Similarity, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
-    return np.asarray(answer.values, np.float64), False
-
-
-@shown.register
-def _(answer: Boxes, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
-    heat = np.zeros(size)
-    for (x0, y0, x1, y1), weight in zip(answer.corners.astype(int), answer.weights, strict=True):
-        heat[max(y0, 0) : max(y1, 0), max(x0, 0) : max(x1, 0)] += weight
-    return heat, True
-
-
-@shown.register
-def _(answer: PartScores, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
-    return np.zeros(size), True
 
 
 # How protocols judge it

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core import spec
 from diorama.core.answers import Layers
 from diorama.core.capabilities import Parted
 from diorama.core.catalogue import Component
@@ -15,7 +16,6 @@ from diorama.core.contracts import Fitting
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
-from diorama.data.look import parse_changes
 from diorama.data.traverse import Prepared, moved, prepared
 from diorama.data.views import WorldView
 from diorama.io.images import quantise
@@ -121,6 +121,7 @@ def _codes(
     desk: Desk, scene: Scene, method: Component, sweeps: list[tuple[str, list[dict[str, Any]]]], fresh: Fresh
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     view = WorldView(desk.world.object, desk.world.label)
+    method = method.on(desk.world.name)
     ready: Prepared = desk.memory.keep(
         "run", ("encoder", method.digest), partial(prepared, method.object.for_track("represent"), view, method.label)
     )
@@ -172,7 +173,7 @@ def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
     """The direction that parts scenes after the change from scenes as they are."""
     world = desk.world.object
     plain = [world.sample(rng(0, "lab concept", i)) for i in range(2 * SCENES)]
-    after = [world.do(scene, **parse_changes(text)) for scene in plain[:SCENES]]
+    after = [world.do(scene, **spec.changes(text)) for scene in plain[:SCENES]]
     fresh()
     changed = _activations(desk, model, layer, after)
     fresh()

@@ -7,15 +7,14 @@ small methods: what is lost is then tried again elsewhere, counted and reported 
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from diorama.core.errors import InputError, WorkerError, tell
+from diorama.core.progress import Progress
 from diorama.core.run import Run, Step, give_up, missing_of
 from diorama.launch.parcel import Answer, opening, order, take_home
 
-#: Shows how far the work is: cases done, cases in all, and more in words.
-Show = Callable[[int, int, str], None]
 #: How often a unit is given to workers that end, and how often to machines that vanish, for which it is not to blame.
 TRIES, NODES = 2, 6
 
@@ -44,7 +43,7 @@ class Need:
 class Seen:
     """How far a launcher is: it tells this object, which shows it in one way for all launchers."""
 
-    show: Show
+    show: Progress
     cases: int
     units: int
     workers: int = 1

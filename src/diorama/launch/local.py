@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from diorama.core.errors import InputError
 from diorama.core.gallery import pending, tidy
+from diorama.core.progress import Progress
 from diorama.core.record import record
-from diorama.core.run import Progress, Run, missing_of, silent, work
+from diorama.core.run import Run, missing_of, silent, work
 from diorama.io.locks import locked
 from diorama.launch import contract, machine
 from diorama.launch.contract import Need, Seen
@@ -74,7 +75,7 @@ def launch(run: Run, count: int, progress: Progress = silent) -> None:
     record(run)
 
 
-def on(launcher: contract.Launcher, run: Run, show: "contract.Show", units: Sequence[int] | None = None) -> bool:
+def on(launcher: contract.Launcher, run: Run, show: Progress, units: Sequence[int] | None = None) -> bool:
     """Have a launcher do the missing work of a run, or of some of its units; False if it goes on elsewhere."""
     missing = {k: len(missing_of(run, k)) for k in (range(len(run.units)) if units is None else units)}
     todo = sorted((k for k, cases in missing.items() if cases), key=lambda k: -_weight(run, k, missing[k]))

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from diorama.core.device import expect
 from diorama.core.errors import InputError, WorkerError, tell
 from diorama.core.plan import Plan
 from diorama.core.rows import read_row
-from diorama.core.run import Run, Step
+from diorama.core.run import Run, Step, silent
 from diorama.io.row_files import write_part
 from diorama.io.run_folder import cell_folder
 from diorama.io.store import alive
@@ -47,7 +48,7 @@ class Place:
 
     def __init__(self, opening: dict[str, Any], name: str) -> None:
         self.name = name
-        _sweep(Path(tempfile.gettempdir()))
+        sweep(Path(tempfile.gettempdir()))
         self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
         expect("")  # what this machine has counts here
         os.environ.update(opening["variables"])
@@ -72,7 +73,7 @@ class Place:
     def _work(self, unit: int) -> dict[str, Any]:
         """Have the unit computed; empty, or how that ended."""
         try:
-            self.supervisor.work([unit], Seen(lambda done, total, doing: None, 0, 1))
+            self.supervisor.work([unit], Seen(silent, 0, 1))
         except DiedError as died:
             return {"died": died.why, "step": [died.step.what, died.step.cell, died.step.index]}
         except RefusedError as error:
@@ -87,12 +88,13 @@ class Place:
         self.scratch.cleanup()
 
 
-def _sweep(folder: Path) -> None:
-    """Remove the scratch folders of processes that were killed."""
+def sweep(folder: Path) -> None:
+    """Remove the scratch folders of processes that were killed; other places on this machine may do so at the same time."""
     for path in folder.glob(f"{_PREFIX}*-*"):
         process = path.name.removeprefix(_PREFIX).partition("-")[0]
-        if process.isdecimal() and not alive(int(process)) and path.stat().st_uid == os.getuid():
-            shutil.rmtree(path, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another place was quicker
+            if process.isdecimal() and not alive(int(process)) and path.stat().st_uid == os.getuid():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _unpacked(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:

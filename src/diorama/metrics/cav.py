@@ -15,19 +15,6 @@ import numpy as np
 
 from diorama.metrics.cav_trainers import TRAINERS, Options, Trainer
 
-__all__ = [
-    "TRAINERS",
-    "Cavs",
-    "Options",
-    "draw_sets",
-    "fit_cavs",
-    "fit_gram",
-    "gram",
-    "load_cavs",
-    "save_cavs",
-    "split",
-]
-
 #: Columns multiplied at once, in float32; the sums over chunks are float64.
 COLUMNS = 4096
 #: CAVs solved at once.

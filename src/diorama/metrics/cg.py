@@ -90,19 +90,3 @@ def random_sets(chosen: np.ndarray, active: np.ndarray, rng: np.random.Generator
     for i, size in enumerate(chosen.sum(axis=0)):
         drawn[rng.choice(places, min(int(size), len(places)), replace=False), i] = True
     return drawn
-
-
-def average_causal_effects(judge: Judge, codes: np.ndarray) -> np.ndarray:
-    """(latents, factors): the mean over images of ½ Σ_v |p_v(z_l := max) − p_v(z_l := min)|, with 2·M·N decodes.
-
-    >>> half = lambda z: [np.stack([z[:, 0], 1 - z[:, 0]], axis=1)]
-    >>> average_causal_effects(half, np.array([[0.0, 0.0], [1.0, 5.0]])).ravel()
-    array([1., 0.])
-    """
-    found = []
-    for latent in range(codes.shape[1]):
-        low, high = codes.copy(), codes.copy()
-        low[:, latent], high[:, latent] = codes[:, latent].min(), codes[:, latent].max()
-        pairs = zip(judge(high), judge(low), strict=True)
-        found.append([float(np.abs(a - b).sum(axis=1).mean() / 2) for a, b in pairs])
-    return np.array(found)

@@ -5,7 +5,8 @@ interval is value ± 1.96 · the standard deviation over bootstrap samples of ro
 score that counts coincidences, so that the percentiles of the resamples may miss the value itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,20 @@ class Null:
     undefined: int
 
 
-def null(score: Score, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator, draws: int = 20) -> Null:
+def null(
+    score: Score, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator, draws: int = 20, threads: int = 1
+) -> Null:
     """The score of codes whose rows are permuted against the factors.
+
+    With several threads the score must not draw from `rng` itself; the result is the same with any number.
 
     >>> flip = lambda z, g: float((z[:, 0] == g[:, 0]).mean())
     >>> g = np.arange(1000)[:, None] % 2
     >>> bool(abs(null(flip, g, g, np.random.default_rng(0)).mean - 0.5) < 0.02)
     True
     """
-    found = np.array([score(codes[rng.permutation(len(codes))], factors) for _ in range(draws)])
+    orders = (rng.permutation(len(codes)) for _ in range(draws))
+    found = np.array(_each(lambda order: score(codes[order], factors), orders, threads))
     known = found[~np.isnan(found)]
     if not len(known):
         return Null(float("nan"), float("nan"), draws)
@@ -38,17 +44,32 @@ def null(score: Score, codes: np.ndarray, factors: np.ndarray, rng: np.random.Ge
 
 
 def interval(
-    score: Score, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator, draws: int = 20
+    score: Score,
+    codes: np.ndarray,
+    factors: np.ndarray,
+    rng: np.random.Generator,
+    draws: int = 20,
+    threads: int = 1,
+    value: float | None = None,
 ) -> tuple[float, float]:
     """The 95 % interval of a score by the bootstrap standard error over rows; NaN if fewer than two draws have a value.
+
+    `value` is the score of all rows where it is known already; `threads` as in `null`.
 
     >>> interval(lambda z, g: 1.0, np.zeros((4, 1)), np.zeros((4, 1)), np.random.default_rng(0))
     (1.0, 1.0)
     """
-    value, found = score(codes, factors), []
-    for _ in range(draws):
-        rows = rng.integers(0, len(codes), len(codes))
-        found.append(score(codes[rows], factors[rows]))
-    known = np.array(found)[~np.isnan(found)]
+    value = score(codes, factors) if value is None else value
+    samples = (rng.integers(0, len(codes), len(codes)) for _ in range(draws))
+    found = np.array(_each(lambda rows: score(codes[rows], factors[rows]), samples, threads))
+    known = found[~np.isnan(found)]
     error = 1.96 * float(known.std(ddof=1)) if len(known) > 1 else float("nan")
     return value - error, value + error
+
+
+def _each(score: Callable[[np.ndarray], float], drawn: Iterator[np.ndarray], threads: int) -> list[float]:
+    """The score of everything drawn, in order; with one thread each is drawn when the one before is scored."""
+    if threads == 1:
+        return [score(rows) for rows in drawn]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(score, drawn))

@@ -36,8 +36,8 @@ def cell_masses(maps: np.ndarray, grid: int) -> tuple[np.ndarray, np.ndarray]:
     (array([1., 0., 3., 4.]), array([0., 2., 0., 0.]))
     """
     h, w = maps.shape[-2:]
-    if len(maps.shape) == 3 and len(maps) >= MANY and maps.dtype in (np.float32, np.float64) and _compiled():
-        found = _compiled()(maps, edges(h, grid), edges(w, grid))
+    if len(maps.shape) == 3 and len(maps) >= MANY and maps.dtype in (np.float32, np.float64) and compiled():
+        found = compiled()(maps, edges(h, grid), edges(w, grid))
         return found[..., 0], found[..., 1]
     return _summed(np.maximum(maps, 0), grid), _summed(np.maximum(-maps, 0), grid)
 
@@ -49,7 +49,7 @@ def _summed(maps: np.ndarray, grid: int) -> np.ndarray:
 
 
 @cache
-def _compiled() -> Any:
+def compiled() -> Any:
     """The loop over all maps, compiled; None without numba. Sums may be reordered, which float64 can afford."""
     if importlib.util.find_spec("numba") is None:
         return None
@@ -133,8 +133,3 @@ LACKS: dict[str, str] = {
     "balanced_accuracy": "no evidence on, or none outside, the target's cells",
     "mcc": "a row or column of the confusion matrix is empty",
 }
-
-
-def all_rates(maps: np.ndarray, target: np.ndarray, grid: int) -> dict[str, np.ndarray]:
-    """Every rate of maps (…, h, w) at once: `rates(evidence(…))`."""
-    return rates(evidence(maps, target, grid))

@@ -18,9 +18,12 @@ from diorama.metrics.regression import Softmax
 DISCRETE = 64
 
 
-def infomec(codes: np.ndarray, factors: np.ndarray, rule: Rule = "range", k: int = 10) -> Measured:
+def infomec(
+    codes: np.ndarray, factors: np.ndarray, rule: Rule = "range", k: int = 10, explicit: bool = True
+) -> Measured:
     """InfoM, InfoE, InfoC; the matrix is NMI; per factor: its share of InfoC before normalising.
 
+    `explicit` False leaves out InfoE, which takes most of the time and no null is read against.
     Latents with few distinct values count as discrete: their information is that of the values themselves.
 
     >>> g = np.array([[i, j] for i in range(4) for j in range(4)] * 8)
@@ -29,15 +32,14 @@ def infomec(codes: np.ndarray, factors: np.ndarray, rule: Rule = "range", k: int
     """
     part = sample(codes, factors, rule)
     if part.empty:
-        return part.nothing("info_m", "info_e", "info_c")
+        return part.nothing(*(("info_m", "info_e", "info_c") if explicit else ("info_m", "info_c")))
     nmi = np.stack([_information(z, part.labels, k) for z in part.codes.T]) / entropy(part.labels)
     compact = _share(nmi)
     whole = checked(codes, factors)[0]
-    values = {
-        "info_m": _normalised(_share(nmi.T), part.labels.shape[1]),
-        "info_e": _explicit(whole[:, active(whole, "varies")], part.labels),
-        "info_c": _normalised(compact, part.codes.shape[1]),
-    }
+    values = {"info_m": _normalised(_share(nmi.T), part.labels.shape[1])}
+    if explicit:
+        values["info_e"] = _explicit(whole[:, active(whole, "varies")], part.labels)
+    values["info_c"] = _normalised(compact, part.codes.shape[1])
     return part.measured(values, nmi, compact)
 
 

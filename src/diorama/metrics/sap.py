@@ -8,7 +8,7 @@ Continuous factors: squared correlation.
 
 import numpy as np
 
-from diorama.metrics.codes import Measured, Rule, checked, gap, halves, sample
+from diorama.metrics.codes import Measured, Rule, gap, halves, sample
 
 
 def sap(
@@ -26,22 +26,6 @@ def sap(
     train, test = halves(len(part.codes), share, rng)
     rows = [[_accuracy(z, labels, train, test) for labels in part.labels.T] for z in part.codes.T]
     matrix = np.array(rows)
-    per_factor = gap(matrix, axis=0)
-    return part.measured({"sap": float(per_factor.mean())}, matrix, per_factor)
-
-
-def sap_continuous(codes: np.ndarray, factors: np.ndarray, rule: Rule = "varies") -> Measured:
-    """The same gap of squared correlations, for factors that are quantities and not classes.
-
-    >>> g = np.array([[i, j] for i in range(3) for j in range(3)])
-    >>> sap_continuous(g, g).value
-    1.0
-    """
-    part = sample(codes, factors, rule)
-    if part.empty:
-        return part.nothing("sap")
-    z, g = (x - x.mean(axis=0) for x in (part.codes, checked(codes, factors)[1][:, part.varying]))
-    matrix = (z.T @ g) ** 2 / np.outer((z**2).sum(axis=0), (g**2).sum(axis=0))
     per_factor = gap(matrix, axis=0)
     return part.measured({"sap": float(per_factor.mean())}, matrix, per_factor)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-SMOOTH, IGNORED, WEIGHTS = 2, 100, np.array([1.0, 1.0, 2.0])
+SMOOTH, WEIGHTS = 2, np.array([1.0, 1.0, 2.0])
 
 
 def kovacs_thresholds(count: int = 200) -> np.ndarray:

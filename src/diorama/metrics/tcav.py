@@ -19,15 +19,6 @@ Sign = Literal[-1, 1]
 DEALT = 512
 
 
-def tcav_score(gradients: np.ndarray, directions: np.ndarray, sign: Sign) -> np.ndarray:
-    """Share of gradients (n, d) with sign·(gradient·direction) > 0, for each of the directions (k, d).
-
-    >>> tcav_score(np.array([[1.0, 0.0], [-2.0, 1.0], [3.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]), 1)
-    array([0.66666667, 0.66666667])
-    """
-    return share(directions @ gradients.T, sign)
-
-
 def share(derivatives: np.ndarray, sign: Sign) -> np.ndarray:
     """The TCAV score of directional derivatives (…, n), however they were computed. Zero counts as no effect.
 
@@ -150,30 +141,6 @@ def permutation_test(
     return Permuted(float(observed), np.array(null), permutation_p(observed, np.array(null)))
 
 
-def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Several tests' p adjusted: those ≤ q are significant at a false discovery rate of q. NaN stays NaN and is no test.
-
-    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.9, np.nan])).round(3).tolist()
-    [0.04, 0.053, 0.053, 0.9, nan]
-    """
-    from scipy.stats import false_discovery_control
-
-    known, found = np.isfinite(p), np.full(len(p), np.nan)
-    found[known] = false_discovery_control(p[known])
-    return found
-
-
-def cosines(directions: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
-    """Cosines of all directions (k, d) with all others (l, d).
-
-    >>> cosines(np.array([[2.0, 0.0], [1.0, 1.0]])).round(2)
-    array([[1.  , 0.71],
-           [0.71, 1.  ]])
-    """
-    unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    return unit @ (unit if others is None else others / np.linalg.norm(others, axis=1, keepdims=True)).T
-
-
 def gram_cosines(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """The cosines of CAVs in dual form: aKa′ over their norms, without the directions themselves.
 
@@ -184,28 +151,3 @@ def gram_cosines(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:
     inner = coefficients @ gram @ coefficients.T
     norm = np.sqrt(np.diag(inner))
     return inner / norm[:, None] / norm
-
-
-def stability(directions: np.ndarray) -> float:
-    """The mean cosine over all pairs of CAVs of one concept: 1 where every resample gives the same direction.
-
-    >>> round(stability(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])), 4)
-    0.3333
-    """
-    return pair_mean(cosines(directions))
-
-
-def pair_mean(matrix: np.ndarray) -> float:
-    """The mean over pairs i < j of a symmetric matrix; NaN for a single CAV."""
-    upper = matrix[np.triu_indices(len(matrix), 1)]
-    return float(upper.mean()) if len(upper) else float("nan")
-
-
-def cross_cosine(groups: Sequence[np.ndarray]) -> float:
-    """The mean cosine of CAVs (k, d) of one concept from different scenes: near 0 where a CAV is of its scene.
-
-    >>> cross_cosine([np.array([[1.0, 0.0]]), np.array([[0.0, 2.0]])])
-    0.0
-    """
-    pairs = [cosines(a, b).mean() for i, a in enumerate(groups) for b in groups[i + 1 :]]
-    return float(np.mean(pairs)) if pairs else float("nan")

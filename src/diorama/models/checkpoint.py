@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diorama.adapt.classifying import Classifier
+from diorama.adapt.state_dicts import fill, read_file, tensors_of
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.scene import digest
@@ -71,8 +72,8 @@ class Checkpoint(Classifier):
             super().__init__(module, f"checkpoint({self.arch})", size or card["size"], cam_layer)
             return
         size, self._made_by = size or _FUNNYBIRDS_SIZE, ""
-        found = originals.read_file(path, "checkpoint")
-        state = originals.tensors_of(found, path, "checkpoint")
+        found = read_file(path, "checkpoint")
+        state = tensors_of(found, path, "checkpoint")
         self.arch = arch or _named(found) or recognise(state, path)
         net = _filled(self.arch, state, path, classes)
         resize = _TRANSFORMER_SIZE if "vit_" in self.arch and size != _TRANSFORMER_SIZE else None
@@ -97,7 +98,7 @@ def _filled(arch: str, state: Mapping[str, Tensor], path: str, classes: int | No
     if classes not in (None, has):
         raise InputError(f"checkpoint({arch}): classes={classes}, but the checkpoint was trained for {has} classes")
     net = originals.seeded(lambda: released.made(arch, state))
-    originals.fill(net, state, path, f"checkpoint({arch})")
+    fill(net, state, path, f"checkpoint({arch})")
     return net
 
 
@@ -132,7 +133,7 @@ def _tuned(card: Mapping[str, Any], arch: str | None, weights: str) -> tuple[str
     if module is None:
         raise InputError(f"checkpoint: arch={network!r} has no torch module")
     module = originals.with_classes(module, card["classes"], f"checkpoint({network})")
-    originals.fill(module, originals.read_file(weights, "checkpoint"), weights, f"checkpoint({network})")
+    fill(module, read_file(weights, "checkpoint"), weights, f"checkpoint({network})")
     return network, module, backbone.digest
 
 

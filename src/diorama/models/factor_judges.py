@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from diorama.adapt.weights import Weighted
 from diorama.core.contracts import Model
 from diorama.core.errors import InputError
-from diorama.io.digests import file_digest
 from diorama.io.images import resize
-from diorama.models import weights
 
 if TYPE_CHECKING:
     from torch import nn
 
 
 @dataclass(frozen=True)
-class FactorJudge(Model):
+class FactorJudge(Weighted, Model):
     """Logits of the values of every factor side by side; `heads` says how many each has.
-
-    checkpoint  safetensors file with its weights; None for the bundled one
 
     Images larger than those it learnt (64 pixels, or 32) are squeezed to a square by area, as learners see them.
     """
@@ -31,17 +27,8 @@ class FactorJudge(Model):
     checkpoint: str | None = None
 
     cite: ClassVar[tuple[str, ...]] = ("reddy2022",)
-    located = ("checkpoint",)
     channels: ClassVar[int] = 3
     size = None
-
-    def __post_init__(self) -> None:
-        weights.checkpoint_path(self.checkpoint, self.name)
-
-    @property
-    def path(self) -> Path:
-        """The checkpoint file in use."""
-        return weights.checkpoint_path(self.checkpoint, self.name)
 
     @property
     def classes(self) -> int:  # type: ignore[override]
@@ -59,18 +46,11 @@ class FactorJudge(Model):
             wide = file.get_slice("dense.weight").get_shape()[1]
         return 8 * round((wide / NARROW) ** 0.5)
 
-    @cached_property
-    def module(self) -> nn.Module:
-        """The network in eval mode; made at first use."""
-        weights.require_torch(self.name)
+    def network(self) -> nn.Module:
+        """The network for images of this side."""
         from diorama.models.factor_layers import FactorNetwork
 
-        return weights.load(FactorNetwork(self.channels, self.side, self.heads or ()), self.path)
-
-    @property
-    def differentiable(self) -> bool:
-        """True, said without loading the network."""
-        return True
+        return FactorNetwork(self.channels, self.side, self.heads or ())
 
     def logits(self, images: np.ndarray) -> np.ndarray:
         """(n, h, w, 3) float32 sRGB → (n, classes)."""
@@ -86,10 +66,6 @@ class FactorJudge(Model):
         with torch.inference_mode():
             x = torch.from_numpy(np.ascontiguousarray(shown.transpose(0, 3, 1, 2), np.float32)).to(place)
             return np.asarray(self.module(x).cpu().numpy())
-
-    def fingerprint(self) -> str:
-        """The digest of the weights."""
-        return file_digest(self.path)
 
 
 def squeezed(image: np.ndarray, side: int) -> np.ndarray:

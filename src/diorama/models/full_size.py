@@ -12,16 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from diorama.adapt.state_dicts import fill, read_file, read_state, tensors_of
+from diorama.adapt.explaining import need
+from diorama.adapt.state_dicts import fill, read_state
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.models.weights import require_torch
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-#: What networks by name take from the core, under one name with the rest.
-__all__ = ["fill", "read_file", "read_state", "tensors_of"]
 
 #: own: what the network was trained with; none: [0, 1] as it is (FunnyBirds); half: (x − 0.5)/0.5 (Arias-Duart et al.).
 Normalise = Literal["own", "none", "half"]
@@ -137,7 +135,7 @@ def _fetched(make: Maker, name: str, classes: int | None) -> nn.Module:
 
 def require(library: str, name: str) -> Any:
     """A library of the extra `zoos`, imported; both need torchvision, which needs care (`adapt/torchvision_ops.py`)."""
-    require_torch(name)
+    need("torch", name, "torch")
     from diorama.adapt.torchvision_ops import make_importable
 
     try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from diorama.adapt.classifying import USUAL_SIZE, Classifier, logits, place, state_digest
+from diorama.adapt.explaining import need
 from diorama.core import device
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Model, World
@@ -32,7 +33,6 @@ from diorama.io.locks import locked
 from diorama.io.photos import fitted, read_photo, split
 from diorama.models import full_size as originals
 from diorama.models.imagenet.vgg16_lpips import trunk as vgg16_trunk
-from diorama.models.weights import require_torch
 from diorama.solvers.logistic import fit_logistic
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Head(Classifier):
         size: int | None = None,
         bias: bool = True,
     ):
-        require_torch("head")
+        need("torch", "head", "torch")
         if train < 1 or l2 <= 0:
             raise InputError(f"head: train={train}, l2={l2}: give at least one image of every class, and a penalty")
         collect: Callable[..., _Images] = _photos if isinstance(on, str) else _scenes

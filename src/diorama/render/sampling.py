@@ -1,4 +1,4 @@
-"""Kernels that draw samples: scrambled Sobol points, hemispheres, GGX lobes, environment maps.
+"""Kernels that draw samples: scrambled Sobol points, hemispheres, GGX lobes; the pixels of environment maps.
 
 Every random number is a function of (pixel, sample, purpose, seed), never of the order of work.
 """
@@ -140,27 +140,3 @@ def environment_pixel(dx, dy, dz, height, width):
     row = int(math.acos(min(1.0, max(-1.0, dz))) / math.pi * height)
     column = int((math.atan2(dy, dx) + math.pi) / _TWO_PI * width)
     return min(row, height - 1), min(column, width - 1)
-
-
-@inlined
-def environment_density(row, column, dz, rows, columns):
-    """Density per solid angle with which `environment_direction` draws from one pixel."""
-    height, width = columns.shape
-    p = rows[row] - (rows[row - 1] if row > 0 else 0.0)
-    p *= columns[row, column] - (columns[row, column - 1] if column > 0 else 0.0)
-    return p * width * height / (2 * math.pi * math.pi * math.sqrt(max(1e-12, 1 - dz * dz)))
-
-
-@inlined
-def environment_direction(u1, u2, rows, columns):
-    """A direction drawn in proportion to the brightness of the map, its pixel, and its density."""
-    height, width = columns.shape
-    row = min(np.searchsorted(rows, u1, "right"), height - 1)
-    low = rows[row - 1] if row > 0 else 0.0
-    v = (u1 - low) / max(rows[row] - low, 1e-300)
-    column = min(np.searchsorted(columns[row], u2, "right"), width - 1)
-    low = columns[row, column - 1] if column > 0 else 0.0
-    u = (u2 - low) / max(columns[row, column] - low, 1e-300)
-    theta, phi = (row + v) / height * math.pi, (column + u) / width * _TWO_PI - math.pi
-    dx, dy, dz = math.sin(theta) * math.cos(phi), math.sin(theta) * math.sin(phi), math.cos(theta)
-    return dx, dy, dz, row, column, environment_density(row, column, dz, rows, columns)

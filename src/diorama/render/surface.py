@@ -2,7 +2,6 @@
 
 # mypy: disable-error-code="no-untyped-def"
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,8 @@ from numpy.typing import NDArray
 
 from diorama.render.check import cofactors, determinants, transforms
 from diorama.render.jit import inlined, kernel
-from diorama.render.stage import Environment, PointLight, RectLight, Stage
+from diorama.render.sky import NO_SKY, Sky, sky_of
+from diorama.render.stage import PointLight, RectLight, Stage
 from diorama.render.trace import DIRECTION, INSTANCE, NORMAL, ORIGIN, PRIMITIVE, T_FAR, U, V
 
 _OFFSET = 2e-5  # of the distances involved: how far new rays start from a surface
@@ -36,9 +36,7 @@ class Lights(NamedTuple):
     rects: NDArray[np.float64]
     areas: NDArray[np.float64]
     points: NDArray[np.float64]
-    sky: NDArray[np.float32]  # (0, 0, 3) for none
-    sky_rows: NDArray[np.float64]
-    sky_columns: NDArray[np.float64]
+    sky: Sky
 
 
 class Points(NamedTuple):
@@ -103,27 +101,10 @@ def lights(stage: Stage) -> Lights:
         dual = np.cross(v, normal) / area, np.cross(normal, u) / area
         rows.append([light.corner, u, v, normal, *dual, light.radiance])
         areas.append(area)
-    sky = (np.zeros((0, 0, 3), np.float32), np.zeros(0), np.zeros((0, 0)))
-    if stage.environment is not None:
-        sky = _sky(stage.environment)
+    sky = NO_SKY if stage.environment is None else sky_of(stage.environment)
     return Lights(
-        np.array(rows, float).reshape(-1, 7, 3), np.array(areas), np.array(points, float).reshape(-1, 2, 3), *sky
+        np.array(rows, float).reshape(-1, 7, 3), np.array(areas), np.array(points, float).reshape(-1, 2, 3), sky
     )
-
-
-@lru_cache(maxsize=4)
-def _sky(environment: Environment) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-    """The map and its cumulative distributions over rows, and over columns in each row."""
-    image = np.ascontiguousarray(environment.image, np.float32)
-    if image.ndim != 3 or image.shape[2] != 3 or not image.size or not np.isfinite(image).all() or image.min() < 0:
-        raise ValueError("render: the environment must be a finite (h, w, 3) array without negative values")
-    height = image.shape[0]
-    light = image.astype(float) @ (0.2126, 0.7152, 0.0722)
-    # a floor keeps dark pixels reachable, which colours outside the luminance weights need
-    weight = (light + 1e-4 * light.mean() + 1e-12) * np.sin((np.arange(height) + 0.5) / height * np.pi)[:, None]
-    columns = np.cumsum(weight, 1)
-    rows = np.cumsum(columns[:, -1])
-    return image, rows / rows[-1], columns / columns[:, -1:]
 
 
 @kernel

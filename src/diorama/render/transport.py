@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from diorama.render.jit import inlined, kernel
 from diorama.render.sampling import (
     cosine_direction,
-    environment_density,
-    environment_direction,
     environment_pixel,
     ggx,
     ggx_direction,
@@ -24,6 +22,7 @@ from diorama.render.sampling import (
     to_local,
     to_world,
 )
+from diorama.render.sky import sky_density, sky_direction
 from diorama.render.surface import arrive, new_points
 from diorama.render.trace import (
     CAMERA,
@@ -49,7 +48,9 @@ class Paths(NamedTuple):
     alive: NDArray[np.bool_]
     throughput: NDArray[np.float64]  # (8, 3)
     gathered: NDArray[np.float64]  # (8, 3)
-    light: NDArray[np.float64]  # (8, 3), of the light sample under way
+    light: NDArray[np.float64]  # (8, 3), of the light sample under way: by the diffuse lobe
+    gloss: NDArray[np.float64]  # (8, 3): by the glossy lobe
+    glossed: NDArray[np.float64]  # (8, 3): direct light of the first surface by its glossy lobe
     density: NDArray[np.float64]  # of the reflected ray under way; 0 = a diffuse ray, which sees no lamps
 
 
@@ -93,7 +94,7 @@ def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
     samples, bounces, seed, seen = setting
     height, width = coverage.shape
     packet, points, first = new_packet(), new_points(), new_points()
-    paths = Paths(np.zeros(8, np.bool_), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros(8))
+    paths = _new_paths()
     total, hit = np.zeros((4, 3)), np.zeros(8, np.bool_)
     for y in range(span[0], span[1]):
         for x in range(span[2], span[3]):
@@ -144,21 +145,32 @@ def _first_hits(packet, surfaces, lights, seen, first, hit, total):
                 total[0, c] += first.albedo[k, c]
         elif packet.active[k] != 0 and seen:
             dx, dy, dz = packet.words[DIRECTION, k], packet.words[DIRECTION + 1, k], packet.words[DIRECTION + 2, k]
-            row, column = environment_pixel(dx, dy, dz, lights.sky.shape[0], lights.sky.shape[1])
+            row, column = environment_pixel(dx, dy, dz, lights.sky.image.shape[0], lights.sky.image.shape[1])
             for c in range(3):
-                total[3, c] += lights.sky[row, column, c]
+                total[3, c] += lights.sky.image[row, column, c]
     return found, glossy
+
+
+@kernel
+def _new_paths():
+    many = np.zeros((5, 8, 3))
+    return Paths(np.zeros(8, np.bool_), many[0], many[1], many[2], many[3], many[4], np.zeros(8))
 
 
 @inlined
 def _begin(first, hit, lobe, points, paths):
-    """Start 8 paths at the first surfaces with one lobe only: white diffuse (0) or glossy (1)."""
+    """Start 8 paths at the first surfaces with one lobe only: white diffuse (0) or glossy (1).
+
+    The direct light of the glossy lobe was found with that of the diffuse lobe.
+    """
     for k in range(8):
         paths.alive[k] = hit[k] and (lobe == 0 or first.specular[k, 0] > 0)
-        points.specular[k, 0] = first.specular[k, 0] if lobe == 1 else 0.0
+        points.specular[k, 0] = first.specular[k, 0]
         points.specular[k, 1] = first.specular[k, 1]
         for c in range(3):
-            paths.throughput[k, c], paths.gathered[k, c] = 1.0, 0.0
+            paths.throughput[k, c], paths.gathered[k, c] = 1.0, paths.glossed[k, c] if lobe == 1 else 0.0
+            if lobe == 0:
+                paths.glossed[k, c] = 0.0
             points.position[k, c], points.viewer[k, c] = first.position[k, c], first.viewer[k, c]
             points.normal[k, c], points.flat[k, c] = first.normal[k, c], first.flat[k, c]
             points.albedo[k, c] = 1.0 - lobe
@@ -179,21 +191,23 @@ def _gather(first, hit, paths, lobe, total):
 @kernel
 def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise):
     """From surface to surface: gather the light of the lamps, choose a lobe, go on."""
-    lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky) > 0 else 0)
+    lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky.image) > 0 else 0)
     for bounce in range(bounces + 1):
         purpose = hashed(_U(2 * bounce + lobe + 1))
-        for lamp in range(lamps):
-            if _aim_at_lamp(packet, lights, points, paths, lamp, start, noise ^ hashed(purpose + _U(lamp + 2))):
+        for lamp in range(0 if bounce == 0 and lobe == 1 else lamps):
+            first = bounce == 0
+            if _aim_at_lamp(packet, lights, points, paths, lamp, first, start, noise ^ hashed(purpose + _U(lamp + 2))):
                 occluded(embree, packet)
-                _collect(packet, paths)
-        if not _scatter(packet, points, paths, bounce == bounces, start, noise ^ purpose):
+                _collect(packet, paths, first)
+        lobes = lobe if bounce == 0 else -1
+        if not _scatter(packet, points, paths, lobes, bounce == bounces, start, noise ^ purpose):
             break
         intersect(embree, packet, embree.scattered)
         for k in range(8):
             if packet.active[k] == 0:
                 continue
             if paths.density[k] > 0:
-                _see_lamps(packet, k, lights, paths)
+                _see_lamps(packet, k, lights, points, paths)
             paths.alive[k] = packet.codes[GEOMETRY, k] != NOTHING
             if paths.alive[k]:
                 arrive(packet, k, surfaces, points)
@@ -208,8 +222,11 @@ def _glossy_share(points, k):
 
 
 @inlined
-def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
-    """Rays to a place on one lamp, with the light each would bring in `paths.light`; whether there are any."""
+def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, noise):
+    """Rays to a place on one lamp, with the light each would bring in `paths.light` and `gloss`; whether there are any.
+
+    At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
+    """
     some = False
     for k in range(8):
         packet.active[k] = 0
@@ -217,8 +234,8 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
             continue
         u, v = sobol(start + k, noise)
         px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
-        lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, u, v, paths.light, k)
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
+        lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, paths.light, k)
         cosine = nx * lx + ny * ly + nz * lz
         if reach <= 0 or cosine <= 0:
             continue
@@ -229,18 +246,20 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, start, noise):
             vx, vy, vz = to_local(nx, ny, nz, points.viewer[k, 0], points.viewer[k, 1], points.viewer[k, 2])
             wx, wy, wz = to_local(nx, ny, nz, lx, ly, lz)
             value, reflected = ggx(vx, vy, vz, wx, wy, wz, points.specular[k, 1])
-            reflected *= _glossy_share(points, k)
+            reflected *= 1.0 if first else _glossy_share(points, k)
             # density 0 marks a point light, which no reflected ray can find
             glossy = points.specular[k, 0] * value * (density / (density + reflected) if density > 0 else 1.0)
         for c in range(3):
-            paths.light[k, c] *= paths.throughput[k, c] * (points.albedo[k, c] * cosine * _INVERSE_PI + glossy)
+            brought = paths.light[k, c] * paths.throughput[k, c]
+            paths.gloss[k, c] = brought * glossy
+            paths.light[k, c] = brought * points.albedo[k, c] * cosine * _INVERSE_PI
         set_ray(packet, k, px, py, pz, lx, ly, lz, reach)
         some = True
     return some
 
 
 @inlined
-def _to_lamp(lights, lamp, px, py, pz, u, v, light, k):
+def _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, light, k):
     """Direction, distance and density per solid angle of a place on a lamp; light[k] becomes radiance/density.
 
     Distance 0 means that the lamp does not shine this way.
@@ -268,23 +287,30 @@ def _to_lamp(lights, lamp, px, py, pz, u, v, light, k):
         for c in range(3):
             light[k, c] = lamps[lamp, 1, c] / square
         return lx / reach, ly / reach, lz / reach, reach * 0.9999, 0.0
-    lx, ly, lz, row, column, density = environment_direction(u, v, lights.sky_rows, lights.sky_columns)
+    lx, ly, lz, row, column, density = sky_direction(u, v, nx, ny, nz, lights.sky)
     for c in range(3):
-        light[k, c] = lights.sky[row, column, c] / density
+        light[k, c] = lights.sky.image[row, column, c] / density
     return lx, ly, lz, np.float64(FAR), density
 
 
 @inlined
-def _collect(packet, paths):
+def _collect(packet, paths, apart):
+    """Add the light of rays that arrived; that of the glossy lobe to an account of its own while lobes are apart."""
     for k in range(8):
         if packet.active[k] != 0 and packet.words[T_FAR, k] >= 0:
             for c in range(3):
                 paths.gathered[k, c] += paths.light[k, c]
+                if apart:
+                    paths.glossed[k, c] += paths.gloss[k, c]
+                else:
+                    paths.gathered[k, c] += paths.gloss[k, c]
 
 
 @inlined
-def _scatter(packet, points, paths, last, start, noise):
-    """Choose a lobe and a direction for every path; after the last surface only glossy rays go on, to see the lamps."""
+def _scatter(packet, points, paths, lobe, last, start, noise):
+    """Choose a direction for every path, by one lobe or (−1) by either; after the last surface only glossy rays go on,
+    to see the lamps.
+    """
     some = False
     for k in range(8):
         packet.active[k] = 0
@@ -292,7 +318,7 @@ def _scatter(packet, points, paths, last, start, noise):
             continue
         paths.alive[k] = False
         u, v = sobol(start + k, noise)
-        share, choice = _glossy_share(points, k), 0.0
+        share, choice = _glossy_share(points, k) if lobe < 0 else np.float64(lobe), 0.0
         if 0 < share < 1:
             choice, _ = sobol(start + k, noise ^ _U(0x68BC21EB))
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
@@ -323,7 +349,7 @@ def _scatter(packet, points, paths, last, start, noise):
 
 
 @inlined
-def _see_lamps(packet, k, lights, paths):
+def _see_lamps(packet, k, lights, points, paths):
     """Add the lamps on reflected ray k, weighted against the light samples that could have found them."""
     words, density = packet.words, paths.density[k]
     dx, dy, dz = (
@@ -339,11 +365,13 @@ def _see_lamps(packet, k, lights, paths):
             other = distance * distance / (cosine * lights.areas[lamp])
             for c in range(3):
                 paths.gathered[k, c] += paths.throughput[k, c] * rects[lamp, 6, c] * density / (density + other)
-    if len(lights.sky) > 0 and packet.codes[GEOMETRY, k] == NOTHING:
-        row, column = environment_pixel(dx, dy, dz, lights.sky.shape[0], lights.sky.shape[1])
-        other = environment_density(row, column, dz, lights.sky_rows, lights.sky_columns)
+    if len(lights.sky.image) > 0 and packet.codes[GEOMETRY, k] == NOTHING:
+        nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
+        row, column = environment_pixel(dx, dy, dz, lights.sky.image.shape[0], lights.sky.image.shape[1])
+        other = sky_density(row, column, dz, nx, ny, nz, lights.sky)
         for c in range(3):
-            paths.gathered[k, c] += paths.throughput[k, c] * lights.sky[row, column, c] * density / (density + other)
+            radiance = lights.sky.image[row, column, c]
+            paths.gathered[k, c] += paths.throughput[k, c] * radiance * density / (density + other)
 
 
 @inlined

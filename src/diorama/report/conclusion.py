@@ -14,7 +14,7 @@ from diorama.report.words import told_apart
 #: What follows when a control fails.
 CONSEQUENCES = {
     "oracle": "Do not rank methods by it here: an answer can score better than the truth.",
-    "random": "The place in the table of what is named there says nothing: a coin would do as well on these cases.",
+    "random": "The place of what is named there says nothing yet: on these cases it is not shown to beat a coin.",
     "dose": "A larger error can score better, so that small differences of this score mean little.",
     "sensitivity": "Differences as small as the planted ones cannot be read from this score.",
 }
@@ -24,8 +24,9 @@ NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What is sure, what is open, which controls failed, and what to do."""
+    """How much is sure, open and failed in one line; what is sure, what is open, which controls failed, what to do."""
 
+    short: str
     sure: list[str]
     open: list[str]
     failed: list[str]
@@ -40,7 +41,19 @@ def conclude(runs: dict[str, Results], sections: list[Section]) -> Conclusion:
         sure += [prefix + text for text in _sure(section)]
         unsure += [prefix + text for text in _open(section)]
         failed += [f"{prefix}{v.text} {CONSEQUENCES[v.control]}" for v in section.verdicts if v.holds == "fails"]
-    return Conclusion(sure, unsure, failed, _todo(runs, sections))
+    return Conclusion(_short(sections, len(failed)), sure, unsure, failed, _todo(runs, sections))
+
+
+def _short(sections: list[Section], failed: int) -> str:
+    """How many differences from the best are real, how many open, and how many controls fail."""
+    gaps = [gap for section in sections for gap in section.gaps]
+    counted = (
+        (sum(gap.real for gap in gaps), "difference", "is real", "are real"),
+        (sum(gap.open for gap in gaps), "pair", "is open", "are open"),
+        (failed, "control", "fails", "fail"),
+    )
+    said = [f"{count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in counted if n]
+    return f"{listing(said)}." if said else ""
 
 
 def _sure(section: Section) -> list[str]:

@@ -40,7 +40,7 @@ def _panel(line: Line, left: float, top: float) -> str:
     grid = line.entry["grid"]
     x = Axis(0.0, max(grid["points"]), left + 34, left + WIDE - 14)
     y = Axis(0.0, 1.0, top + HIGH - 42, top + 24)
-    parts = [text_at((x.start + x.end) / 2, top + 14, line.name[:34], "label", "middle")]
+    parts = [text_at((x.start + x.end) / 2, top + 14, line.name[:28], "label", "middle")]
     for tick in (0.0, 0.5, 1.0):
         parts.append(line_at(x.start, y(tick), x.end, y(tick), "grid"))
         parts.append(text_at(x.start - 5, y(tick) + 4, brief(tick), "tick", "end"))

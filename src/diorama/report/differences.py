@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diorama.core.intervals import LEAST, interval
+from diorama.core.record import bounds
+from diorama.metrics.intervals import LEAST, interval
 
 if TYPE_CHECKING:
     from diorama.report.sections import Line, Section
@@ -62,9 +63,15 @@ def _gap(section: Section, best: Line, other: Line) -> Gap:
     found = sign * np.array([b[case] - a[case] for case in shared], float)
     if not len(found):
         return Gap(best, other, sign * ((best.mean or 0.0) - (other.mean or 0.0)), None, None, 0, None)
-    ends, mean = interval(found), float(found.mean())
+    ends, mean = interval(found).within(*reach(section)), float(found.mean())
     spread = float(found.std(ddof=1)) if len(found) > 1 else None
     return Gap(best, other, mean, ends.lo, ends.hi, len(found), cases_wanted(mean, spread))
+
+
+def reach(section: Section) -> tuple[float, float]:
+    """The largest difference that two values of the leading metric can have, either way."""
+    lo, hi = bounds(section.some.manifest, section.metric)
+    return (-math.inf, math.inf) if lo is None or hi is None else (lo - hi, hi - lo)
 
 
 def _unpaired(best: Line, other: Line, sign: float) -> Gap:

@@ -175,7 +175,7 @@ def _levels(section: Section, lines: list[Line], curve: Curve, x: Axis, y: Axis)
         if dose is not None:
             parts.append(f'<circle cx="{x(dose):.1f}" cy="{height:.1f}" r="5" class="ring {style}"/>')
         like = f" ≈ {dose:.2f}" if dose is not None else f" > {brief(curve.doses[-1])}"
-        parts.append(text_at(x.end + 18, spot + 4, f"{_shorten(line.name, 19)}{like}", f"label {style}"))
+        parts.append(text_at(x.end + 18, spot + 4, f"{_shorten(line.name, 16)}{like}", f"label {style}"))
     return parts
 
 
@@ -233,7 +233,7 @@ def sample(values: list[float], most: int = 80) -> list[float]:
 def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list[str]:
     mean = line.mean or 0.0
     name = f"{line.name} (control)" if line.control else line.name
-    parts = [text_at(x.start - 14, y + 4, _shorten(name, 24), "label", "end")]
+    parts = [text_at(x.start - 14, y + 4, _shorten(name, 21), "label", "end")]
     value = text_at(x.end + 64, y + 4, section.show(mean), "tick", "end")
     if not x.lo <= mean <= x.hi:
         over = (x.end, y + 4, "off the scale →", "tick", "end")

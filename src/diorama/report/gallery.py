@@ -85,6 +85,12 @@ class Shown:
     pictures: list[tuple[int, Picture, list[int]]]
     matrix: Matrix | None
 
+    @property
+    def layout(self) -> str:
+        """How its answers stand: one alone over the whole width, those of one panel each close together, others apart."""
+        widest = max(len(self.common), *(len(own) for _, _, own in self.pictures))
+        return "alone" if len(self.pictures) == 1 else "close" if widest <= 1 else ""
+
 
 def pictures(section: Section, line: Line, places: int) -> dict[str, Picture]:
     """A line's pictures by case, worst case first; those of grid points that are no longer chosen are left aside."""

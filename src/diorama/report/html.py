@@ -151,9 +151,10 @@ def _template(name: str) -> Any:
 
 
 def breakable(text: str) -> Markup:
-    """The text, escaped, with places where a narrow column may break it.
+    """The text, escaped, with places where a narrow column may break it; an arrow stays with its metric.
 
-    >>> breakable("lmse_shading<")
-    Markup('lmse_<wbr>shading&lt;')
+    >>> breakable("lmse_shading<"), breakable("mig ↑") == "mig\\u00a0↑"
+    (Markup('lmse_<wbr>shading&lt;'), True)
     """
-    return escape(text).replace("_", Markup("_<wbr>")).replace("/", Markup("/<wbr>"))
+    kept = escape(text).replace(" ↑", "\u00a0↑").replace(" ↓", "\u00a0↓")
+    return kept.replace("_", Markup("_<wbr>")).replace("/", Markup("/<wbr>"))

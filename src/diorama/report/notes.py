@@ -137,9 +137,12 @@ def _orders(section: Section) -> list[str]:
     """Whether methods stand in the paper's order, for each metric of the whole cell that it reports of a few of them."""
     found = []
     for metric in section.some.manifest.get("derived", ()):
-        ours = {m.name: m.entry["summary"][metric] for m in section.methods if metric in (m.entry["paper"] or {})}
+        summaries = {m.name: m.entry["summary"] for m in section.methods if metric in (m.entry["paper"] or {})}
+        ours = {name: found[metric] for name, found in summaries.items() if metric in found}  # not of unfinished cells
         paper = {m.name: m.entry["paper"][metric] for m in section.methods if m.name in ours}
         if not 3 <= len(ours) <= MOST_ORDERED or any(summary["mean"] is None for summary in ours.values()):
+            continue
+        if len(set(paper.values())) < len(paper):  # several readings of one published row have no order
             continue
         order, theirs = sorted(ours, key=lambda m: -ours[m]["mean"]), sorted(paper, key=lambda m: -paper[m])
         said = " > ".join(

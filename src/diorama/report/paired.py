@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diorama.core.intervals import interval
 from diorama.core.scene import rng
+from diorama.metrics.intervals import interval
 
 #: Up to this many cases all 2ⁿ sign flips are tried; beyond, a seeded sample of them.
 EXACT = 16

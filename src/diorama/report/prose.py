@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from diorama.report.differences import reach
 from diorama.report.notes import failures
 from diorama.report.paired import paired
 from diorama.report.sections import Section
@@ -46,9 +47,11 @@ def _lead(section: Section) -> str:
     gap = paired(second.values(), best.values(), section.direction, flips=False)
     if gap.mean is None or gap.lo is None or gap.hi is None or gap.p is None:
         return f", followed by {second.name}"
+    least, most = reach(section)
     wins = f"better on {gap.better} of {count(gap.n, 'shared case')}"
     if gap.lo <= 0 <= gap.hi:
-        spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
+        low, high = (min(max(end, least), most) for end in (gap.lo, gap.hi))
+        spread = f"difference {number(gap.mean, section.places)} {bounds(low, high, section.places)}"
         return f", but it is not told apart from {second.name}: {spread}, {wins}"
     return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (p {chance(gap.p)})"
 

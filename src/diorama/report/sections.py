@@ -1,5 +1,6 @@
 """Sections: what a report compares with each other, the cells of one run, world, model and protocol, best first."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from diorama.report.verdicts import Verdict, verdicts
 
 #: Metrics with this prefix judge the world's own truth, not a method: they are said once, not shown in a column.
 OF_THE_WORLD = "truth_"
+_TRACK = re.compile(r"^(explain|decompose|represent|concept)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,8 @@ class Line:
 
     @property
     def name(self) -> str:
-        """The method's label; a control is called by what it controls."""
-        return self.control or label(self.entry["method"])
+        """The method's label without its track, which a section's methods share; a control is called by what it controls."""
+        return self.control or _TRACK.sub("", label(self.entry["method"]))
 
     @property
     def control(self) -> str:

@@ -160,7 +160,7 @@ def counts(line: Line) -> str:
 
 def _spread(line: Line) -> bool:
     """Whether the protocol's table shows standard deviations."""
-    return bool(line.cell.manifest.get("spread"))
+    return bool(line.cell.manifest.get("shows_deviation"))
 
 
 def _std(line: Line, places: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from diorama.core.intervals import LEAST, interval
+from diorama.metrics.intervals import LEAST, interval
 from diorama.report.paired import paired
 from diorama.report.shown import brief, count, listing
 

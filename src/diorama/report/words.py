@@ -132,11 +132,17 @@ def meanings(section: Section) -> list[Meaning]:
     """What the metrics of a table mean, the one that leads first."""
     said = section.some.manifest.get("meanings", {})
     shown = [m for m in (section.metric, *section.others) if m in said]
-    return [Meaning(m, ARROWS.get(said[m][0], ""), _sentence(said[m][1])) for m in shown]
+    return [Meaning(m, ARROWS.get(said[m][0], ""), _sentence(said[m][1], said)) for m in shown]
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".")) else ".")
+def _sentence(text: str, metrics: Iterable[str]) -> str:
+    """A sentence with a capital, but where it begins with the name of a metric.
+
+    >>> _sentence("mean over cases", ["mig"]), _sentence("mig of noise", ["mig"])
+    ('Mean over cases.', 'mig of noise.')
+    """
+    first = text if text.split(" ", 1)[0] in metrics else text[:1].upper() + text[1:]
+    return first + ("" if text.endswith(("?", ".")) else ".")
 
 
 def direction(section: Section, metric: str) -> str:

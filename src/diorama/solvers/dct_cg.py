@@ -59,9 +59,9 @@ class DctCg:
         Raises RuntimeError where the residual has not come down to `tolerance` of the right-hand side in `limit` steps.
         """
         self.steps = 0
-        return centred(np.stack([self._iterate(g) for g in gradients.T], axis=1), self._component, self.components)
+        return centred(np.stack([self.iterate(g) for g in gradients.T], axis=1), self._component, self.components)
 
-    def _iterate(self, gradient: np.ndarray) -> np.ndarray:
+    def iterate(self, gradient: np.ndarray) -> np.ndarray:
         """Preconditioned conjugate gradients (Hestenes and Stiefel); the constants in the null space do no harm."""
         r = self.edges.gathered(gradient)
         x, goal = np.zeros_like(r), self._tolerance * np.linalg.norm(r)

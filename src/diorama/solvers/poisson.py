@@ -68,20 +68,24 @@ class Poisson:
         self._free = np.ones(len(self._component), bool)
         self._free[first] = False
         self._difference = _difference_matrix(self.edges, len(self._component))[:, self._free]
-        self._factor = _factorise((self._difference.T @ self._difference).tocsc())
+        self._factor = factorise((self._difference.T @ self._difference).tocsc())
 
     def solve(self, gradients: np.ndarray) -> np.ndarray:
-        """The reconstructions (pixels, n) of n gradient fields (edges, n), each component with mean zero."""
-        x = np.zeros((len(self._free), gradients.shape[1]))
+        """The reconstructions (pixels, n) of n gradient fields (edges, n), each component with mean zero.
+
+        Neighbours that are the same field, as two thresholds above every gradient give, are solved once.
+        """
+        new = np.append(True, (gradients[:, 1:] != gradients[:, :-1]).any(axis=0))[: gradients.shape[1]]
+        x = np.zeros((len(self._free), int(new.sum())))
         if self._factor is not None:
-            x[self._free] = self._factor.solve(self._difference.T @ gradients)
-        return centred(x, self._component, self.components)
+            x[self._free] = self._factor.solve(self._difference.T @ gradients[:, new])
+        return centred(x, self._component, self.components)[:, np.cumsum(new) - 1]
 
     def solve_weighted(self, gradient: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The reconstruction (pixels,) of one field (edges,) where edges count by weight: a factorisation of its own."""
         x = np.zeros((len(self._free), 1))
         weighted = self._difference.T * weights
-        factor = _factorise((weighted @ self._difference).tocsc())
+        factor = factorise((weighted @ self._difference).tocsc())
         if factor is not None:
             x[self._free, 0] = factor.solve(weighted @ gradient)
         return centred(x, self._component, self.components)[:, 0]
@@ -104,7 +108,8 @@ def _difference_matrix(edges: Edges, pixels: int) -> Any:
     return scipy.sparse.csc_array((sign, (row, column)), shape=(n, pixels))
 
 
-def _factorise(laplacian: Any) -> Any:
+def factorise(laplacian: Any) -> Any:
+    """A factorisation of the Laplacian of a mask."""
     if laplacian.shape[0] == 0:  # every component is a single pixel
         return None
     from scipy.sparse.linalg import splu

@@ -9,7 +9,7 @@ import numpy as np
 from diorama.adapt import adapt
 from diorama.core.answers import Layers, check_answer
 from diorama.core.catalogue import Component, build
-from diorama.core.contracts import Fitting, Sweeping, scene_at
+from diorama.core.contracts import Fitting, Sweeping
 from diorama.core.errors import InputError
 from diorama.core.folds import two_fold
 from diorama.core.frame import Frame
@@ -19,7 +19,7 @@ from diorama.core.guard import attempt
 @lru_cache(maxsize=4)
 def _scenes(count: int) -> list[tuple[Any, Any]]:
     world = build("world", "mondrian(size=48, patches=6)").object
-    return [(world, scene_at(world, 0, i)[1]) for i in range(count)]
+    return [(world, world.scene_at(0, i)[1]) for i in range(count)]
 
 
 def _frames(method: Any, index: int = 0) -> list[Frame]:

@@ -10,7 +10,7 @@ import numpy as np
 from diorama.adapt.methods import explain
 from diorama.core.answers import Answer, check_answer
 from diorama.core.catalogue import Component, build
-from diorama.core.contracts import Control, Explainer, scene_at
+from diorama.core.contracts import Control, Explainer
 from diorama.core.guard import attempt
 
 _WORLD = "birds"
@@ -27,11 +27,11 @@ _ORDERS = ([0, 1, 2, 3], [3, 1, 3, 1])
 @lru_cache(maxsize=1)
 def _images() -> np.ndarray:
     world = build("world", _WORLD).object
-    return np.stack([frame.image for frame in world.render([scene_at(world, 0, i)[1] for i in range(4)])])
+    return np.stack([frame.image for frame in world.render([world.scene_at(0, i)[1] for i in range(4)])])
 
 
 @lru_cache(maxsize=len(_MODELS))
-def _built(name: str) -> Any:
+def built(name: str) -> Any:
     """A network, or None where its weights or its library are not here."""
     return attempt(lambda: build("model", name).object).value
 
@@ -42,13 +42,13 @@ def cannot_try(component: Component) -> str:
         return "it is shown the truth by a protocol, whose checks try it"
     if not isinstance(component.object, Explainer):
         return ""
-    told = [component.object.refuses(model) for name in _MODELS if (model := _built(name)) is not None]
+    told = [component.object.refuses(model) for name in _MODELS if (model := built(name)) is not None]
     return "" if "" in told else told[0]
 
 
 def _model(component: Component) -> Any:
     """The first network that a method does not refuse."""
-    models = [model for name in _MODELS if (model := _built(name)) is not None]
+    models = [model for name in _MODELS if (model := built(name)) is not None]
     if not isinstance(component.object, Explainer):
         return models[0]
     return next(model for model in models if not component.object.refuses(model))

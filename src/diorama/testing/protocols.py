@@ -11,7 +11,7 @@ import numpy as np
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
-from diorama.core.plan import Cell, Plan, needs_model
+from diorama.core.plan import Cell, Plan
 from diorama.core.refusals import lacking
 from diorama.core.rows import Row
 from diorama.core.run import Run, score_case
@@ -57,7 +57,7 @@ def _rows(component: Component, control: str) -> list[Row]:
 def _computed(component: Component, control: str) -> list[Row]:
     world = _world(component)
     method = build("method", f"{component.object.track}/random") if control == "random" else None
-    model = build("model", _MODELS.get(world.name, "birds_cnn")) if needs_model(component) else None
+    model = build("model", _MODELS.get(world.name, "birds_cnn")) if component.object.model else None
     count = component.object.count(world.object, _CASES)
     cell = Cell(world, model, method, component, 0, count, control)
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import TRUTH, Frame, residual
 from diorama.core.guard import attempt
@@ -42,7 +41,7 @@ def sampling_follows_the_generator(world: Any) -> str:
 
 def rendering_is_pure(world: Any) -> str:
     """The same scenes give the same bytes, alone or together, and rendering leaves the scenes alone."""
-    scenes = [scene_at(world, 0, i)[1] for i in range(min(2, world.length or 2))]
+    scenes = [world.scene_at(0, i)[1] for i in range(min(2, world.length or 2))]
     before = [canonical(scene.to_json()) for scene in scenes]
     together, alone = world.render(scenes), [world.render([scene])[0] for scene in scenes]
     if len(together) != len(scenes):
@@ -57,7 +56,7 @@ def rendering_is_pure(world: Any) -> str:
 
 def frames_carry_their_truth(world: Any) -> str:
     """Everything declared in `truth` is there, finite and of the frame's size."""
-    frame = world.render([scene_at(world, 0, 0)[1]])[0]
+    frame = world.render([world.scene_at(0, 0)[1]])[0]
     if not np.isfinite(frame.image).all():
         return "the image has values that are NaN or infinite"
     for name in world.truth:
@@ -74,13 +73,13 @@ def image_is_reflectance_times_shading(world: Any) -> str:
     """Staged worlds satisfy image = reflectance · shading + specular on the mask exactly."""
     if not world.staged or not {"reflectance", "shading"} <= set(world.truth):
         return ""
-    off = residual(world.render([scene_at(world, 0, 0)[1]])[0])
+    off = residual(world.render([world.scene_at(0, 0)[1]])[0])
     return f"image and R·S + C differ by {off:.2%} of the image" if off > 1e-5 else ""
 
 
 def do_refuses_what_it_does_not_know(world: Any) -> str:
     """An unknown factor is an InputError or TypeError, not silently ignored."""
-    error = attempt(lambda: world.do(scene_at(world, 0, 0)[1], no_such_factor=1)).error
+    error = attempt(lambda: world.do(world.scene_at(0, 0)[1], no_such_factor=1)).error
     if error is None:
         return "do(scene, no_such_factor=1) was accepted"
     proper = isinstance(error, InputError | TypeError)
@@ -89,7 +88,7 @@ def do_refuses_what_it_does_not_know(world: Any) -> str:
 
 def do_is_local(world: Any) -> str:
     """`do` leaves its argument alone; a change of light leaves the reflectance of every pixel as it was."""
-    _, scene = scene_at(world, 0, 0)
+    _, scene = world.scene_at(0, 0)
     before = canonical(scene.to_json())
     if "light" not in world.factors or not isinstance(scene.params.get("light"), int):
         return ""

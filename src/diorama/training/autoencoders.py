@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from diorama.adapt.explaining import need
 from diorama.core.catalogue import Component, Nested
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.progress import Progress
 from diorama.core.spec import Spec
 from diorama.io.images import write_png
 from diorama.io.locks import locked
 from diorama.io.store import write_json
-from diorama.models.weights import require_torch
-from diorama.training.blocks import Progress
 from diorama.training.card import finish
 from diorama.training.gathered import Gathered, available, gathered
 from diorama.training.schedule import Schedule
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from diorama.training.loop import State, Task
-    from diorama.training.objectives.common import Objective
+    from diorama.training.objectives.objective import Objective
 
 #: Steps after which the state is written and the traversals are drawn.
 EVERY = 250
@@ -121,7 +121,7 @@ _TOLD = ("labels", "weight")
 
 def vae_recipe(asked: Spec) -> VaeRecipe:
     """The learner that a spec names: `beta_tcvae(world=candle, beta=6, steps=4000)`; a mistake is an InputError."""
-    require_torch(f"training {asked.name}")
+    need("torch", f"training {asked.name}", "torch")
     kind = _objectives()[asked.name.removeprefix("ss_")]
     own, shared = {f.name for f in fields(kind)}, {f.name for f in fields(Learning)}
     known = [*own, *(name for name in shared if asked.name.startswith("ss_") or name not in _TOLD)]

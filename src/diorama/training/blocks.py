@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -19,9 +19,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.progress import Progress
 
-#: (done, total, message), called now and then.
-Progress = Callable[[int, int, str], None]
 BLOCK = 50
 
 

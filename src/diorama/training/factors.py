@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diorama.adapt.explaining import need
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError, did_you_mean
+from diorama.core.progress import Progress
 from diorama.core.spec import Spec
 from diorama.io.locks import locked
 from diorama.metrics.intervals import wilson
-from diorama.models.weights import require_torch
-from diorama.training.blocks import Progress
 from diorama.training.card import finish
 from diorama.training.gathered import Gathered, gathered
 from diorama.training.schedule import Schedule
@@ -86,7 +86,7 @@ def factor_recipe(asked: Spec) -> FactorRecipe:
 
 def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
-    require_torch(f"training {recipe.name}")
+    need("torch", f"training {recipe.name}", "torch")
     import torch
 
     from diorama.models.factor_layers import FactorNetwork

@@ -20,13 +20,14 @@ from diorama.core.catalogue import Component
 from diorama.core.contracts import World
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.progress import Progress
 from diorama.core.scene import Scene, digest, rng
 from diorama.data.views import ENDS, Split, WorldView
 from diorama.data.weak import labelled
 from diorama.io.files import cache_folder
 from diorama.io.images import quantise, resize
 from diorama.io.locks import locked
-from diorama.training.blocks import Progress, filled
+from diorama.training.blocks import filled
 
 #: The side of the images that are kept; smaller ones are made of them.
 SIDE = 64

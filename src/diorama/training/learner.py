@@ -19,9 +19,9 @@ from diorama.methods.represent.burgess_network import Autoencoder, divergence, d
 from diorama.training.gathered import Gathered, in_passes
 from diorama.training.loop import reduced, to_tensor
 from diorama.training.objectives.boxes import inside, reconstruction
-from diorama.training.objectives.common import Objective, Passed
 from diorama.training.objectives.factor_vae import judged
 from diorama.training.objectives.labels import label_loss
+from diorama.training.objectives.objective import Objective, Passed
 from diorama.training.schedule import Schedule
 
 #: Variance of a latent's mean over held-out images above which it counts as active (Burda et al. 2016).

@@ -26,10 +26,11 @@ import torch
 from torch import Tensor, nn
 
 from diorama.core.errors import InputError
+from diorama.core.progress import Progress
 from diorama.core.scene import rng
 from diorama.io.store import write_whole
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Progress, Staged
+from diorama.training.staged import Staged
 
 #: Of a network's output, in float32, and the targets: a tensor, or an object with `float()` that the loss knows.
 Loss = Callable[[Any, Tensor], Tensor]

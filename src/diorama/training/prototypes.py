@@ -3,8 +3,8 @@
 The trunk is the bundled `birds_resnet`'s; every prototype starts as a patch of a bird of its class. What the paper's recipe
 did on these birds, and what is done instead: logarithms of distances from a random start with a cluster term of 0.8
 collapsed; cosines, patches as a start and smaller terms (0.1 and 0.02) do not. After the push every prototype is the patch
-of a training bird; `prototypes.json` says of which bird and where, and a sheet of
-their pictures beside the weights lets reports show "this looks like that".
+of a training bird; the card says of which bird and where, and a sheet of their pictures beside the weights lets reports
+show "this looks like that".
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diorama.core.progress import Progress
 from diorama.core.scene import rng
 from diorama.io.images import write_png
 from diorama.io.locks import locked
-from diorama.io.store import write_json
 from diorama.io.zoo import checkpoint_path
 from diorama.models.birds.networks import network
 from diorama.models.families.protopnet import ProtoPNet
@@ -29,7 +29,7 @@ from diorama.training.loop import Task, fit, to_tensor
 from diorama.training.losses import multi_target_loss
 from diorama.training.recipes import Recipe, finish
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Progress, Staged, staged
+from diorama.training.staged import Staged, staged
 
 if TYPE_CHECKING:
     from diorama.training.loop import State
@@ -65,11 +65,10 @@ def train_protopnet(recipe: Recipe, out: Path, progress: Progress) -> Path:
 def _pushed_and_refitted(recipe: Recipe, state: State, data: dict[str, Staged], out: Path, progress: Progress) -> Path:
     net = cast(Joint, state.mean).net.eval()
     found = push(net, data["train"], progress)
-    write_json(out / "prototypes.json", {"prototypes": found})
     write_png(out / f"{recipe.name}.png", sheet(data["train"], found, net.each))
     refit(net, data["train"])
     state.mean = net
-    return finish(recipe, state, data["test"], out)
+    return finish(recipe, state, data["test"], out, {"prototypes": found})
 
 
 def _task(net: ProtoPNet, data: dict[str, Staged], how: Schedule) -> Task:
@@ -187,7 +186,17 @@ def refit(net: ProtoPNet, birds: Staged, steps: int = 300) -> None:
         loss.backward()
         optimizer.step()
     with torch.no_grad():
-        net.last_layer.weight.copy_(weight)
+        net.last_layer.weight.copy_(sparsest(weight, others))
+
+
+def sparsest(weight: Tensor, others: Tensor) -> Tensor:
+    """The connections (classes, prototypes) with the same probabilities and the smallest Σ |connections to `others`|.
+
+    A number added to all connections of a prototype changes every logit alike, which no loss on probabilities sees; Σ |·| is
+    smallest where the median of those to other classes is zero. Without it logits drift far below zero together, and a part
+    that is taken away raises them all.
+    """
+    return weight - weight.masked_fill(~others, torch.nan).nanmedian(0).values
 
 
 def _patches(net: ProtoPNet, birds: Staged, count: int, batch: int = 64) -> Iterator[tuple[int, Any]]:

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from diorama.core.examples import Order
-from diorama.training.blocks import BLOCK, Progress, filled
-
-__all__ = ["BLOCK", "Progress", "Staged", "staged"]
+from diorama.core.progress import Progress
+from diorama.training.blocks import filled
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,13 @@ import torch
 from torch import Tensor, nn
 
 from diorama.adapt.classifying import first_pass, is_module, laid_out
+from diorama.adapt.live import component
 from diorama.core import device
 from diorama.core.capabilities import Labelled, Parted
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.examples import Order, described, labelled
+from diorama.core.progress import Progress
 from diorama.core.scene import digest
 from diorama.io.digests import file_digest
 from diorama.io.files import read_json
@@ -44,7 +46,7 @@ from diorama.training.budget import Budget, Clock, Pace, measured, planned
 from diorama.training.loop import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
 from diorama.training.losses import multi_target_loss
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Progress, Staged, staged
+from diorama.training.staged import Staged, staged
 
 Say = Callable[[str], None]
 #: Learning rates of AdamW: networks with batch norm bear, and need, a higher one.
@@ -136,7 +138,8 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
         raise InputError(f"tune: minutes={minutes!r}: give how long it may take, above 0, e.g. 10")
     if rate is not None and not 0 < rate < 1:
         raise InputError(f"tune: rate={rate!r}: give a learning rate, e.g. 0.001")
-    world, spec = _world(on)
+    made = component("world", on)
+    world, spec = labelled(made.object, made.label, "tune"), made.label
     module, name, network = _network(net)
     module = module.requires_grad_(True).to(device.current())
     height, width = world.render([Order(world, seed, "tune size", 1).scene(0)])[0].image.shape[:2]
@@ -154,16 +157,6 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
                 f"tune: the last layer of {name} does not give its logits: give it {classes} outputs yourself"
             )
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
-
-
-def _world(on: Any) -> tuple[Labelled, str]:
-    if isinstance(on, str):
-        made = build("world", on)
-        return labelled(made.object, made.label, "tune"), made.label
-    from diorama.adapt import adapt
-
-    name = type(on).__name__
-    return labelled(adapt("world", on, name), name, "tune"), name
 
 
 def _network(net: Any) -> tuple[nn.Module, str, str]:

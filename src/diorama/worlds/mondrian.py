@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from diorama.core.bounds import Count
 from diorama.core.contracts import World
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -36,14 +37,12 @@ class Mondrian(World):
     truth: ClassVar[tuple[str, ...]] = ("mask", "reflectance", "shading")
 
     size: int = 128
-    patches: int = 24
+    patches: Count = 24
     contrast: float = 1.2
 
     def __post_init__(self) -> None:
         if self.size < 20:
             raise InputError(f"mondrian: size={self.size} is too small; one window of the LMSE needs 20 pixels")
-        if self.patches < 1:
-            raise InputError(f"mondrian: patches={self.patches}: at least one is needed")
 
     def sample(self, rng: np.random.Generator) -> Scene:
         """A new painting under new lights."""

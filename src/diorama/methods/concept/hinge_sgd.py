@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diorama.core.bounds import Count, Positive
 from diorama.core.contracts import Trainer
-from diorama.methods.concept.checks import check_positive
 from diorama.metrics.cav_trainers import Found, Options, hinge_sgd
 
 
@@ -22,12 +22,9 @@ class HingeSgd(Trainer):
     #: Its steps depend on where the origin is.
     centred = False
 
-    alpha: float = 0.01
-    max_iter: int = 1000
+    alpha: Positive = 0.01
+    max_iter: Count = 1000
     tol: float = 1e-3
-
-    def __post_init__(self) -> None:
-        check_positive("hinge_sgd", alpha=self.alpha, max_iter=self.max_iter)
 
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diorama.core.bounds import Positive
 from diorama.core.contracts import Trainer
-from diorama.methods.concept.checks import check_positive
 from diorama.metrics.cav_trainers import Found, Options, ridge
 
 
@@ -18,10 +18,7 @@ class Ridge(Trainer):
 
     cite = ("kim2018tcav",)
 
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_positive("ridge", alpha=self.alpha)
+    alpha: Positive = 1.0
 
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""

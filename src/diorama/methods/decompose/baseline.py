@@ -27,10 +27,6 @@ class Baseline(Decomposer):
 
     everything: Literal["shading", "reflectance"] | None = None
 
-    def __post_init__(self) -> None:
-        if self.everything not in (None, "shading", "reflectance"):
-            raise InputError(f"baseline: everything={self.everything!r} is not one of 'shading', 'reflectance', None")
-
     @property
     def grid(self) -> tuple[dict[str, str], ...]:
         """What tuning chooses from."""

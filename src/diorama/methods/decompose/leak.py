@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.bounds import Positive, Within
 from diorama.core.contracts import Decomposer
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -25,15 +26,9 @@ class Leak(Decomposer):
     cite = ("gupta2022",)
     given_truth = True
 
-    alpha: float = 0.0
+    alpha: Annotated[float, Within(0, 1)] = 0.0
     into: Literal["reflectance", "shading"] = "reflectance"
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise InputError(f"leak: alpha={self.alpha}: give a share from 0 (the truth) to 1 (all of it)")
-        if not self.scale > 0:
-            raise InputError(f"leak: scale={self.scale}: give a positive factor")
+    scale: Positive = 1.0
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """The true layers of the frame, spoilt."""

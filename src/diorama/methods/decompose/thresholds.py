@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.bounds import NotNegative
 from diorama.core.contracts import Sweeping
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -22,13 +23,11 @@ class OneThreshold(Sweeping):
     called: ClassVar[str]
     tuned: ClassVar[str]
 
-    threshold: float | None = None
+    threshold: NotNegative | None = None
     norm: Norm = "l2"
 
     def __post_init__(self) -> None:
         check_norm(self.called, self.norm, f"threshold={self.tuned}", self.threshold is None)
-        if self.threshold is not None and self.threshold < 0:
-            raise InputError(f"{self.called}: threshold={self.threshold} is negative")
 
     @abstractmethod
     def gradients_of(self, frames: Sequence[Frame]) -> tuple[np.ndarray, np.ndarray]:

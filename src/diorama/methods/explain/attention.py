@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from diorama.adapt.classifying import USUAL_SIZE, place_of_module
 from diorama.adapt.explaining import heatmaps, module_of
 from diorama.core.answers import Answer
 from diorama.core.errors import InputError
@@ -33,8 +34,6 @@ ADDITIONS = {
     torch.Tensor.__radd__,
     torch.Tensor.__iadd__,
 }
-#: The side of the image that a network of no stated size is first asked about.
-_USUAL_SIZE = 224
 
 
 class Watched(TorchFunctionMode):
@@ -145,10 +144,9 @@ def grid_of(maps: list[Tensor], images: int) -> Grid | str:
 
 def lacks_attention(model: Any, method: str) -> str:
     """Why a model has no attention that a method could use, or nothing; asked of one black image."""
-    module, side = module_of(model), model.size or _USUAL_SIZE
-    place = next((p.device for p in module.parameters()), torch.device("cpu"))
+    module, side = module_of(model), model.size or USUAL_SIZE
     with torch.no_grad(), Watched() as seen:
-        module(torch.zeros(1, 3, side, side, device=place))
+        module(torch.zeros(1, 3, side, side, device=place_of_module(module)))
     found = grid_of(seen.maps, 1)
     return f"{method} needs a transformer with a class token: {found}" if isinstance(found, str) else ""
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from diorama.adapt.explaining import need
+from diorama.core.bounds import Within
 from diorama.core.contracts import Explainer
 from diorama.core.errors import InputError
 
@@ -18,12 +19,10 @@ class ThroughBlocks(Explainer):
     #: The method's name, for messages.
     called: ClassVar[str]
 
-    skip: int = 1
+    skip: Annotated[int, Within(0)] = 1
 
     def __post_init__(self) -> None:
         need("torch", self.called, "torch")
-        if self.skip < 0:
-            raise InputError(f"{self.called}: skip={self.skip}: 0 or more blocks")
 
     def refuses(self, model: Any) -> str:
         """Why a network without attention cannot be explained."""

@@ -12,12 +12,12 @@ import torch
 from captum.attr import DeepLift, GuidedBackprop
 from torch import nn
 
+from diorama.adapt.classifying import USUAL_SIZE, place_of_module
+
 if TYPE_CHECKING:
     from torch import Tensor
 
 _ACTIVATIONS = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.Sigmoid, nn.Tanh, nn.Softplus, nn.MaxPool2d, nn.Softmax)
-#: The side of the image that a network of no stated size is asked about.
-_USUAL_SIZE = 224
 
 
 def guided(module: nn.Module, x: Tensor, target: Tensor) -> Tensor:
@@ -40,11 +40,10 @@ def used_twice(module: nn.Module, size: int | None) -> str:
     calls: Counter[str] = Counter()
     named = [(name, part) for name, part in module.named_modules() if isinstance(part, _ACTIVATIONS)]
     hooks = [part.register_forward_hook(lambda *_, name=name: calls.update([name])) for name, part in named]
-    side = size or _USUAL_SIZE
-    place = next((p.device for p in module.parameters()), torch.device("cpu"))
+    side = size or USUAL_SIZE
     try:
         with torch.no_grad():
-            module(torch.zeros(1, 3, side, side, device=place))
+            module(torch.zeros(1, 3, side, side, device=place_of_module(module)))
     finally:
         for hook in hooks:
             hook.remove()

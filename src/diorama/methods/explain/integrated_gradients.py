@@ -8,8 +8,8 @@ import numpy as np
 
 from diorama.adapt.explaining import gradient_module, tensors
 from diorama.core.answers import Answer, as_array
+from diorama.core.bounds import Count
 from diorama.core.contracts import SharedPasses
-from diorama.core.errors import InputError
 from diorama.methods.explain.gradients import Channels, as_answers, gradients
 
 
@@ -28,14 +28,10 @@ class IntegratedGradients(SharedPasses):
     gradients = True
     cite: ClassVar[tuple[str, ...]] = ("sundararajan2017",)
 
-    steps: int = 50
+    steps: Count = 50
     baseline: float = 0.0
     channels: Channels = "keep"
     absolute: bool = False
-
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise InputError(f"integrated_gradients: steps={self.steps}: at least one is needed")
 
     @property
     def shared(self) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from diorama.core.bounds import Count
 from diorama.methods.explain.gradients import Channels
 from diorama.methods.explain.integrated_gradients import IntegratedGradients
 
@@ -15,5 +16,5 @@ class IntegratedGradientsAcm(IntegratedGradients):
 
     cite = ("sundararajan2017", "ariasduart2023")
 
-    steps: int = 30
+    steps: Count = 30
     channels: Channels = "sum"

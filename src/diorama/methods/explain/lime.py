@@ -8,9 +8,10 @@ import numpy as np
 
 from diorama.adapt.explaining import need
 from diorama.core.answers import Answer, Heatmap, Mask
-from diorama.core.errors import InputError
+from diorama.core.bounds import Count, Positive, Several
 from diorama.core.scene import rng
 from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, all_outputs, filling, pixels, place_of
+from diorama.methods.explain.superpixels import quickshift
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,16 @@ class Lime(OncePerImage):
     """
 
     cite: ClassVar[tuple[str, ...]] = ("ribeiro2016",)
+    quick: ClassVar[dict[str, int]] = {"samples": 60}
 
-    samples: int = 1000
-    features: int = 5
+    samples: Several = 1000
+    features: Count = 5
     answer: Literal["mask", "signed"] = "mask"
     output: Output = "probability"
     hide: float = 0.0
     fill: Fill = "black"
-    width: float = 0.25
-    ridge: float = 1.0
+    width: Positive = 0.25
+    ridge: Positive = 1.0
     kernel_size: float = 4.0
     max_dist: float = 200.0
     ratio: float = 0.2
@@ -57,9 +59,6 @@ class Lime(OncePerImage):
 
     def __post_init__(self) -> None:
         need("skimage", "lime", "lime")
-        if self.samples < 2 or self.features < 1 or self.width <= 0 or self.ridge <= 0:
-            given = f"samples={self.samples}, features={self.features}, width={self.width}, ridge={self.ridge}"
-            raise InputError(f"lime: {given}: at least 2 samples and 1 feature, and positive width and ridge")
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""
@@ -71,11 +70,8 @@ class Lime(OncePerImage):
 
     def segments(self, image: np.ndarray) -> np.ndarray:
         """The superpixel (h, w) that every pixel belongs to, numbered from 0."""
-        from skimage.segmentation import quickshift
-
         exact = image.astype(np.float64)  # as the lime package: single precision splits flat areas into many more
-        found = quickshift(exact, ratio=self.ratio, kernel_size=self.kernel_size, max_dist=self.max_dist, rng=self.seed)
-        return np.unique(found, return_inverse=True)[1].reshape(found.shape)
+        return quickshift(exact, self.ratio, self.kernel_size, self.max_dist, self.seed)
 
     def shown_in(self, image: np.ndarray, count: int) -> np.ndarray:
         """Which superpixels every sample shows, (samples, count) of 0 and 1."""
@@ -91,9 +87,10 @@ class Lime(OncePerImage):
         instead = full if self.fill == "black" else filling(image, self.fill)
         deviation, hidden, visible, place = where.put(image - instead, instead, shown.astype(np.float32), segments)
         place = where.whole(place)
+        beside = hidden if instead.any() else None  # black adds nothing
 
         def altered(piece: range) -> Any:
-            return visible[piece.start : piece.stop][:, place][:, :, :, None] * deviation + hidden
+            return where.shaded(deviation, visible[piece.start : piece.stop][:, place], beside)
 
         found = all_outputs(where, image.shape, self.samples, altered, self.output)
         return where.get(found[:, list(targets)])[0]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from diorama.core.bounds import Count
 from diorama.methods.explain.lime import Lime
 
 
@@ -12,5 +13,5 @@ class LimeAcm(Lime):
 
     cite = ("ribeiro2016", "ariasduart2023")
 
-    features: int = 6
+    features: Count = 6
     answer: Literal["mask", "signed"] = "signed"

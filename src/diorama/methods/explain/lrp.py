@@ -8,8 +8,8 @@ import numpy as np
 
 from diorama.adapt.explaining import module_of, need, tensors
 from diorama.core.answers import Answer
+from diorama.core.bounds import NotNegative
 from diorama.core.contracts import Explainer
-from diorama.core.errors import InputError
 from diorama.methods.explain.gradients import Channels, as_answers
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Lrp(Explainer):
     first: Literal["box", "flat", "w_square", "same"] = "box"
     conv: Literal["alpha1_beta0", "alpha2_beta1", "gamma", "epsilon"] = "alpha1_beta0"
     batch_norm: Literal["released", "merged"] = "released"
-    epsilon: float = 0.25
+    epsilon: NotNegative = 0.25
     stabiliser: Literal["published", "signed"] = "published"
     start: Literal["logit", "one"] = "logit"
     channels: Channels = "keep"
@@ -60,8 +60,6 @@ class Lrp(Explainer):
     def __post_init__(self) -> None:
         need("torch", "lrp", "torch")
         need("zennit", "lrp", "lrp")
-        if self.epsilon < 0:
-            raise InputError(f"lrp: epsilon={self.epsilon}: 0 or more")
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3)."""

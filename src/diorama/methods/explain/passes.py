@@ -103,6 +103,16 @@ class Here:
         """An image (h, w, 3) so many times, to be altered."""
         return np.repeat(image[None], count, axis=0)
 
+    def shaded(self, image: Any, masks: Any, instead: Any = None) -> Any:
+        """An image (h, w, 3) times every mask (n, h, w), and `instead` beside it where that is given: (n, h, w, 3).
+
+        In memory colour by colour, which takes a fraction of the time: the innermost loop is over a row, not over three.
+        """
+        found = masks[:, None] * np.ascontiguousarray(image.transpose(2, 0, 1))
+        if instead is not None:
+            found += instead.transpose(2, 0, 1) if instead.ndim == 3 else instead.transpose(0, 3, 1, 2)
+        return found.transpose(0, 2, 3, 1)
+
     def outputs(self, images: Any, output: Output) -> Any:
         """Logits or probabilities (n, classes) of images (n, h, w, 3), float64."""
         logits = np.asarray(self.model.logits(images), np.float64)
@@ -170,6 +180,11 @@ class There(Here):
     def copies(self, image: Any, count: int) -> Any:
         """An image (h, w, 3) so many times, to be altered."""
         return image[None].repeat(count, 1, 1, 1)
+
+    def shaded(self, image: Any, masks: Any, instead: Any = None) -> Any:
+        """An image (h, w, 3) times every mask (n, h, w), and `instead` beside it where that is given: (n, h, w, 3)."""
+        found = masks[:, :, :, None] * image
+        return found if instead is None else found + instead
 
     def outputs(self, images: Any, output: Output) -> Any:
         """Logits or probabilities (n, classes) of images (n, h, w, 3)."""

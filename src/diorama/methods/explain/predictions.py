@@ -38,8 +38,6 @@ class Predictions(Saved):
     def __post_init__(self) -> None:
         if not Path(self.folder).expanduser().is_dir():
             raise InputError(f"predictions: there is no folder {self.folder!r}")
-        if self.kind not in ("heatmap", "mask", "boxes"):
-            raise InputError(f"predictions: kind={self.kind!r}: it is 'heatmap', 'mask' or 'boxes'")
 
     def fingerprint(self) -> str:
         """The digest of every file in the folder."""

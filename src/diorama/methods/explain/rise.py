@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
-from diorama.core.errors import InputError
+from diorama.core.bounds import Positive, Several, Within
 from diorama.core.scene import rng
 from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, filling, place_of
 
 #: Masks between two looks at the standard error.
 LOOK = 200
-#: The bounds that a note may give, as a share of the map's spread.
+#: The bounds that a note may give, as a share of the map's standard deviation.
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -43,22 +43,16 @@ class Rise(OncePerImage):
     """
 
     cite = ("petsiuk2018",)
+    quick: ClassVar[dict[str, int]] = {"masks": 60}
 
-    masks: int = 1000
-    cells: int = 8
-    keep: float = 0.1
+    masks: Several = 1000
+    cells: Several = 8
+    keep: Annotated[float, Within(0, 1, above=True)] = 0.1
     output: Output = "logit"
     fill: Fill = "black"
     contrast: bool = False
-    stop: float | None = None
+    stop: Positive | None = None
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.masks < 2 or self.cells < 2 or not 0 < self.keep <= 1:
-            given = f"masks={self.masks}, cells={self.cells}, keep={self.keep}"
-            raise InputError(f"rise: {given}: at least 2 masks and 2 cells, and keep in (0, 1]")
-        if self.stop is not None and self.stop <= 0:
-            raise InputError(f"rise: stop={self.stop}: a positive share of the map's spread, e.g. 0.1")
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""
@@ -77,9 +71,8 @@ class Rise(OncePerImage):
         looked = 0
         for piece in where.batches(self.masks, image.shape):
             masks = _made(where, drawn, piece)
-            shown = there * masks[:, :, :, None]
-            if self.fill != "black":
-                shown += instead * (1 - masks[:, :, :, None])
+            hidden = None if self.fill == "black" else where.shaded(instead, 1 - masks)
+            shown = where.shaded(there, masks, hidden)
             values = where.outputs(shown, self.output)
             squares = masks * masks
             for sums in going:
@@ -122,14 +115,14 @@ class Estimate:
 
     @property
     def share(self) -> float:
-        """The standard error as a share of the map's spread: rms(error) / std(map) over pixels; infinite for a flat map."""
-        spread = float(self.mean.std())
-        return float(np.sqrt(np.mean(self.error**2))) / spread if spread > 0 else np.inf
+        """The standard error as a share of the map's standard deviation, both over pixels; infinite for a flat map."""
+        deviation = float(self.mean.std())
+        return float(np.sqrt(np.mean(self.error**2))) / deviation if deviation > 0 else np.inf
 
     def answer(self, signed: bool) -> Heatmap:
         """The map, with a bound of its standard error as its note."""
         bound = next((f"at most {b:.0%}" for b in BOUNDS if self.share <= b), f"more than {BOUNDS[-1]:.0%}")
-        return Heatmap(self.mean.astype(np.float32), signed, f"standard error {bound} of the map's spread")
+        return Heatmap(self.mean.astype(np.float32), signed, f"standard error {bound} of the map's standard deviation")
 
 
 def _made(where: Here, drawn: Sequence[Any], piece: range) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 
 from diorama.adapt.explaining import gradient_module, tensors
 from diorama.core.answers import Answer
+from diorama.core.bounds import Count, NotNegative
 from diorama.core.contracts import Explainer
-from diorama.core.errors import InputError
 from diorama.core.scene import rng
 from diorama.methods.explain.gradients import Channels, as_answers, gradient
 from diorama.methods.explain.passes import pixels
@@ -29,15 +29,11 @@ class Smoothgrad(Explainer):
     gradients = True
     cite = ("smilkov2017",)
 
-    samples: int = 50
-    noise: float = 0.15
+    samples: Count = 50
+    noise: NotNegative = 0.15
     channels: Channels = "keep"
     absolute: bool = True
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or self.noise < 0:
-            raise InputError(f"smoothgrad: samples={self.samples}, noise={self.noise}: at least one sample, noise ≥ 0")
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3); a pass has as many images as are given."""

@@ -43,9 +43,14 @@ class BurgessVae(Decoding):
         if self.checkpoint is not None and not Path(self.checkpoint).expanduser().is_file():
             raise InputError(f"burgess_vae: there is no checkpoint {self.checkpoint!r}")
 
+    @property
+    def file(self) -> Path | None:
+        """The checkpoint in use; None for untrained weights."""
+        return Path(self.checkpoint).expanduser() if self.checkpoint else None
+
     def fingerprint(self) -> str:
         """The digest of the weights."""
-        return file_digest(Path(self.checkpoint).expanduser()) if self.checkpoint else ""
+        return file_digest(self.file) if self.file else ""
 
     @cached_property
     def module(self) -> "Autoencoder":
@@ -56,12 +61,12 @@ class BurgessVae(Decoding):
             raise InputError("burgess_vae needs torch: pip install 'diorama[torch]'") from error
         from diorama.methods.represent.burgess_network import Autoencoder
 
-        if self.checkpoint is None:
+        if self.file is None:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.seed)
                 net = Autoencoder()
         else:
-            net = _loaded(self.checkpoint)
+            net = _loaded(self.file)
         return net.eval().requires_grad_(False).to(device.current())
 
     @property
@@ -114,10 +119,10 @@ def squeezed(image: np.ndarray, side: int) -> np.ndarray:
     return image if (high, wide) == (side, side) else resize(image, side, side)
 
 
-def _loaded(checkpoint: str) -> "Autoencoder":
+def _loaded(checkpoint: Path) -> "Autoencoder":
     from diorama.methods.represent.burgess_network import Autoencoder
 
-    weights = _weights(Path(checkpoint).expanduser())
+    weights = _weights(checkpoint)
     try:
         latents, channels = weights["decoder.lin1.weight"].shape[1], weights["encoder.conv1.weight"].shape[1]
         net = Autoencoder(latents, channels, 64 if "encoder.conv_64.weight" in weights else 32)

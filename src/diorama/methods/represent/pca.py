@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.bounds import Count, Several
 from diorama.core.contracts import Decoding, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -21,13 +22,9 @@ class Pca(Fitting, Decoding):
     state      mean and V of a fit; the run gives it, not the user
     """
 
-    latents: int = 10
-    fitted_on: int = 1000
+    latents: Count = 10
+    fitted_on: Several = 1000
     state: dict[str, np.ndarray] | None = None
-
-    def __post_init__(self) -> None:
-        if self.latents < 1 or self.fitted_on < 2:
-            raise InputError(f"pca: latents={self.latents}, fitted_on={self.fitted_on}: give at least 1 and 2")
 
     def fit(self, examples: Iterable[Sequence[Frame]], objective: Any) -> dict[str, np.ndarray]:
         """Mean and directions, each with its largest entry positive."""

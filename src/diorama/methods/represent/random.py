@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diorama.core.bounds import Count
 from diorama.core.contracts import Decoding
-from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import rng
 
@@ -19,12 +19,8 @@ class Random(Decoding):
     seed     another noise
     """
 
-    latents: int = 10
+    latents: Count = 10
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.latents < 1:
-            raise InputError(f"random: latents={self.latents}: at least one is needed")
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
         """Noise (n, latents)."""

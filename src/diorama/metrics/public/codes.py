@@ -1,8 +1,8 @@
 """Disentanglement: codes (N, M) against factors (N, F), which may be words.
 
 Factors are an array, a table of columns by name, or a list of records by name. The interval resamples rows: value ± 1.96
-standard errors over `draws` bootstrap samples (resampled rows repeat, which lifts scores that count coincidences: that is
-why no percentiles are used). Where a draw means fitting models again, `draws` is 0 unless you ask.
+standard errors over `resamples` bootstrap samples (resampled rows repeat, which lifts scores that count coincidences:
+that is why no percentiles are used). Where one means fitting models again, `resamples` is 0 unless you ask.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -58,74 +58,78 @@ def _numbers(column: np.ndarray) -> np.ndarray:
     return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
-def _measurement(codes: Any, factors: Any, score: Score, draws: int, seed: int) -> Measurement:
+def _measurement(codes: Any, factors: Any, score: Score, resamples: int, seed: int) -> Measurement:
     z, g = np.asarray(codes, np.float64), factor_table(factors)
     found = score(z, g)
     name = next(iter(found.values))
-    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, draws, dict(found.values))
+    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(found.values))
     lacks = f"{int(found.active.sum())} latents are active: too few, or no factor varies"
     why = "" if found.value == found.value else lacks
     return Measurement(name, found.value, cut.interval, len(z), dict(found.values), matrix=found.matrix, reason=why)
 
 
-def mig(codes: Any, factors: Any, draws: int = 20, seed: int = 0) -> Measurement:
+def mig(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Mutual information gap, with MIG-sup and DMIG (Chen et al. 2018); 1 is best. Small samples bias it downwards.
 
     >>> g = np.array([[i, j] for i in "abcd" for j in "wxyz"])
     >>> z = np.array([[i, j] for i in range(4) for j in range(4)])
-    >>> round(mig(z, g, draws=0).value, 6)
+    >>> round(mig(z, g, resamples=0).value, 6)
     1.0
     """
-    return _measurement(codes, factors, of_gaps, draws, seed)
+    return _measurement(codes, factors, of_gaps, resamples, seed)
 
 
-def irs(codes: Any, factors: Any, draws: int = 20, seed: int = 0) -> Measurement:
+def irs(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Interventional robustness score (Suter et al. 2019); 1 is best. Unrelated codes score well above 0."""
-    return _measurement(codes, factors, of_interventions, draws, seed)
+    return _measurement(codes, factors, of_interventions, resamples, seed)
 
 
-def uc(codes: Any, factors: Any, rho: int = 1, draws: int = 20, seed: int = 0) -> Measurement:
+def uc(codes: Any, factors: Any, rho: int = 1, resamples: int = 20, seed: int = 0) -> Measurement:
     """Unconfoundedness: do factors live in latents of their own, ρ for each (Reddy et al. 2022)? 1 is best."""
-    return _measurement(codes, factors, lambda z, g: of_overlaps(z, g, rho), draws, seed)
+    return _measurement(codes, factors, lambda z, g: of_overlaps(z, g, rho), resamples, seed)
 
 
-def sap(codes: Any, factors: Any, draws: int = 20, seed: int = 0) -> Measurement:
+def sap(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Separated attribute predictability (Kumar et al. 2018); higher is better."""
-    return _measurement(codes, factors, lambda z, g: of_predictions(z, g, np.random.default_rng(seed)), draws, seed)
+    return _measurement(codes, factors, lambda z, g: of_predictions(z, g, np.random.default_rng(seed)), resamples, seed)
 
 
-def modularity(codes: Any, factors: Any, draws: int = 20, seed: int = 0) -> Measurement:
+def modularity(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Does a latent serve one factor (Ridgeway & Mozer 2018)? 1 is best; untrained networks score high too."""
-    return _measurement(codes, factors, of_latents, draws, seed)
+    return _measurement(codes, factors, of_latents, resamples, seed)
 
 
-def explicitness(codes: Any, factors: Any, draws: int = 0, seed: int = 0) -> Measurement:
+def explicitness(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
     """Can all factors be read off linearly (Ridgeway & Mozer 2018)? An area under the ROC curve: ½ is chance."""
-    return _measurement(codes, factors, lambda z, g: of_areas(z, g, np.random.default_rng(seed)), draws, seed)
+    return _measurement(codes, factors, lambda z, g: of_areas(z, g, np.random.default_rng(seed)), resamples, seed)
 
 
-def dci(codes: Any, factors: Any, estimator: Estimator = "extra_trees", draws: int = 0, seed: int = 0) -> Measurement:
+def dci(
+    codes: Any, factors: Any, estimator: Estimator = "extra_trees", resamples: int = 0, seed: int = 0
+) -> Measurement:
     """Disentanglement, with completeness and informativeness (Eastwood & Williams 2018); 1 is best. Needs scikit-learn."""
 
     def score(z: np.ndarray, g: np.ndarray) -> Measured:
         return of_trees(z, g, np.random.default_rng(seed), estimator=estimator)
 
-    return _measurement(codes, factors, score, draws, seed)
+    return _measurement(codes, factors, score, resamples, seed)
 
 
-def infomec(codes: Any, factors: Any, draws: int = 0, seed: int = 0) -> Measurement:
+def infomec(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
     """Modularity, with explicitness and compactness by information (Hsu et al. 2023); 1 is best."""
-    return _measurement(codes, factors, of_information, draws, seed)
+    return _measurement(codes, factors, of_information, resamples, seed)
 
 
-def beta_vae(codes: Any, factors: Any, draws: int = 0, seed: int = 0) -> Measurement:
+def beta_vae(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
     """The β-VAE score: is the factor that was held told by the codes' differences (Higgins et al. 2017)? 1 is best."""
-    return _measurement(codes, factors, lambda z, g: beta_vae_score(z, g, np.random.default_rng(seed)), draws, seed)
+    return _measurement(codes, factors, lambda z, g: beta_vae_score(z, g, np.random.default_rng(seed)), resamples, seed)
 
 
-def factor_vae(codes: Any, factors: Any, draws: int = 0, seed: int = 0) -> Measurement:
+def factor_vae(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
     """The FactorVAE score: does the latent that varies least name the factor that was held (Kim & Mnih 2018)?"""
-    return _measurement(codes, factors, lambda z, g: factor_vae_score(z, g, np.random.default_rng(seed)), draws, seed)
+    return _measurement(
+        codes, factors, lambda z, g: factor_vae_score(z, g, np.random.default_rng(seed)), resamples, seed
+    )
 
 
 def cg(judge: Judge, codes: Any, factors: Any, sets: Any = None, rho: int = 1) -> Measurement:

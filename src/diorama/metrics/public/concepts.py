@@ -62,18 +62,18 @@ def _random(
     return float((sign * scores_of(cavs.coefficients, cross) > 0).mean())
 
 
-def _both(rising: np.ndarray, rng: np.random.Generator, draws: int = 999) -> tuple[float, float] | None:
+def _both(rising: np.ndarray, rng: np.random.Generator, resamples: int = 999) -> tuple[float, float] | None:
     """The middle 95 % of the share over resamples of CAVs and images (CAVs, images)."""
     cavs, images = rising.shape
     if images < 3 or cavs < 3:
         return None
-    times = [rng.multinomial(n, np.full(n, 1 / n), draws) for n in (images, cavs)]
+    times = [rng.multinomial(n, np.full(n, 1 / n), resamples) for n in (images, cavs)]
     found = of_signs(rising.T, *times)
     low, high = np.quantile(found, [0.025, 0.975])
     return float(low), float(high)
 
 
-def csm(above: Any, below: Any, draws: int = 999, seed: int = 0) -> Measurement:
+def csm(above: Any, below: Any, resamples: int = 999, seed: int = 0) -> Measurement:
     """Concept sensitivity metric: the ratio of two branches' mean sensitivities over concept sets (Gupta et al. 2022).
 
     `above` and `below` (sets,) are shares of test images; sets without one are NaN. The interval resamples sets.
@@ -84,4 +84,4 @@ def csm(above: Any, below: Any, draws: int = 999, seed: int = 0) -> Measurement:
     top, bottom = np.asarray(above, float), np.asarray(below, float)
     if top.shape != bottom.shape or top.ndim != 1:
         raise ValueError(f"above {top.shape} and below {bottom.shape}: give one share for each concept set in both")
-    return resampled("csm", lambda rows: ratio_of_averages(top[rows], bottom[rows]), len(top), seed, draws, {})
+    return resampled("csm", lambda rows: ratio_of_averages(top[rows], bottom[rows]), len(top), seed, resamples, {})

@@ -88,7 +88,7 @@ def _judged(told: Any) -> Judgements:
     raise ValueError("judged is neither Judgements nor the JSON of an IIW file with intrinsic_points and _comparisons")
 
 
-def saw_ap(shading: Any, labels: Any, draws: int = 200, seed: int = 0) -> Measurement:
+def saw_ap(shading: Any, labels: Any, resamples: int = 200, seed: int = 0) -> Measurement:
     """Average precision of smooth shading over photos (Li & Snavely 2018); labels 0 edge, 1 shadow, 2 smooth, 100 none.
 
     One number of all photos together; the interval resamples photos.
@@ -97,7 +97,7 @@ def saw_ap(shading: Any, labels: Any, draws: int = 200, seed: int = 0) -> Measur
     marks = list(labels) if isinstance(labels, list | tuple) or np.ndim(labels) == 3 else [labels]
     counted = np.stack([saw.li_confusion(i, np.asarray(m)) for i, m in zip(images, marks, strict=True)])
     return resampled(
-        "saw_ap", lambda rows: saw.average_precision(counted[rows].sum(axis=0)), len(counted), seed, draws, {}
+        "saw_ap", lambda rows: saw.average_precision(counted[rows].sum(axis=0)), len(counted), seed, resamples, {}
     )
 
 

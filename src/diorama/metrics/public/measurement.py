@@ -68,12 +68,12 @@ def share_of(name: str, right: Any) -> Measurement:
 
 
 def resampled(
-    name: str, statistic: Callable[[np.ndarray], float], n: int, seed: int, draws: int, values: dict[str, float]
+    name: str, statistic: Callable[[np.ndarray], float], n: int, seed: int, resamples: int, values: dict[str, float]
 ) -> Measurement:
     """A statistic of n things by their numbers; the interval is ± 1.96 standard errors over bootstrap resamples."""
     value = statistic(np.arange(n))
     generator = np.random.default_rng(seed)
-    found = np.array([statistic(generator.integers(0, n, n)) for _ in range(draws if n > 2 else 0)])
+    found = np.array([statistic(generator.integers(0, n, n)) for _ in range(resamples if n > 2 else 0)])
     known = found[~np.isnan(found)]
     error = 1.96 * float(known.std(ddof=1)) if len(known) > 1 else float("nan")
     ends = None if np.isnan(error) or np.isnan(value) else (value - error, value + error)

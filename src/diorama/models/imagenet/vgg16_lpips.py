@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from diorama.adapt.state_dicts import fill
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.spec import Spec
 from diorama.io.array_files import of_package, read_arrays
@@ -26,7 +27,7 @@ def trunk(asked: Spec) -> nn.Module:
         raise InputError(f"vgg16_lpips has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], ['checkpoint'])}")
     path = of_package("vgg16_lpips", asked.params.get("checkpoint"), "vgg16.ckpt")
     net = Vgg16Trunk()
-    originals.fill(net, _state(read_arrays(path), path), str(path), "vgg16_lpips")
+    fill(net, _state(read_arrays(path), path), str(path), "vgg16_lpips")
     return originals.wrapped(net, originals.IMAGENET)
 
 

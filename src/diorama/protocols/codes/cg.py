@@ -34,6 +34,12 @@ from diorama.metrics.uc import released, top
 from diorama.protocols.codes import judging as shared
 from diorama.protocols.codes.draws import Draw, codes_of, factors_of
 
+#: The bundled classifier of each world's factors: asked where no model is given.
+JUDGES = {
+    **dict.fromkeys(("candle", "candle_recorded"), "candle_factors"),
+    **dict.fromkeys(("sprites", "dsprites"), "sprites_factors"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Cg(shared.Draws):
@@ -42,7 +48,7 @@ class Cg(shared.Draws):
 
     variant  corrected or published (see the text)
     rho      ρ, how many latents belong to a factor; the paper has 1 and 2
-    frames   of a draw
+    frames   of a draw; None for 500, fewer of a world that is slow to render
 
     `corrected`: cg is the mean of own − other over the factors that the model tells on real frames with an accuracy
     of at least 0.95 (the others have none; if no factor has, the case is undefined), latents with a standard
@@ -66,10 +72,11 @@ class Cg(shared.Draws):
     doses = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     dose_name = "share of factors that are given another factor's latents; codes are the true factors"
     ceiling = "the classifier errs on a few real frames"
+    usual: ClassVar[int] = 500
 
     variant: Literal["corrected", "published"] = "corrected"
     rho: int = 1
-    frames: int = 500
+    frames: int | None = None
 
     def __post_init__(self) -> None:
         shared.Draws.__post_init__(self)
@@ -87,11 +94,15 @@ class Cg(shared.Draws):
         differences = {"cg": self.range, "cg_null": self.range, "factors_told": (0.0, None)}
         return {name: differences.get(name, (0.0, 1.0)) for name in self.metrics}
 
+    def usual_model(self, world: str) -> str:
+        """The classifier of the world's factors."""
+        return JUDGES.get(world, "")
+
     def settings(self, world: Any) -> dict[str, str]:
         """What is printed with every number."""
         return {
             "cg": "mean of own − other" if self.variant == "corrected" else "Eq. 4 of the paper, mean of |own − other|",
-            "frames": f"{self.frames} in a draw",
+            "frames": f"{self.size(world)} in a draw",
             "latents per factor": f"{self.rho}, by IRS"
             + ("" if self.variant == "corrected" else " and the released slice"),
             "probability": "softmax per factor" if self.variant == "corrected" else "sigmoid, of pixel logits",

@@ -34,3 +34,7 @@ class Infomec(shared.OfDraws):
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """InfoM, InfoE and InfoC of a draw."""
         return infomec(codes, factors, self.rule)
+
+    def first(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> float:
+        """InfoM without the linear probes of InfoE."""
+        return infomec(codes, factors, self.rule, explicit=False).value

@@ -9,7 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ PICTURED = 500
 class Draws(Protocol):
     """A protocol whose case is a draw of frames: its cases and the true answer.
 
-    frames  of a draw; 10,000 as the study of Locatello et al. 2019
+    frames  of a draw; None for 10,000 as the study of Locatello et al. 2019, fewer of a world that is slow to render
     nulls   how often rows are permuted for the score of codes that say nothing
     """
 
@@ -46,12 +46,14 @@ class Draws(Protocol):
     example = "diorama run -w sprites -m beta_vae -p {}"
     #: Which latents count as active; "" where the protocol has its own way.
     rule = ""
+    #: Frames of a draw where nobody says.
+    usual: ClassVar[int] = FRAMES
 
-    frames: int = FRAMES
+    frames: int | None = None
     nulls: int = 1
 
     def __post_init__(self) -> None:
-        if self.frames < 10:
+        if self.frames is not None and self.frames < 10:
             raise InputError(f"{self._name}: frames={self.frames} is no sample; the literature uses {FRAMES}")
         if self.nulls < 1:
             raise InputError(f"{self._name}: nulls={self.nulls}: at least one permutation is needed for the null")
@@ -63,7 +65,12 @@ class Draws(Protocol):
     def count(self, world: World, asked: int | None) -> int:
         """As many draws as are asked for; of a world with an end no more than it has frames for."""
         wanted = asked or USUAL_DRAWS
-        return wanted if world.length is None else min(wanted, max(world.length // self.frames, 1))
+        return wanted if world.length is None else min(wanted, max(world.length // self.size(world), 1))
+
+    def size(self, world: World) -> int:
+        """Frames of a draw, if the world has as many."""
+        slow = world.drawn if isinstance(world, Levelled) else None
+        return self.frames or min(self.usual, slow or self.usual)
 
     def case(self, world: World, seed: int, index: int) -> Case:
         """The index-th draw of frames; payload: how to make it again."""
@@ -72,7 +79,7 @@ class Draws(Protocol):
     def frames_of(self, world: World, case: Case) -> list[tuple[str, Scene]]:
         """Names and scenes of a draw: consecutive scenes of the world, all of them if it has no more than `frames`."""
         first, length = case.payload["draw"], world.length
-        count = self.frames if length is None else min(self.frames, length)
+        count = self.size(world) if length is None else min(self.size(world), length)
         places = (first * count + j for j in builtins.range(count))
         return [world.scene_at(case.payload["seed"], i if length is None else i % length) for i in places]
 
@@ -113,6 +120,10 @@ class OfDraws(Draws):
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """The metric of a draw."""
 
+    def first(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> float:
+        """The first value alone, which is all that the null asks for; to override where that takes less."""
+        return self.measure(codes, factors, rng).value
+
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:
         """What a reader of a draw's rows should know."""
         cut = [name for name, column in zip(world.levels, factors.T, strict=True) if continuous(column)]
@@ -130,7 +141,7 @@ class OfDraws(Draws):
         generator = rng(case.payload["seed"], "null", case.key)
 
         def again(z: np.ndarray, g: np.ndarray) -> float:
-            return self.measure(z, g, generator).value
+            return self.first(z, g, generator)
 
         null = chance.null(again, codes, factors, generator, self.nulls)
         yield _score(f"{next(iter(found.values))}_null", null.mean, "no permutation has a value")
@@ -144,7 +155,7 @@ class OfDraws(Draws):
     def settings(self, world: Any) -> dict[str, str]:
         """What is printed with every number."""
         shown = {
-            "frames": f"{self.frames} in a draw",
+            "frames": f"{self.size(world)} in a draw",
             "factors": ", ".join(world.levels),
             "null": f"{self.nulls} permutations",
         }

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
+from diorama.core.bounds import Positive
 from diorama.core.cases import Case, Score
 from diorama.core.contracts import World
-from diorama.core.errors import InputError, Undefined
+from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, residual
 from diorama.core.scene import Scene
 from diorama.protocols.layers.judging import OnLayers, mask_of, usual
@@ -33,11 +34,7 @@ class Reconstruction(OnLayers):
     metrics: ClassVar[tuple[str, ...]] = ("reconstruction",)
     dose_name = "power of the true shading that reflectance gains and shading keeps"
 
-    saturated: float = 0.99
-
-    def __post_init__(self) -> None:
-        if not self.saturated > 0:
-            raise InputError(f"reconstruction: saturated={self.saturated} leaves no pixel; give a value like 0.99")
+    saturated: Positive = 0.99
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

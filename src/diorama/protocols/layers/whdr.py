@@ -13,9 +13,10 @@ import numpy as np
 
 from diorama.core.answers import Layers
 from diorama.core.bench import Bench
+from diorama.core.bounds import NotNegative
 from diorama.core.cases import Case, Score
 from diorama.core.contracts import World
-from diorama.core.errors import InputError, Undefined
+from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene, rng
 from diorama.metrics.whdr import Judgements, constant_whdr, judgements, lightness, ordinal, whdr
@@ -43,11 +44,7 @@ class Whdr(OnLayers):
     dose_name = "share of the judged pixels whose reflectance is replaced by noise"
 
     preset: Literal["bell", "bell2014", "li", "li2018"] = "bell"
-    delta: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not self.delta >= 0:
-            raise InputError(f"whdr: delta={self.delta} is negative")
+    delta: NotNegative = 0.1
 
     @property
     def _gamma(self) -> bool:

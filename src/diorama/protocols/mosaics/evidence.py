@@ -24,7 +24,7 @@ class OnMosaics(Protocol):
     track = "explain"
     model = True
     needs = ("label", "cells", Labelled)
-    spread = True
+    shows_deviation = True
     doses = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
     example = 'diorama run -w "mosaic(source=birds(size=64))" -M birds_cnn -m grad_cam -p {}'
     dose_name = "share of pixels whose true evidence is replaced by a random sign"

@@ -11,15 +11,16 @@ effect      · the same number for the effects measured by removing parts: how m
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
+from diorama.core.bounds import Count, Within
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Saved, World
-from diorama.core.errors import Excluded, InputError, Undefined
+from diorama.core.errors import Excluded, Undefined
 from diorama.core.scene import Scene, rng
 from diorama.io.pictures import diverging
 from diorama.protocols.parts.importance import Elements, OnParts, blended, elements_of, heatmap_with, part_importance
@@ -43,14 +44,8 @@ class Continuity(OnParts):
     dose_name = "share of random importance, another for each view, blended into the true one"
 
     change: Literal["camera", "light"] = "camera"
-    size: float = 0.05
-    dilation: int = 5
-
-    def __post_init__(self) -> None:
-        if self.change not in ("camera", "light"):
-            raise InputError(f"continuity: change={self.change!r}: it is 'camera' or 'light'")
-        if not 0 < self.size <= math.pi:
-            raise InputError(f"continuity: size={self.size}: give an angle in radians, above 0 and at most π")
+    size: Annotated[float, Within(0, math.pi, above=True)] = 0.05
+    dilation: Count = 5
 
     @property
     def changes(self) -> tuple[str, ...]:

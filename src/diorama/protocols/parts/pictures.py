@@ -1,8 +1,10 @@
 """Pictures for part-based protocols: heat map, part importance beside measured effect, the image reduced to P(t)."""
 
+from functools import singledispatch
+
 import numpy as np
 
-from diorama.core.answers import Answer, Boxes, Heatmap, Mask, Similarity
+from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
 from diorama.core.bench import Bench
 from diorama.core.cases import Matrix, Panel
 from diorama.core.errors import Undefined
@@ -13,6 +15,8 @@ from diorama.protocols.parts.importance import Elements, part_importance
 
 #: Colours of the bars, told apart by all colour vision: what the answer says, what was measured.
 _SAID, _MEASURED = (0.90, 0.62, 0.00), (0.00, 0.45, 0.70)
+#: Frames of the boxes that are shown beside what they look like, the strongest first.
+_FRAMES = ((0.84, 0.37, 0.00), (0.00, 0.45, 0.70), (0.00, 0.62, 0.45))
 
 
 def panels(
@@ -21,45 +25,84 @@ def panels(
     """The frame, its parts, the answer, bars of importance and effect, and the frame with only the parts in `kept`."""
     frame, names = bench.frame(scene), bench.world.object.part_names
     found = [Panel("image", frame.srgb()), Panel("parts", coloured_parts(frame.truth["parts"]))]
-    found.append(Panel("explanation", _shown(answer, frame.srgb())))
+    found.append(Panel("explanation", diverging(heat_of(answer, frame.image.shape[:2])[0], frame.srgb())))
     try:
         said = part_importance(answer, seen)[: len(drops)]
     except Undefined:
         said = np.zeros(len(drops))
     named = Matrix(("importance", "measured effect"), names, np.stack([scaled(said), scaled(drops)]))
     found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops), named))
-    if isinstance(answer, Boxes) and answer.examples is not None:
-        found.append(Panel("this … looks like that", looks_like(answer, frame.srgb())))
     gone = {part: None for part, keep in zip(names, kept, strict=True) if not keep}
     only = ", ".join(part for part in names if part not in gone) or "nothing"
     reduced = bench.frame(bench.world.object.do(scene, **gone) if gone else scene)
-    return [*found, Panel(f"important at t = 0.02: {only}", reduced.srgb())]
+    found.append(Panel(f"important at t = 0.02: {only}", reduced.srgb()))
+    if isinstance(answer, Boxes) and answer.examples is not None:
+        found += looks_like(answer, frame.srgb())
+    return found
 
 
-def _shown(answer: Answer, image: np.ndarray) -> np.ndarray:
-    if isinstance(answer, Heatmap | Similarity):
-        return diverging(answer.values, image)
-    heat = np.zeros(image.shape[:2])
-    if isinstance(answer, Mask):
-        heat = answer.values.astype(float)
-    elif isinstance(answer, Boxes):
-        for (x0, y0, x1, y1), weight in zip(answer.corners.astype(int), answer.weights, strict=True):
-            heat[y0:y1, x0:x1] += weight
-    return diverging(heat, image)
+@singledispatch
+def heat_of(answer: Answer, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    """An answer as a map (h, w), and whether it has a sign; nothing where it says nothing of pixels."""
+    return np.zeros(size), False
 
 
-def looks_like(answer: Boxes, image: np.ndarray, most: int = 3, side: int = 96) -> np.ndarray:
-    """The boxes of largest weight, each beside the picture that it is said to look like; (most · side, 2 · side, 3)."""
+@heat_of.register
+def _(answer: Heatmap, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    values = np.asarray(answer.values, np.float64)
+    return (values.sum(axis=2) if values.ndim == 3 else values), answer.signed
+
+
+@heat_of.register(Mask)
+@heat_of.register(Similarity)
+def _(answer: Mask | Similarity, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    return np.asarray(answer.values, np.float64), False
+
+
+@heat_of.register
+def _(answer: Boxes, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    heat = np.zeros(size)
+    for (x0, y0, x1, y1), weight in zip(answer.corners.astype(int), answer.weights, strict=True):
+        heat[max(y0, 0) : max(y1, 0), max(x0, 0) : max(x1, 0)] += weight
+    return heat, True
+
+
+@heat_of.register
+def _(answer: PartScores, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
+    return np.zeros(size), True
+
+
+def looks_like(answer: Boxes, image: np.ndarray, side: int = 144) -> list[Panel]:
+    """The boxes of largest weight framed in the image, then each of them beside the picture that it is said to look like."""
     assert answer.examples is not None
-    rows = []
-    for i in np.argsort(-answer.weights, kind="stable")[:most]:
+    strongest = list(zip(np.argsort(-answer.weights, kind="stable"), _FRAMES, strict=False))
+    whole = np.array(image, np.float32)
+    for i, colour in reversed(strongest):  # the strongest on top
         x0, y0, x1, y1 = answer.corners[i].astype(int)
-        pair = [
-            resize(np.ascontiguousarray(part, np.float32), side - 4, side - 4)
-            for part in (image[y0:y1, x0:x1], answer.examples[i])
-        ]
-        rows.append(np.concatenate([np.pad(p, ((2, 2), (2, 2), (0, 0)), constant_values=1.0) for p in pair], 1))
-    return np.concatenate(rows).astype(np.float32)
+        framed(whole[y0:y1, x0:x1], colour, max(1, len(image) // 40))
+    found = [Panel("where it looks: the strongest prototypes", whole)]
+    for i, colour in strongest:
+        x0, y0, x1, y1 = answer.corners[i].astype(int)
+        this, that = (_square(part, side) for part in (image[y0:y1, x0:x1], answer.examples[i]))
+        for patch in (this, that):
+            framed(patch, colour, 4)
+        found += [Panel("this", this), Panel(f"looks like that: similarity × weight {answer.weights[i]:.2f}", that)]
+    return found
+
+
+def framed(picture: np.ndarray, colour: tuple[float, float, float], width: int) -> None:
+    """Draw a frame along the inner edges of a picture, in its own array."""
+    for edge in (picture[:width], picture[-width:], picture[:, :width], picture[:, -width:]):
+        edge[:] = colour
+
+
+def _square(part: np.ndarray, side: int) -> np.ndarray:
+    """A part of an image, enlarged to a square on white without changing its shape."""
+    scale = side / max(part.shape[:2])
+    height, width = (max(1, round(scale * n)) for n in part.shape[:2])
+    found, top, left = np.ones((side, side, 3), np.float32), (side - height) // 2, (side - width) // 2
+    found[top : top + height, left : left + width] = resize(np.ascontiguousarray(part, np.float32), width, height)
+    return found
 
 
 def scaled(values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
+from diorama.core.bounds import Count
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import World
 from diorama.core.scene import Scene, rng
@@ -42,7 +43,7 @@ class SingleDeletion(OnParts):
 
     metrics: ClassVar[tuple[str, ...]] = ("sd",)
 
-    dilation: int = 5
+    dilation: Count = 5
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""

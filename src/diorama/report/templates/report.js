@@ -58,9 +58,24 @@ for (const panel of document.querySelectorAll(".panel")) {
   picture.setAttribute("tabindex", "0");
   picture.setAttribute("role", "button");
   picture.addEventListener("click", () => enlarge(panel));
-  picture.addEventListener("keydown", (event) => { if (event.key === "Enter") enlarge(panel); });
+  picture.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // or else the same key presses the button of the dialog that it opened
+    enlarge(panel);
+  });
 }
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+
+// What is wider than its place fades out at the right until it is scrolled to its end.
+const wide = document.querySelectorAll(".scroll");
+function fade(place) {
+  place.classList.toggle("more", place.scrollWidth - place.clientWidth - place.scrollLeft > 2);
+}
+function fadeAll() { wide.forEach(fade); }
+wide.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
+addEventListener("resize", fadeAll);
+document.querySelectorAll("details").forEach((d) => d.addEventListener("toggle", fadeAll));
+fadeAll();
 
 // On paper everything is open.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));

@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 
 from diorama.core.errors import InputError
+from diorama.core.progress import Progress
 from diorama.core.scene import Scene, rng
 from diorama.methods.decompose.iid.passes import exposed
 from diorama.render.colour import black_body
-from diorama.training.staged import Progress
 from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop
 
 _SHARD = 10
@@ -39,7 +39,7 @@ class LayerOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Layered:
+class LayerArrays:
     """Reflectance (n, k, h, w, 3), gray shading and highlights (n, k, h, w) under white light, mask (n, h, w)."""
 
     reflectance: np.ndarray
@@ -55,13 +55,13 @@ class Layered:
         """Paints, and lamps, of a base scene."""
         return self.shading.shape[1]
 
-    def at(self, size: int) -> Layered:
+    def at(self, size: int) -> LayerArrays:
         """The layers at a smaller side that divides their own, by area."""
         step = self.mask.shape[1] // size
         if step == 1:
             return self
         r, s, c, mask = (_reduced(x, step) for x in (self.reflectance, self.shading, self.specular, self.mask))
-        return Layered(r, s, c, mask >= 0.5)
+        return LayerArrays(r, s, c, mask >= 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _reduced(layer: np.ndarray, step: int) -> np.ndarray:
     return parts.mean(axis=(axis + 1, axis + 3), dtype=np.float32).astype(np.float16)
 
 
-def layered(order: LayerOrder, folder: Path, progress: Progress) -> Layered:
+def layered(order: LayerOrder, folder: Path, progress: Progress) -> LayerArrays:
     """The layers of an order, rendered into `folder` where they are not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
     about, wanted = folder / "order.json", json.dumps(asdict(order), sort_keys=True)
@@ -95,7 +95,7 @@ def layered(order: LayerOrder, folder: Path, progress: Progress) -> Layered:
         shards.append(_shard(order, first, folder / f"{first:05d}.npy"))
         progress(min(first + _SHARD, order.scenes), order.scenes, f"rendering scenes to {order.purpose}")
     r, s, c, mask = np.split(np.concatenate(shards), (3, 4, 5), axis=-1)
-    return Layered(r, s[..., 0], c[..., 0], mask[:, 0, ..., 0] > 0)
+    return LayerArrays(r, s[..., 0], c[..., 0], mask[:, 0, ..., 0] > 0)
 
 
 def _shard(order: LayerOrder, first: int, path: Path) -> np.ndarray:
@@ -136,20 +136,20 @@ def _view(world: Tabletop, base: Scene, lamp: int, generator: np.random.Generato
     return world.do(repainted, light=lamp, table=float(table), radius=float(radius), fill=float(fill))
 
 
-def pairs(data: Layered, generator: np.random.Generator, count: int, tinted: bool = True) -> Batch:
+def pairs(data: LayerArrays, generator: np.random.Generator, count: int, tinted: bool = True) -> Batch:
     """`count` images: any base scene, any paint, any lamp; `tinted=False` for white lamps only."""
     scene, paint, lamp = (generator.integers(n, size=count) for n in (len(data), data.views, data.views))
     return _composed(data, generator, scene, paint[:, None], lamp[:, None], tinted)
 
 
-def sequences(data: Layered, generator: np.random.Generator, count: int) -> Batch:
+def sequences(data: LayerArrays, generator: np.random.Generator, count: int) -> Batch:
     """`count` sequences, each a base scene in one paint under all its lamps, one after the other."""
     scene, paint = generator.integers(len(data), size=count), generator.integers(data.views, size=(count, 1))
     lamps = np.tile(np.arange(data.views), (count, 1))
     return _composed(data, generator, scene, np.tile(paint, (1, data.views)), lamps)
 
 
-def held_out(data: Layered) -> Batch:
+def held_out(data: LayerArrays) -> Batch:
     """Every base scene three times: its first paint and first lamp, other paint, other lamp (A0I0, A1I0, A0I1)."""
     scene = np.arange(len(data))
     paint, lamp = np.tile([0, 1, 0], (len(data), 1)), np.tile([0, 0, 1], (len(data), 1))
@@ -157,7 +157,7 @@ def held_out(data: Layered) -> Batch:
 
 
 def _composed(
-    data: Layered,
+    data: LayerArrays,
     generator: np.random.Generator | None,
     scene: np.ndarray,
     paint: np.ndarray,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diorama.adapt.explaining import need
+from diorama.core.progress import Progress
 from diorama.core.scene import rng
 from diorama.io.locks import locked
-from diorama.models.weights import require_torch
 from diorama.training.card import finish
-from diorama.training.iid.data import Batch, Layered, LayerOrder, held_out, layered, pairs, sequences
+from diorama.training.iid.data import Batch, LayerArrays, LayerOrder, held_out, layered, pairs, sequences
 from diorama.training.schedule import Schedule
-from diorama.training.staged import Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -63,7 +63,7 @@ class Feed:
     """Batches as the regimes take them, composed when they are asked for."""
 
     recipe: IidRecipe
-    data: Layered
+    data: LayerArrays
 
     def __len__(self) -> int:
         return self.recipe.images
@@ -76,7 +76,7 @@ class Feed:
         for step in range(max(1, len(self) // how.batch)):
             yield stacked(self.drawn(data, how.batch, rng(how.seed, "batch", epoch, step))), torch.zeros(0)
 
-    def drawn(self, data: Layered, n: int, generator: np.random.Generator) -> Batch:
+    def drawn(self, data: LayerArrays, n: int, generator: np.random.Generator) -> Batch:
         """The batch of a step."""
         if self.recipe.name == "iid_timelapse":
             return sequences(data, generator, n // data.views)
@@ -105,7 +105,7 @@ def stacked(batch: Batch) -> Tensor:
 
 def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on the test scenes once, write checkpoint and card; continues what is there."""
-    require_torch(f"training {recipe.name}")
+    need("torch", f"training {recipe.name}", "torch")
     import torch
 
     from diorama.training.iid.regimes import REGIMES

@@ -22,7 +22,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from diorama.training.objectives.common import Objective, Passed, kl, log_densities
+from diorama.training.objectives.objective import Objective, Passed, kl, log_densities
 
 Estimate = Literal["weighted", "stratified"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from diorama.training.objectives.common import Objective, Passed, kl
+from diorama.training.objectives.objective import Objective, Passed, kl
 
 
 @dataclass(frozen=True, slots=True)

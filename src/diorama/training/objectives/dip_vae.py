@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from diorama.training.objectives.common import Objective, Passed, kl
+from diorama.training.objectives.objective import Objective, Passed, kl
 
 
 @dataclass(frozen=True, slots=True)

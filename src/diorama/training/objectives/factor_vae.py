@@ -17,7 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from diorama.training.objectives.common import Objective, Passed, kl
+from diorama.training.objectives.objective import Objective, Passed, kl
 
 DEPTH = 6
 

@@ -38,7 +38,7 @@ class Birds(Parted):
     """Toon birds on a plain ground, with their part map, depth and boxes.
 
     size          side of the square images in pixels; the paper has 256
-    antialias     five samples per pixel of the image; False takes one
+    antialias     five samples per pixel of the image, sixteen above 128 pixels; False takes one
     parts         folder with the official GLB files; None for Diorama's own meshes
     split         test shows whole birds; train removes n ~ U{0..5} random parts from every second one, as the published
                   training set

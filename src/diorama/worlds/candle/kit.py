@@ -47,12 +47,15 @@ class Piece(NamedTuple):
 
 
 class Set(NamedTuple):
-    """A whole set: its pieces, the sky around it, lamps of its own, and the mean brightness of its photograph."""
+    """A whole set: its pieces, the sky around it, lamps of its own, the mean brightness of its photograph, and how
+    many light paths per pixel that takes (rooms need more).
+    """
 
     pieces: Sequence[Piece]
     sky: Sky
     lamps: Sequence[RectLight] = ()
     key: float = 0.2
+    samples: int = 24
 
 
 def at(right: float, depth: float, height: float = 0.0) -> np.ndarray:
@@ -78,9 +81,11 @@ def mixed(a: Colour, b: Colour, share: np.ndarray) -> np.ndarray:
     return (np.array(a) * (1 - s) + np.array(b) * s).astype(np.float32)
 
 
-def speckled(dark: Colour, light: Colour, name: str, fine: float = 0.6, size: int = 1024) -> np.ndarray:
-    """Ground: coarse patches and fine grain between two colours; `fine` is the share of the grain."""
-    coarse, grain = noise(name, 1.6, size), noise(name + " grain", 0.35, size)
+def speckled(
+    dark: Colour, light: Colour, name: str, fine: float = 0.6, size: int = 1024, slope: float = 0.35
+) -> np.ndarray:
+    """Ground: coarse patches and grain between two colours; `fine` is the share of the grain, `slope` how coarse it is."""
+    coarse, grain = noise(name, 1.6, size), noise(name + " grain", slope, size)
     return mixed(dark, light, 0.5 + (1 - fine) * 2.2 * (coarse - 0.5) + fine * 2.2 * (grain - 0.5))
 
 
@@ -123,6 +128,7 @@ def sky(
     clouds: float = 0.0,
     sun: tuple[float, float, float] | None = None,
     gray: float = 1.0,
+    contrast: float = 0.7,
 ) -> Sky:
     """A sky of two colours with a share of clouds; `sun` is (degrees right of the view, elevation, irradiance).
 
@@ -138,7 +144,7 @@ def sky(
             reach = 90 / (up + 0.12)
             cover = _sampled(field, d[..., 0] * reach, d[..., 1] * reach)
             share = np.clip((cover - 0.75 + 0.55 * clouds) * 5, 0, 1) * np.clip(up * 12, 0, 1)
-            shade = gray * (0.75 + 0.7 * (_sampled(field, d[..., 0] * reach + 7, d[..., 1] * reach + 3) - 0.4))
+            shade = gray * (0.75 + contrast * (_sampled(field, d[..., 0] * reach + 7, d[..., 1] * reach + 3) - 0.4))
             light += share[..., None] * (shade[..., None] * np.array([0.98, 0.99, 1.02]) - light)
         if sun is not None:
             light += 0.012 * sun[2] * np.exp(-_degrees_off(d, sun) / 6)[..., None] * _SUN
@@ -152,6 +158,12 @@ def sky(
         lambda d: sun[2] / 1.03e-3 * np.clip(1.5 - _degrees_off(d, sun), 0, 1)[..., None] * _SUN,
         _sun_lamp(_sun_direction(sun), sun[2]),
     )
+
+
+def veiled(clear: Sky, sun: tuple[float, float, float], width: float) -> Sky:
+    """A sky with the glow of a sun behind clouds, `width` degrees wide, in place of a disc; `sun` as for `sky`."""
+    peak = sun[2] / (np.pi * np.radians(width) ** 2)
+    return Sky(lambda d: clear.even(d) + peak * np.exp(-((_degrees_off(d, sun) / width) ** 2))[..., None] * _SUN)
 
 
 _SUN = np.array([1.0, 0.94, 0.82])
@@ -346,6 +358,15 @@ def room(half: float, back: float, tall: float, walls: str, ceiling: Colour, fro
         block(half + 0.1, middle, (0.2, long + 0.4, tall), (1, 1, 1), walls),
         block(0, middle, (2 * half + 0.4, long + 0.4, 0.2), ceiling, None, tall),
     ]
+
+
+def turned(pieces: Sequence[Piece], degrees: float, pivot: np.ndarray, to: np.ndarray) -> list[Piece]:
+    """Pieces turned together about the upright axis through a place, which then comes to lie at another place.
+
+    The places are moves as `at` makes them; a positive angle turns to the left as seen from above.
+    """
+    move = to @ rotation((0, 0, 1), float(np.radians(degrees))) @ np.linalg.inv(pivot)
+    return [piece._replace(transform=move @ piece.transform) for piece in pieces]
 
 
 def lamp(

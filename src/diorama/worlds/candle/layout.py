@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Progress
 from diorama.core.errors import InputError, WorkerError
+from diorama.core.progress import Progress
 from diorama.io.files import read_json
 from diorama.io.images import quantise, read_png, write_png
 from diorama.io.locks import locked

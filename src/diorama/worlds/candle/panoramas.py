@@ -25,7 +25,7 @@ from diorama.worlds.candle.sets import SETS, build, texture
 HALF, PITCH = 0.36, 0.94
 #: How far, in degrees, the camera may be turned from its place; plates show this much more on every side.
 TURN = 1.0
-_SAMPLES, _BOUNCES, _LIGHT, _FACE = 24, 2, 256, 48
+_BOUNCES, _LIGHT, _FACE = 2, 256, 48
 KINDS = (".exr", ".hdr", ".png", ".jpg")
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
@@ -122,7 +122,7 @@ def _store(file: Path, made: Panorama) -> None:
 
 def _taken(scene: str, width: int, height: int) -> Panorama:
     made = build(scene)
-    surfaces, share = _photograph(made, view(), plate_half(), width, height, _SAMPLES)
+    surfaces, share = _photograph(made, view(), plate_half(), width, height, made.samples)
     plate = surfaces + share[..., None] * made.sky.even(directions(view(), width, height, plate_half()))
     return _exposed(plate, _light_map(made), made.key)
 
@@ -136,12 +136,22 @@ def _photograph(
     fov = float(np.degrees(2 * np.arctan(half * height / width)))
     at, up = np.add(EYE, basis[2]).tolist(), basis[1].tolist()
     picture = render(_stage(made, Camera(EYE, tuple(at), tuple(up), fov)), width, height, samples, _BOUNCES)
-    image, share = picture["image"], 1 - picture["coverage"]
+    image, share = _despeckled(picture["image"]), 1 - picture["coverage"]
     for light in made.lamps:  # the renderer shows lamps in reflections only
         reach, inside = _meet(light, directions(basis, width, height, half))
         front = inside & (reach < picture["depth"])
         image, share = np.where(front[..., None], np.array(light.radiance), image), np.where(front, 0, share)
     return image, share
+
+
+def _despeckled(image: np.ndarray) -> np.ndarray:
+    """The image without lone bright dots, which rare light paths leave: over twice the second brightest neighbour."""
+    h, w = image.shape[:2]
+    wide = np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="edge")
+    around = np.stack([wide[i : i + h, j : j + w] for i, j in np.ndindex(3, 3) if (i, j) != (1, 1)])
+    bright = around @ _LUMINANCE
+    dots = image @ _LUMINANCE > 2 * np.partition(bright, -2, axis=0)[-2] + 1e-3
+    return np.where(dots[..., None], np.median(around, axis=0), image).astype(np.float32)
 
 
 def _stage(made: Set, camera: Camera) -> Stage:
@@ -185,7 +195,7 @@ def _light_map(made: Set) -> np.ndarray:
     d = map_directions(_LIGHT)
     light = made.sky.even(d) + (made.sky.disc(d) if made.sky.disc else 0)
     for basis in _FACES:
-        surfaces, share = _photograph(made, basis, 1.0, _FACE, _FACE, _SAMPLES)
+        surfaces, share = _photograph(made, basis, 1.0, _FACE, _FACE, made.samples)
         local = d @ basis.T
         inside = local[..., 2] >= np.abs(local[..., :2]).max(-1)
         x, y = (local[inside][:, i] / local[inside][:, 2] for i in (0, 1))
@@ -195,12 +205,17 @@ def _light_map(made: Set) -> np.ndarray:
 
 
 def _exposed(plate: np.ndarray, light: np.ndarray, key: float) -> Panorama:
-    """Bring the log-average of the plate to `key` (Reinhard et al. 2002), the light with it; read off the floor."""
+    """Bring the log-average of the plate to `key` (Reinhard et al. 2002), the light with it; read off the floor.
+
+    The light from below the horizon is left out once the floor is known: that floor hides it from every surface, and rays
+    drawn towards it would be lost.
+    """
     from diorama.render.catcher import irradiance
 
     scale = key / np.exp(np.log(plate @ _LUMINANCE + 1e-4).mean())
     image = np.maximum(light * scale, 0).astype(np.float32)
     floor = np.clip(irradiance(image[::-1]) / np.maximum(irradiance(image), 1e-9), 0.03, 0.8).tolist()
+    image[len(image) // 2 :] = 0
     return Panorama((plate * scale).astype(np.float32), Environment(image, seen=False), (floor[0], floor[1], floor[2]))
 
 

@@ -9,7 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from diorama.render.mesh import rotation, scaling
+from diorama.render.stage import RectLight
 from diorama.worlds.candle.kit import (
+    EYE,
     Colour,
     Piece,
     Set,
@@ -27,6 +29,8 @@ from diorama.worlds.candle.kit import (
     sky,
     speckled,
     tree,
+    turned,
+    veiled,
     window_light,
     wood,
 )
@@ -56,7 +60,7 @@ def texture(name: str) -> np.ndarray:
 
 
 def _grass(dark: Colour, light: Colour) -> Callable[[], np.ndarray]:
-    return lambda: speckled(dark, light, "grass", 0.75)
+    return lambda: speckled(dark, light, "grass", 0.8, slope=0.8)
 
 
 def _road() -> np.ndarray:
@@ -68,12 +72,27 @@ def _road() -> np.ndarray:
 
 
 def _planks() -> np.ndarray:
+    """Pale boards, half a metre wide and 4 m long, each a little different."""
     grain = np.repeat(noise("planks", 0.9, 1024)[:, ::16], 16, axis=1)
-    return grooved(mixed((0.36, 0.24, 0.15), (0.47, 0.33, 0.22), grain), 24, 8, 0.0008, 0.72, stagger=True)
+    wood = mixed((0.31, 0.232, 0.172), (0.41, 0.312, 0.236), grain)
+    return (0.4 * wood + 0.6 * grooved(wood, 36, 5, 0.0008, 0.75, stagger=True)).astype(np.float32)
+
+
+def _door() -> np.ndarray:
+    """Dark wood with the grain upright and four panels."""
+    grain = np.repeat(noise("door", 0.8, 256)[::16], 16, axis=0)
+    y, x = np.mgrid[0:256, 0:256] / 256
+    across, down = np.abs((2 * x) % 1 - 0.5), np.abs((2 * y) % 1 - 0.5)
+    rim = (np.maximum(across, down) > 0.36) & (np.maximum(across, down) < 0.40)
+    return (mixed((0.035, 0.016, 0.009), (0.10, 0.05, 0.028), grain) * np.where(rim, 0.5, 1)[..., None]).astype(
+        np.float32
+    )
 
 
 TEXTURES: dict[str, Callable[[], np.ndarray]] = {
     "leaf": lambda: mixed((0.02, 0.05, 0.01), (0.13, 0.24, 0.04), noise("leaf", 0.2, 64)),
+    "park lawn": lambda: speckled((0.04, 0.048, 0.006), (0.155, 0.17, 0.034), "park", 0.75, slope=0.7),
+    "clover": _grass((0.012, 0.035, 0.002), (0.13, 0.22, 0.02)),
     "lawn": _grass((0.035, 0.08, 0.008), (0.13, 0.22, 0.03)),
     "meadow": _grass((0.07, 0.11, 0.02), (0.20, 0.27, 0.07)),
     "garden lawn": _grass((0.045, 0.085, 0.01), (0.19, 0.28, 0.04)),
@@ -88,9 +107,10 @@ TEXTURES: dict[str, Callable[[], np.ndarray]] = {
         speckled((0.24, 0.17, 0.08), (0.42, 0.30, 0.14), "warm", 0.4), 24, 24, 0.0015, 0.7, stagger=True
     ),
     "planks": _planks,
+    "door": _door,
     "parquet": lambda: grooved(speckled((0.30, 0.27, 0.22), (0.45, 0.41, 0.35), "parquet", 0.5), 40, 40, 0.0012, 0.75),
     "steel": lambda: grooved(speckled((0.20, 0.22, 0.25), (0.32, 0.34, 0.38), "steel", 0.3), 1, 60, 0.0015, 0.85),
-    "plaster": lambda: mixed((0.47, 0.39, 0.31), (0.53, 0.45, 0.36), noise("wall", 1.4, 256)),
+    "plaster": lambda: mixed((0.60, 0.515, 0.42), (0.63, 0.545, 0.445), noise("wall", 2.2, 256)),
     "old wall": lambda: grooved(
         mixed((0.22, 0.15, 0.07), (0.42, 0.33, 0.19), noise("old wall", 1.2, 512)), 3, 12, 0.004, 0.6
     ),
@@ -118,35 +138,44 @@ TEXTURES: dict[str, Callable[[], np.ndarray]] = {
 
 
 def _indoor() -> Set:
-    door = [block(-9.6, 31.7, (2.4, 0.3, 6.6), _OAK), block(-9.6, 31.6, (1.9, 0.3, 6.2), (0.10, 0.05, 0.03))]
-    knob = Piece("ball", at(-8.9, 31.4, 2.9) @ scaling(0.14), (0.5, 0.4, 0.2))
-    legs = [post(r, d, 0.11, 2.2, (0.42, 0.09, 0.04)) for r in (5.2, 10.2) for d in (29.4, 31.0)]
-    table = [block(7.7, 30.2, (5.8, 2.2, 0.22), (0.48, 0.11, 0.05), None, 2.2), *legs]
-    skirting = [
-        block(0, 31.9, (28, 0.1, 0.35), (0.62, 0.56, 0.5)),
-        block(14 - 0.05, 14, (0.1, 40, 0.35), (0.62, 0.56, 0.5)),
+    """A large room, of which the camera sees one corner: a door in the wall on the left, a table at that on the right."""
+    red: Colour = (0.40, 0.085, 0.038)
+    door = [
+        block(-22.85, 32.7, (0.4, 3.3, 7.5), (0.03, 0.016, 0.01)),
+        block(-22.75, 32.7, (0.4, 2.8, 7.2), _WHITE, "door"),
     ]
-    walls = room(14, 32, 15, "plaster", (0.75, 0.72, 0.68))
-    lamps = [lamp(-5, 16, 14.8, (4, 12), 3.2, (1, 0.95, 0.86)), window_light(-13.9, 12, 3, (14, 8), 2.2, 1)]
-    dark = sky((0, 0, 0), (0, 0, 0))
-    return Set([ground("planks", (0.03, 0.12)), *walls, *door, knob, *table, *skirting], dark, lamps, 0.24)
+    knob = Piece("ball", at(-22.4, 33.8, 3.1) @ scaling((0.12, 0.12, 0.3)), (0.5, 0.4, 0.2))
+    legs = [post(-9.65 + r, 41.1 + d, 0.11, 2.2, red) for r in (-2.1, 2.1) for d in (-1.0, 1.0)]
+    table = [block(-9.65, 41.1, (5.0, 2.7, 0.14), red, None, 2.2), block(-9.65, 41.1, (4.4, 2.2, 0.4), red, None, 1.8)]
+    skirting = [
+        block(0, 44.75, (46, 0.1, 0.22), (0.66, 0.62, 0.56)),
+        block(-22.95, 21.8, (0.1, 46, 0.22), (0.66, 0.62, 0.56)),
+    ]
+    walls = room(23, 44.8, 17, "plaster", (0.75, 0.72, 0.68), -1.2)
+    pieces = turned([*walls, *door, knob, *table, *legs, *skirting], -45, at(-23, 44.8), at(0, 44.8))
+    floor = Piece(
+        "ground", at(0, 14) @ rotation((0, 0, 1), 0.3) @ scaling((200, 200, 1)), _WHITE, "planks", (0.04, 0.2)
+    )
+    back = RectLight((-7.0, EYE[1] + 6, 5.0), (14.0, 0.0, 0.0), (0.0, 0.0, 11.0), (1.0, 0.98, 0.93))
+    lamps = [back, lamp(0, 22, 16.8, (14, 14), 1.1, (1, 0.98, 0.94)), window_light(-19, 12, 4, (10, 9), 1.2, 1)]
+    return Set([floor, *pieces], sky((0, 0, 0), (0, 0, 0)), lamps, 0.24, 64)
 
 
 def _outdoor() -> Set:
     towers = [
-        (-38, 130, 12, 30),
-        (-20, 150, 18, 17),
-        (-2, 140, 12, 15),
-        (15, 150, 22, 18),
-        (38, 135, 16, 14),
-        (58, 150, 26, 13),
+        (-36, 140, 11, 26),
+        (-33, 138, 18, 10),
+        (-9.5, 140, 9, 15),
+        (-2, 144, 8, 13),
+        (17, 140, 13, 13),
+        (37, 140, 18, 12),
     ]
     houses = [block(r, d, (w, 12, h), _WHITE, "flats") for r, d, w, h in towers]
     park = wood(-75, 80, 108, (3.5, 7.5), 5.5, (0.8, 0.85, 0.8))
     gate = [block(r, 75, (0.9, 0.9, 4.2), (0.05, 0.05, 0.05)) for r in (4, 8.5, 17, 21.5)]
     gate += [block(r, 75, (6.2, 1, 0.7), (0.05, 0.05, 0.05), None, 4.2) for r in (6.2, 19.2)]
-    overcast = sky((0.50, 0.55, 0.62), (0.80, 0.80, 0.78), 1.0, (40, 50, 0.9), 0.75)
-    return Set([ground("lawn"), *houses, *park, *gate], overcast, (), 0.13)
+    overcast = veiled(sky((0.50, 0.55, 0.62), (0.80, 0.80, 0.78), 1.0, None, 0.68, 1.5), (-50, 62, 3.6), 14)
+    return Set([ground("park lawn"), *houses, *park, *gate], overcast, (), 0.165)
 
 
 def _playground_set() -> Set:
@@ -159,9 +188,11 @@ def _playground_set() -> Set:
     net += [beam((-13.2, 33, h), (-9.8, 33, h), 0.05, blue) for h in (2.4, 3.4, 4.4)]
     slide = Piece("slide", at(9.6, 37, 0.3), (0.0, 0.42, 0.36), None, (0.04, 0.15))
     trees = wood(-60, 60, 50, (8, 13), 5.0, (0.9, 1.0, 0.8)) + hedge(-45, 45, 45, 3.4, (0.8, 1.0, 0.6))
-    lawn = Piece("apron", at(0, 20.5, 0.01), _WHITE, "garden lawn")
+    lawn = Piece("apron", at(0, 20.5, 0.01), _WHITE, "clover")
+    grow = at(0, 0) @ scaling(1.6) @ np.linalg.inv(at(0, 0))  # farther away and as large to the eye
+    yard = [p._replace(transform=grow @ p.transform) for p in (*frame, *rungs, *net, slide, *trees)]
     bright = sky((0.16, 0.36, 0.62), (0.62, 0.72, 0.74), 0.35, (-62, 46, 4.0))
-    return Set([ground("sand"), lawn, *frame, *rungs, *net, slide, *trees], bright, (), 0.14)
+    return Set([ground("sand"), lawn, *yard], bright, (), 0.138)
 
 
 def _bridge() -> Set:

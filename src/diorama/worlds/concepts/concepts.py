@@ -14,12 +14,12 @@ of a base scene is the same in all its sets. Without inter-reflection (`bounces=
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.bounds import Within
 from diorama.core.capabilities import Sets
-from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.worlds.concepts.scenes import LAMPS, SWEEP, TEMPERATURES, casts, paints
@@ -28,8 +28,8 @@ from diorama.worlds.tabletop.meshes import PLAIN
 from diorama.worlds.tabletop.tabletop import Tabletop
 
 SETTINGS = ("textured-simple", "textured-complex", "rgb-simple", "rgb-complex")
-#: Base scenes of a setting, and images of a set, at most.
-MOST = 10_000
+#: Base scenes of a setting, or images of a set.
+Some = Annotated[int, Within(1, 10_000)]
 #: Images of a set: paints of Δa, places of the lamp of Δi; and sets of a base scene at one temperature.
 IMAGES = {"albedo": 100, "light": len(SWEEP)}
 #: The lamp is 1.35 times as far as on the tabletop: 6.75 m, so that the white table is in range under 2500 K too.
@@ -38,7 +38,7 @@ VARIANTS = {"albedo": len(LAMPS), "light": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlannedSet:
     """One set: what changes, the setting, the base scene, the temperature, and which lamp (Δa) or paint (Δi)."""
 
     change: str
@@ -67,8 +67,8 @@ class Concepts(OnTabletop, Sets):
 
     change: Literal["albedo", "light", "both"] = "both"
     setting: Literal["textured-simple", "textured-complex", "rgb-simple", "rgb-complex", "all"] = "all"
-    scenes: int = 10
-    images: int | None = None
+    scenes: Some = 10
+    images: Some | None = None
     bounces: int = 0
     specular: bool = True
     fill: float = 0.1
@@ -76,13 +76,6 @@ class Concepts(OnTabletop, Sets):
     factors: ClassVar[dict[str, str]] = {k: said for k, said in Tabletop.factors.items() if k != "light"}
 
     def __post_init__(self) -> None:
-        for name, known in (("change", ("albedo", "light", "both")), ("setting", (*SETTINGS, "all"))):
-            if getattr(self, name) not in known:
-                raise InputError(f"concepts: {name}={getattr(self, name)!r}: it is {', '.join(known)}")
-        if self.scenes < 1 or (self.images is not None and self.images < 1):
-            raise InputError(f"concepts: scenes={self.scenes}, images={self.images}: give at least 1 of each")
-        if self.scenes > MOST or (self.images or 0) > MOST:
-            raise InputError(f"concepts: scenes={self.scenes}, images={self.images}: give at most {MOST} of each")
         self.table("rgb-simple")  # checks what it is given
 
     def table(self, setting: str) -> Tabletop:
@@ -92,12 +85,12 @@ class Concepts(OnTabletop, Sets):
         return self.tabletop(3 if kind == "complex" else 1, surface, **looks)
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[PlannedSet, ...]:
         """All sets in order: by round, base scene, change and setting, so that a few already show every kind."""
         changes = ("albedo", "light") if self.change == "both" else (self.change,)
         settings = SETTINGS if self.setting == "all" else (self.setting,)
         return tuple(
-            Entry(change, setting, i, TEMPERATURES[(turn + i) % 3], (turn // 3 + i) % VARIANTS[change])
+            PlannedSet(change, setting, i, TEMPERATURES[(turn + i) % 3], (turn // 3 + i) % VARIANTS[change])
             for turn in range(3 * max(VARIANTS[change] for change in changes))
             for i in range(self.scenes)
             for setting in settings
@@ -117,9 +110,11 @@ class Concepts(OnTabletop, Sets):
         """A set of the same base scene and temperature in which the other thing changes, for relative CAVs."""
         p = concept.params
         other = "light" if p["change"] == "albedo" else "albedo"
-        return self._concept(Entry(other, p["setting"], p["index"], p["temperature"], p["variant"] % VARIANTS[other]))
+        return self._concept(
+            PlannedSet(other, p["setting"], p["index"], p["temperature"], p["variant"] % VARIANTS[other])
+        )
 
-    def _concept(self, entry: Entry) -> Scene:
+    def _concept(self, entry: PlannedSet) -> Scene:
         surface, kind = entry.setting.split("-")
         table = self.table(f"rgb-{kind}")  # rgb and textured sets stand and are lit alike
         base, meshes = self._casts[kind][entry.index]

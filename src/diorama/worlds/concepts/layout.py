@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.contracts import Progress, scene_at
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.progress import Progress
 from diorama.core.scene import Scene
 from diorama.io.files import read_json
 from diorama.io.images import quantise, read_png, write_png
@@ -101,7 +101,7 @@ def write_randoms(world: Any, count: int, seed: int, out: Path, progress: Progre
     shown: list[Path] = []
     count = min(count, world.length or count)
     for i in range(count):
-        name, scene = scene_at(world, seed, i)
+        name, scene = world.scene_at(seed, i)
         path = case_path(out / "randoms", name, ".png")
         if not path.exists():
             write_png(path, quantise(world.render([scene])[0].srgb(), 8))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from diorama.core.errors import InputError
+from diorama.core.bounds import Count
 from diorama.core.scene import Scene, rng
 from diorama.worlds.concepts.scenes import paints
 from diorama.worlds.concepts.tabletop_lists import OnTabletop
@@ -24,11 +24,9 @@ class RandomScenes(OnTabletop):
     count  how many scenes
     """
 
-    count: int = 2000
+    count: Count = 2000
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InputError(f"random_scenes: count={self.count}: give at least 1")
         self.tabletop(1)  # checks what it is given
 
     def __len__(self) -> int:

@@ -6,9 +6,9 @@ other lamps than any concept set. The first 40 cases are the scenes under their 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from diorama.core.errors import InputError
+from diorama.core.bounds import Count, Within
 from diorama.core.scene import Scene, rng
 from diorama.worlds.concepts.tabletop_lists import OnTabletop
 from diorama.worlds.tabletop.tabletop import SECOND, Tabletop
@@ -29,14 +29,12 @@ class TestScenes(OnTabletop):
 
     __test__: ClassVar[bool] = False  # not a test, whatever pytest thinks of the name
 
-    scenes: int = 40
-    lights: int = 3
+    scenes: Count = 40
+    lights: Annotated[int, Within(1, 12)] = 3
     specular: bool = True
     fill: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.scenes < 1 or not 1 <= self.lights <= len(_LIGHTS):
-            raise InputError(f"test_scenes: scenes={self.scenes}, lights={self.lights}: give ≥ 1, and 1 to 12 lights")
         self.table("rgb")  # checks what it is given
 
     def table(self, surface: Literal["rgb", "textured"]) -> Tabletop:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from diorama.adapt.classifying import place
 from diorama.adapt.folding import folded
 from diorama.adapt.state_dicts import fill, read_file
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.io.digests import file_digest
 from diorama.methods.decompose.iid.passes import WatchedNetwork, exposed, tensor
@@ -54,7 +54,7 @@ class IidCheckpoint(WatchedNetwork):
     Layers of U-Nets: encoder1 … encoder7, decoder1 … decoder7, output; of USI3D: content1 … content7, decoder1 …
     """
 
-    name: ClassVar[str] = "iid_checkpoint"
+    name = "iid_checkpoint"
     cite = ("li2018", "li2018watching", "liu2020")
     located = ("path",)
 
@@ -64,10 +64,6 @@ class IidCheckpoint(WatchedNetwork):
     feed: Literal["trained", "test"] = "trained"
 
     def __post_init__(self) -> None:
-        if self.family not in (None, *_TELLING):
-            raise InputError(
-                f"iid_checkpoint: family={self.family!r}; {did_you_mean(str(self.family), list(_TELLING))}"
-            )
         step = 4 if self.kind == "usi3d" else 128
         if self.size is not None and (self.size < step or self.size % step):
             raise InputError(f"iid_checkpoint: size={self.size}: {self.kind} takes multiples of {step}")
@@ -112,7 +108,8 @@ class IidCheckpoint(WatchedNetwork):
         """The faster twin that `decompose` asks."""
         return folded(self.module, self.size or 128)
 
-    def _input(self, frame: Frame) -> Tensor:
+    def fed(self, frame: Frame) -> Tensor:
+        """The image as the released network takes it."""
         import cv2
 
         image = exposed(frame.linear())

@@ -1,7 +1,6 @@
 """A small U-Net that learned from exact layers of staged table tops, with the losses of CGIntrinsics."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.methods.decompose.iid.passes import IidNetwork
 
@@ -14,5 +13,5 @@ class IidSupervised(IidNetwork):
     relative scale.
     """
 
-    name: ClassVar[str] = "iid_supervised"
+    name = "iid_supervised"
     cite = ("li2018",)

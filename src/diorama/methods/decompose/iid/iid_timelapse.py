@@ -1,7 +1,6 @@
 """A small U-Net that watched staged table tops under changing light, without truth, with the losses of BigTime."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.methods.decompose.iid.passes import IidNetwork
 
@@ -14,5 +13,5 @@ class IidTimelapse(IidNetwork):
     added); layers here are linear, in a relative scale.
     """
 
-    name: ClassVar[str] = "iid_timelapse"
+    name = "iid_timelapse"
     cite = ("li2018watching",)

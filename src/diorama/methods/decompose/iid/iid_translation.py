@@ -1,7 +1,6 @@
 """A small content/style translator that learned from unpaired images, reflectances and shadings, like USI3D."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from diorama.methods.decompose.iid.passes import IidNetwork
 
@@ -13,7 +12,7 @@ class IidTranslation(IidNetwork):
     Layers here are linear, in a relative scale.
     """
 
-    name: ClassVar[str] = "iid_translation"
+    name = "iid_translation"
     cite = ("liu2020",)
     layers = (
         *(f"content{i}" for i in range(1, 6)),

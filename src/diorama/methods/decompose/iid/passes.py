@@ -12,19 +12,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from diorama.adapt.classifying import place
 from diorama.adapt.folding import folded
+from diorama.adapt.weights import Weighted
 from diorama.core.answers import Layers
 from diorama.core.contracts import Layered
 from diorama.core.errors import InputError, did_you_mean, which_layer
 from diorama.core.frame import Frame
-from diorama.io.digests import file_digest
-from diorama.io.zoo import ZOO
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -52,7 +49,7 @@ class WatchedNetwork(Layered):
     with more channels than the layer is averaged over them, one with fewer is repeated.
     """
 
-    name: ClassVar[str]
+    name: str
     branches: ClassVar[tuple[str, ...]] = ("reflectance", "shading")
     scale: ClassVar[str] = "relative"
 
@@ -62,7 +59,7 @@ class WatchedNetwork(Layered):
         """The network: images → a map for every branch; `component` and `place` as in `networks.py`."""
 
     @abstractmethod
-    def _input(self, frame: Frame) -> Tensor:
+    def fed(self, frame: Frame) -> Tensor:
         """A frame as the network takes it, (1, 3, h, w)."""
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
@@ -89,7 +86,7 @@ class WatchedNetwork(Layered):
 
         self._check(branch, layers)
         with torch.no_grad():
-            seen = [self._watched(frame, branch, layers)[0] for frame in frames]
+            seen = [self.watched(frame, branch, layers)[0] for frame in frames]
         return [np.stack([_numbers(of_frame[layer]).ravel() for of_frame in seen]) for layer in layers]
 
     def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truths: Sequence[np.ndarray]) -> np.ndarray:
@@ -108,12 +105,12 @@ class WatchedNetwork(Layered):
         import torch
 
         with torch.enable_grad():
-            activations, answer = self._watched(frame, branch, layers)
+            activations, answer = self.watched(frame, branch, layers)
             loss = (answer - _matched(truth, answer)).square().mean()
             found = torch.autograd.grad(loss, [activations[layer] for layer in layers])
         return [_numbers(one).ravel() for one in found]
 
-    def _watched(self, frame: Frame, branch: str, layers: Sequence[str]) -> tuple[dict[str, Tensor], Tensor]:
+    def watched(self, frame: Frame, branch: str, layers: Sequence[str]) -> tuple[dict[str, Tensor], Tensor]:
         """The activations of layers, and the answer that was computed through them."""
         seen: dict[str, Tensor] = {}
 
@@ -129,13 +126,13 @@ class WatchedNetwork(Layered):
             if layer != "output"
         ]
         try:
-            answer = self._layer(frame, branch)
+            answer = self.layer_of(frame, branch)
         finally:
             for hook in hooks:
                 hook.remove()
         return {**seen, "output": answer}, answer
 
-    def _layer(self, frame: Frame, branch: str) -> Tensor:
+    def layer_of(self, frame: Frame, branch: str) -> Tensor:
         """A layer (1, c, h, w) in linear light on the frame's grid."""
         return self._on_grid(frame, branch, self._outputs(frame, self.module)[branch])
 
@@ -144,7 +141,7 @@ class WatchedNetwork(Layered):
         import torch
 
         where = next(module.parameters()).device
-        return module(self._input(frame).to(where).requires_grad_(torch.is_grad_enabled()))
+        return module(self.fed(frame).to(where).requires_grad_(torch.is_grad_enabled()))
 
     def _on_grid(self, frame: Frame, branch: str, output: Tensor) -> Tensor:
         """An output of the network as a layer."""
@@ -164,57 +161,25 @@ class WatchedNetwork(Layered):
 
 
 @dataclass(frozen=True)
-class IidNetwork(WatchedNetwork):
-    """A bundled network, or one like it.
-
-    checkpoint  safetensors file with its weights; None for the bundled one, which `diorama train NAME` makes again
-    """
+class IidNetwork(Weighted, WatchedNetwork):
+    """A bundled network, which `diorama train NAME` makes again, or one like it."""
 
     checkpoint: str | None = None
 
     layers = UNET_LAYERS
-    located = ("checkpoint",)
 
-    def __post_init__(self) -> None:
-        if not self.path.is_file():
-            raise InputError(
-                f"{self.name}: there is no checkpoint {self.path}; make one with: diorama train {self.name}"
-            )
+    def network(self) -> nn.Module:
+        """The network of its name."""
+        from diorama.methods.decompose.iid.networks import NETWORKS
 
-    @property
-    def path(self) -> Path:
-        """The checkpoint file in use."""
-        given = self.checkpoint
-        return ZOO / f"{self.name}.safetensors" if given is None else Path(given).expanduser()
-
-    def fingerprint(self) -> str:
-        """The digest of the weights."""
-        return file_digest(self.path)
-
-    @cached_property
-    def module(self) -> nn.Module:
-        """The network in eval mode, its parameters without gradients; made at first use."""
-        try:
-            from safetensors import SafetensorError
-            from safetensors.torch import load_file
-
-            from diorama.methods.decompose.iid.networks import NETWORKS
-        except ImportError as error:
-            raise InputError(f"{self.name} needs torch: pip install 'diorama[torch]'") from error
-        net = NETWORKS[self.name]()
-        try:
-            net.load_state_dict(load_file(self.path))
-        except (RuntimeError, SafetensorError) as error:
-            reason = str(error).strip().splitlines()[-1].strip()
-            raise InputError(f"{self.name}: {self.path} holds weights of another network: {reason}") from error
-        return place(net)
+        return NETWORKS[self.name]()
 
     @cached_property
     def twin(self) -> Folded | None:
         """The faster twin that `decompose` asks."""
         return folded(self.module, SIDE)
 
-    def _input(self, frame: Frame) -> Tensor:
+    def fed(self, frame: Frame) -> Tensor:
         """A frame as the network takes it, (1, 3, h, w)."""
         from diorama.methods.decompose.iid.networks import GAMMA
 

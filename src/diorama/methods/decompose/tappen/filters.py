@@ -19,7 +19,6 @@ from diorama.solvers.poisson import Edges
 SCALES = (1.0, 2.0, 4.0, 8.0)
 #: Directions of the derivatives, in degrees from that of the edge's own difference.
 ANGLES = (0, 45, 90, 135)
-COUNT = 1 + 2 * len(SCALES) * len(ANGLES)
 
 
 def log_gray(frame: Frame) -> np.ndarray:

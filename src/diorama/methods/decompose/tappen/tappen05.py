@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.bounds import Count, Positive, Within
 from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -49,20 +50,14 @@ class Tappen05(Fitting, Decomposer):
 
     cite = ("tappen2005", "grosse2009")
 
-    rounds: int = 40
-    samples: int = 40_000
-    beta: float = 0.9
-    strength: float = 0.1
+    rounds: Count = 40
+    samples: Count = 40_000
+    beta: Annotated[float, Within(0.5, 1, below=True)] = 0.9
+    strength: Positive = 0.1
     norm: Norm = "l2"
 
     def __post_init__(self) -> None:
         check_norm("tappen05", self.norm)
-        if not 0.5 <= self.beta < 1:
-            raise InputError(f"tappen05: beta={self.beta} is not in [0.5, 1); 0.5 leaves the field out")
-        if self.rounds < 1 or self.samples < 1:
-            raise InputError(f"tappen05: rounds={self.rounds} and samples={self.samples} must be positive")
-        if self.strength <= 0:
-            raise InputError(f"tappen05: strength={self.strength} must be positive")
 
     def fit(self, examples: Iterable[Sequence[Frame]], objective: Any) -> dict[str, np.ndarray]:
         """Two boosted classifiers (vertical, horizontal) from the truth of the examples."""

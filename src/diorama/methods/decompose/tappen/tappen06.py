@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from diorama.core.answers import Layers
+from diorama.core.bounds import Count, Positive
 from diorama.core.contracts import Decomposer, Fitting
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
@@ -45,17 +46,13 @@ class Tappen06(Fitting, Decomposer):
 
     cite = ("tappen2006", "grosse2009")
 
-    prototypes: int = 12
-    samples: int = 40_000
-    width: float = 0.3
+    prototypes: Count = 12
+    samples: Count = 40_000
+    width: Positive = 0.3
     norm: Norm = "l2"
 
     def __post_init__(self) -> None:
         check_norm("tappen06", self.norm)
-        if self.prototypes < 1 or self.samples < 1 or self.width <= 0:
-            raise InputError(
-                f"tappen06: prototypes={self.prototypes}, samples={self.samples}, width={self.width} must be positive"
-            )
 
     def fit(self, examples: Iterable[Sequence[Frame]], objective: Any) -> dict[str, np.ndarray]:
         """Prototypes and their linear functions from the true shading of the examples."""

@@ -43,6 +43,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from diorama.core.bench import Bench
+from diorama.core.bounds import Several
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Bounds, World
@@ -52,13 +53,14 @@ from diorama.core.frame import Frame
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
-from diorama.metrics.cav import TRAINERS, Options, gram
+from diorama.metrics.cav import gram
+from diorama.metrics.cav_trainers import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
 from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
 from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
-from diorama.protocols.concepts.csm.tables import OUTPUT, Encoding, Probe, Reader, without_layer
+from diorama.protocols.concepts.csm.tables import OUTPUT, Probe, Reader, Transform, without_layer
 from diorama.protocols.layers import judging
 
 #: Bootstrap draws of images × CAVs that are kept with every set.
@@ -92,7 +94,7 @@ class Csm(OnSets):
                   once
     floor         what a set of which nothing passes counts as; None leaves it out, the author's code used .01
     aggregate     of the sets: ratio_of_averages as in the paper, or mean_of_ratios
-    encoding      of the answers at `output`: linear, srgb or log
+    transform     of the answers at `output` before anything is read off them: linear (none), srgb or log
 
     `published`: CAVs of a set against random negatives, answers on their own scale, sensitivities that pass averaged,
     then divided. With significance=each, how one iteration is tested is our reading: its signs on the test images
@@ -109,17 +111,18 @@ class Csm(OnSets):
     negatives: Component[World] = "random_scenes"  # type: ignore[assignment]
     layer: str = OUTPUT
     trainer: str | None = None
-    runs: int = 100
+    runs: Several = 100
     tests: int | None = None
     randoms: int | None = None
     p: float = 0.01
     significance: Literal["each", "set"] = "each"
     floor: float | None = None
     aggregate: Literal["ratio_of_averages", "mean_of_ratios"] = "ratio_of_averages"
-    encoding: Encoding = "linear"
+    transform: Transform = "linear"
 
     cite = ("gupta2022", "kim2018tcav")
     direction = "higher"
+    renamed: ClassVar[dict[str, str]] = {"encoding": "transform"}
     no_oracle: ClassVar[str] = (
         "the truth has no residual, so that no sensitivity is defined; doses are not followed either"
     )
@@ -134,8 +137,6 @@ class Csm(OnSets):
     def __post_init__(self) -> None:
         if self.trainer is not None and self.trainer not in TRAINERS:
             raise InputError(f"csm: no CAV trainer {self.trainer!r}; {did_you_mean(self.trainer, list(TRAINERS))}")
-        if self.runs < 2:
-            raise InputError(f"csm: runs={self.runs}: give at least 2 CAVs for each set")
 
     @property
     def range(self) -> tuple[float, float]:
@@ -178,7 +179,7 @@ class Csm(OnSets):
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
         parted = f"{self.negatives.label}, as many as the set has" if self._published else "the scene's other set"
         return {
-            "encoding": f"{self.encoding} at {OUTPUT}"
+            "encoding": f"{self.transform} at {OUTPUT}"
             if self.layer == OUTPUT
             else f"the network's own at {self.layer}",
             "scale": "none: answers as they are" if self._published else "one per test image and branch, least squares",
@@ -202,7 +203,7 @@ class Csm(OnSets):
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Both branches' sensitivity to one set."""
-        found = self._spaces(bench, case)
+        found = self.spaces(bench, case)
         sensed = {branch: self._sensed(bench, branch, space) for branch, space in found.items()}
         for change, mark in MARKS.items():
             for branch, of in sensed.items():
@@ -216,9 +217,9 @@ class Csm(OnSets):
     @property
     def probe(self) -> Probe:
         """Where the method is read, and its error."""
-        return Probe(self.layer, self.encoding, aligned=not self._published)
+        return Probe(self.layer, self.transform, aligned=not self._published)
 
-    def _spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
+    def spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
         """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
         reader = Reader(bench, self.probe, [one.probe for one in bench.fellows if isinstance(one, Csm)])
         along = reader.gradients(self.test, self.tests)

@@ -7,7 +7,8 @@ import numpy as np
 
 from diorama.core.errors import Undefined
 from diorama.core.scene import rng
-from diorama.metrics.cav import Draw, Options, draw_sets, fit_gram, gram
+from diorama.metrics.cav import Draw, draw_sets, fit_gram, gram
+from diorama.metrics.cav_trainers import Options
 
 #: CAVs of another set that a cosine is taken with; they only serve the diagnostics.
 FEW = 5

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from diorama.core.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Summary
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, smoothed
+from diorama.metrics.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 
 #: How the change of a set is written in the names of sensitivities: r_a is that of reflectance to Δa.
 MARKS = {"albedo": "a", "light": "i"}

@@ -21,7 +21,7 @@ from diorama.core.scene import Scene
 from diorama.metrics.errors import scale
 from diorama.protocols.concepts.concept_sets import BRANCHES
 
-Encoding = Literal["linear", "srgb", "log"]
+Transform = Literal["linear", "srgb", "log"]
 OUTPUT = "output"
 #: A residual of less than this share of the truth is none: its signs would be those of rounding.
 NOTHING = 1e-5
@@ -29,17 +29,17 @@ NOTHING = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Where and how a decomposer is read: the layer, the encoding of `output`, whether truth has the answer's scale."""
+    """Where and how a decomposer is read: the layer, the transform of `output`, whether truth has the answer's scale."""
 
     layer: str
-    encoding: Encoding
+    transform: Transform
     aligned: bool = False
 
-    def encoded(self, layer: np.ndarray) -> np.ndarray:
-        """A layer of an answer in the encoding of `output`."""
-        if self.encoding == "linear":
+    def transformed(self, layer: np.ndarray) -> np.ndarray:
+        """A layer of an answer under the transform of `output`."""
+        if self.transform == "linear":
             return layer
-        return linear_to_srgb(layer) if self.encoding == "srgb" else np.log(np.maximum(layer, 1e-3))
+        return linear_to_srgb(layer) if self.transform == "srgb" else np.log(np.maximum(layer, 1e-3))
 
     def target(self, frame: Frame, answer: np.ndarray, branch: str) -> np.ndarray:
         """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
@@ -57,7 +57,7 @@ class Probe:
 
     def residual(self, answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
         """The gradient of the squared error by the answer."""
-        difference = self.encoded(answer) - self.encoded(truth)
+        difference = self.transformed(answer) - self.transformed(truth)
         return 2 / difference.size * difference
 
 
@@ -67,7 +67,7 @@ def _features(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequen
     rows = _network(bench, inner).features_at(bench.shown(frames), branch, inner) if inner else []
     known = dict(zip(inner, rows, strict=True))
     answers = _answers(bench, frames, branch) if OUTPUT in {probe.layer for probe in probes} else []
-    return [known[p.layer] if p.layer in known else _stacked([p.encoded(a) for a in answers]) for p in probes]
+    return [known[p.layer] if p.layer in known else _stacked([p.transformed(a) for a in answers]) for p in probes]
 
 
 def _gradients(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:

@@ -7,7 +7,6 @@ memory allows go to a temporary file. What stays is small: products of activatio
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -86,17 +85,12 @@ class Material:
         return [(a[:half], b[:half]), (a[half : 2 * half], b[half : 2 * half])]
 
 
-def changes_of(text: str) -> dict[str, Any]:
-    """`beak=none, label=3` as changes of a scene."""
-    return {name: None if value == "none" else value for name, value in spec.parse(f"do({text})").params.items()}
-
-
 def images(world: Component, role: str, seed: int, count: int, change: str) -> Images:
     """The first images of a recorded world, or scenes of a staged one that no other role has; changed."""
     length = world.object.length
     first, count = (FIRST[role], count) if length is None else (0, min(count, length))
     scenes = [world.object.scene_at(seed, first + i)[1] for i in range(count)]
-    changes = changes_of(change)
+    changes = spec.changes(change)
     return Images(world, [world.object.do(scene, **changes) for scene in scenes] if changes else scenes)
 
 

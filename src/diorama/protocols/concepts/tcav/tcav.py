@@ -25,6 +25,7 @@ import numpy as np
 
 from diorama.core.answers import Sensitivity
 from diorama.core.bench import Bench
+from diorama.core.bounds import Several
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Bounds, Control, Protocol, World
@@ -93,17 +94,14 @@ class Tcav(Protocol):
     target: int | None = None
     gradient: Literal["logit", "loss"] = "logit"
     factor: str | None = None
-    images: int = 50
-    pool: int = 200
-    tests: int = 64
+    images: Several = 50
+    pool: Several = 200
+    tests: Several = 64
     permutations: int = 199
-    min_images: int = ENOUGH
+    min_images: Several = ENOUGH
     vectors: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("images", "pool", "tests", "min_images"):
-            if getattr(self, name) < 2:
-                raise InputError(f"tcav: {name}={getattr(self, name)}: at least 2 are needed")
         if self.factor and self.gradient != "loss":
             raise InputError(f"tcav: factor={self.factor!r} is the truth of a loss: write gradient=loss too")
 

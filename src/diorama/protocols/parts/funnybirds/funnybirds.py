@@ -31,9 +31,10 @@ import numpy as np
 import diorama.metrics.funnybirds as formulas  # not through the package, whose names are of all metrics
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.bench import Bench
+from diorama.core.bounds import Count
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import World
-from diorama.core.errors import Excluded, InputError, Undefined
+from diorama.core.errors import Excluded, Undefined
 from diorama.core.rows import Row
 from diorama.core.scene import Scene, rng
 from diorama.core.summary import Condensed
@@ -94,13 +95,7 @@ class Funnybirds(OnParts):
     derived: ClassVar[tuple[str, ...]] = ("mx", "com", "cor", "con")
 
     variant: Literal["corrected", "published"] = "corrected"
-    dilation: int = 5
-
-    def __post_init__(self) -> None:
-        if self.variant not in ("corrected", "published"):
-            raise InputError(f"funnybirds: variant={self.variant!r}: it is 'corrected' or 'published'")
-        if self.dilation < 1:
-            raise InputError(f"funnybirds: dilation={self.dilation}: give the width in pixels at 256, published 5")
+    dilation: Count = 5
 
     @property
     def _published(self) -> bool:

