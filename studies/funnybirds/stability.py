@@ -1,10 +1,10 @@
 """Table 3 of FunnyBirds: how far scores move with a second training, and with five times as many birds.
 
-    python -m studies.funnybirds.stability SECOND [--birds 500] [--many 2500]
+    python -m studies.funnybirds.stability [SECOND] [--birds 500] [--many 2500] [--only NETWORK]
 
-SECOND is a folder with NAME/NAME.safetensors of second trainings: `diorama train "birds_vgg(seed=1)" -o SECOND/birds_vgg`
-makes one. Networks that are not there are left out. Runs are kept below build/reproduce/funnybirds and taken up again;
-the rows of the first trainings are those of Table 2.
+SECOND (build/trainings/funnybirds) is a folder with NAME/NAME.safetensors of second trainings, which
+`diorama train "birds_vgg(seed=1, half=True)" -o SECOND/birds_vgg` makes. Networks that are not there are left out. Runs are
+kept below build/reproduce/funnybirds/stability and taken up again; 2,500 birds begin with the 500.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from diorama.core.plan import Plan
 from diorama.core.run import create
@@ -27,6 +28,7 @@ METHODS = ("integrated_gradients", "input_x_gradient")
 COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "mx")
 PROTOCOL = "funnybirds(variant=published)"
 PAGE = HOME / "docs" / "results" / "funnybirds" / "stability.md"
+SECOND = HOME / "build" / "trainings" / "funnybirds"
 #: The paper's differences between two trainings (1) and between 500 and 2,500 birds (2), in the order of COLUMNS.
 PAPER = {
     (1, "birds_vgg", "integrated_gradients"): (0.002, 0.003, 0.008, 0.008, 0.008, 0.001, 0.015, 0.005, 0.005),
@@ -46,21 +48,62 @@ Cells = dict[str, dict[str, Any]]
 
 
 def cells(name: str, model: str, birds: int) -> Cells:
-    """The cells of a network by their method."""
+    """The cells of a network by their method. Birds that a call with another number has seen are not looked at again."""
     out = BUILD / "stability" / name
     plan = Plan(["birds"], list(METHODS), [PROTOCOL], [model], birds, 0, False)
     launch(create(out, plan), int(os.environ.get("DIORAMA_PROCESSES", "2")))
     return {named(cell): cell for cell in document(read_results(out))["cells"]}
 
 
-def differences(setup: int, network: str, one: Cells, other: Cells) -> Iterator[list[str]]:
-    """A line for every method: absolute differences, the paper's in brackets."""
+class Line(NamedTuple):
+    """How far the scores of a network under a method move, by column; None where one of the two is undefined."""
+
+    setup: int
+    network: str
+    method: str
+    ours: tuple[float | None, ...]
+
+    @property
+    def paper(self) -> tuple[float, ...]:
+        """The paper's differences."""
+        return PAPER[self.setup, self.network, self.method]
+
+    def cells(self) -> list[str]:
+        """The line as the table shows it: ours, the paper's in brackets."""
+        both = [f"{_three(a)} ({_three(b)})" for a, b in zip(self.ours, self.paper, strict=True)]
+        return [str(self.setup), self.network.removeprefix("birds_"), self.method, *both]
+
+
+def _three(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}".removeprefix("0")
+
+
+def differences(setup: int, network: str, one: Cells, other: Cells) -> Iterator[Line]:
+    """A line for every method: absolute differences."""
     for method in METHODS:
         pairs = [(value(one[method], m), value(other[method], m)) for m in COLUMNS]
-        ours = ["–" if a is None or b is None else f"{abs(a - b):.3f}".removeprefix("0") for a, b in pairs]
-        paper = [f"{p:.3f}".removeprefix("0") for p in PAPER[setup, network, method]]
-        both = [f"{a} ({b})" for a, b in zip(ours, paper, strict=True)]
-        yield [str(setup), network.removeprefix("birds_"), method, *both]
+        yield Line(setup, network, method, tuple(None if a is None or b is None else abs(a - b) for a, b in pairs))
+
+
+def means(lines: list[Line]) -> str:
+    """For each setup the mean and the largest difference over all scores but the accuracy, ours and the paper's."""
+    said = []
+    for setup in (1, 2):
+        moved = {
+            (line.network, line.method, column): (ours, paper)
+            for line in lines
+            if line.setup == setup
+            for column, ours, paper in list(zip(COLUMNS, line.ours, line.paper, strict=True))[1:]
+            if ours is not None
+        }
+        if moved:
+            ours, paper = zip(*moved.values(), strict=True)
+            network, method, column = max(moved, key=lambda at: moved[at][0])
+            said.append(
+                f"Setup {setup}: mean difference {_three(fmean(ours))} (paper {_three(fmean(paper))}), largest"
+                f" {_three(max(ours))} for {column} of {method} on {network} (paper's largest {_three(max(paper))})."
+            )
+    return "\n".join(said)
 
 
 def accuracies(one: Cells, other: Cells) -> str:
@@ -72,30 +115,38 @@ def accuracies(one: Cells, other: Cells) -> str:
 def main() -> None:
     """Compute what is missing and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("second", type=Path, help="folder of second trainings")
+    parser.add_argument("second", type=Path, nargs="?", default=SECOND, help="folder of second trainings")
     parser.add_argument("--birds", type=int, default=500)
     parser.add_argument("--many", type=int, default=2500)
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, help="compute these; no page")
     asked = parser.parse_args()
-    lines: list[list[str]] = []
+    lines: list[Line] = []
     said = []
-    for network in NETWORKS:
-        first = cells(f"{network}-first", network, asked.birds)
+    for network in asked.only or NETWORKS:
+        first = cells(network, network, asked.birds)
         path = asked.second / network / f"{network}.safetensors"
         if path.exists():
             second = cells(f"{network}-second", f"{network}(checkpoint={path})", asked.birds)
             lines += differences(1, network, first, second)
-            said.append(f"{network}: accuracy {accuracies(first, second)}")
+            said.append(f"{network} {accuracies(first, second)}")
         if asked.many > asked.birds:
-            lines += differences(2, network, first, cells(f"{network}-many", network, asked.many))
-    heads = ["setup", "network", "method", *COLUMNS]
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+            lines += differences(2, network, first, cells(network, network, asked.many))
+    if not asked.only:
+        write(sorted(lines), "; ".join(said) or "no second trainings", asked)
+
+
+def write(lines: list[Line], accuracy: str, asked: argparse.Namespace) -> None:
+    """Write the page."""
     PAGE.parent.mkdir(parents=True, exist_ok=True)
+    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    heads = ["setup", "network", "method", *COLUMNS]
     PAGE.write_text(
         text.format(
             made=made(("torch", "numpy"), "seed 0"),
             asked=asked,
-            table=table(heads, sorted(lines)),
-            accuracies="; ".join(said) or "no second trainings",
+            table=table(heads, [line.cells() for line in lines]),
+            means=means(lines),
+            accuracies=accuracy,
         ),
         encoding="utf-8",
     )

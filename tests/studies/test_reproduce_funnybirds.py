@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diorama.io.images import read_png
-from studies.funnybirds import figures, signs, table2
+from studies.funnybirds import figures, signs, stability, table2
 
 pytest.importorskip("torch")
 
@@ -23,6 +23,18 @@ def test_a_correlation_is_sure_where_scores_are_and_open_where_they_are_not():
     wide = [cell(str(i), 0.1 * i, 0.2 * i, half=2.0) for i in range(6)]
     assert float(table2.correlation(wide, "sd").partition("[")[2].partition(",")[0]) < 0
     assert table2.correlation(sure[:2], "sd") == "–"
+
+
+def test_how_far_scores_move_is_the_difference_of_two_runs():
+    one = {method: {"summary": {m: {"mean": 0.5} for m in stability.COLUMNS}} for method in stability.METHODS}
+    other = {method: {"summary": {m: {"mean": 0.5} for m in stability.COLUMNS}} for method in stability.METHODS}
+    other["input_x_gradient"]["summary"]["sd"] = {"mean": 0.25}
+    del other["integrated_gradients"]["summary"]["ts"]
+    lines = list(stability.differences(2, "birds_vgg", one, other))
+    assert [line.cells()[3:] for line in lines][1][6] == ".250 (.006)"
+    assert lines[0].cells()[-2].startswith("– (")
+    assert "mean difference .017 (" in stability.means(lines)  # one of fifteen differs, by .25
+    assert "largest .250 for sd of input_x_gradient on birds_vgg (paper's largest .054)" in stability.means(lines)
 
 
 @pytest.mark.slow
