@@ -15,9 +15,10 @@ from diorama.core.scene import rng
 from diorama.io.images import quantise, write_png
 from diorama.io.store import write_json
 from diorama.worlds.candle.layout import metadata_of
-from studies.disentangle.trainings import DRAWN
 from studies.page_kit import HOME
 
+#: 128 × 96 pixels with 16 light paths each, squeezed to 64 × 64: 48 paths for a pixel that a learner sees.
+DRAWN = "width=128, samples=16"
 #: What learners of candle are judged on, how many images of it, and where they lie.
 WORLD, COUNT, FOLDER = f"candle({DRAWN})", 1_500, HOME / "build" / "reproduce" / "learners" / "candle"
 #: All combinations of the factors.
@@ -29,20 +30,21 @@ def recorded() -> str:
     world: Any = build("world", WORLD).object
     order = rng(0, "judged").permutation(COMBINATIONS)[:COUNT]
     for number, combination in enumerate(order.tolist()):
-        if not (FOLDER / f"{number}.json").exists():
-            _write(world, number, combination)
+        write_image(FOLDER, world, number, combination, seed=1)
     return f"candle_recorded(root={FOLDER})"
 
 
-def _write(world: Any, number: int, combination: int) -> None:
-    """The image, then its metadata: where there is metadata, the image is complete."""
-    frame = world.render([world.numbered(combination, seed=1)])[0]
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    part: Path = FOLDER / f".{number}.png"
+def write_image(folder: Path, world: Any, number: int, combination: int, seed: int) -> None:
+    """The image, then its metadata, where they are not there: where there is metadata, the image is complete."""
+    if (folder / f"{number}.json").exists():
+        return
+    frame = world.render([world.numbered(combination, seed)])[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    part: Path = folder / f".{number}.png"
     write_png(part, quantise(frame.srgb(), 8))
-    os.replace(part, FOLDER / f"{number}.png")
+    os.replace(part, folder / f"{number}.png")
     told = metadata_of(world, frame.scene.params, frame.truth["boxes"]["object"])
-    write_json(FOLDER / f"{number}.json", told)
+    write_json(folder / f"{number}.json", told)
 
 
 if __name__ == "__main__":

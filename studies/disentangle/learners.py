@@ -24,7 +24,7 @@ from studies.disentangle.page import PROCESSES, Measured, shown
 from studies.disentangle.pictures import pictures
 from studies.disentangle.published import AAAI, CANDLE, SPRITES, Row
 from studies.disentangle.statements import statements
-from studies.disentangle.trainings import DOSES, FOLDER, SEEDS, card, checkpoint, finished, trainings
+from studies.disentangle.trainings import DOSES, FOLDER, SEEDS, card, checkpoint, finished, short, trainings
 from studies.page_kit import HOME, made, table
 
 BUILD = HOME / "build" / "reproduce" / "learners"
@@ -192,7 +192,7 @@ def doses(sizes: Sizes, world: str) -> tuple[str, dict[tuple[str, str, str], flo
     means: dict[tuple[str, str, str], float] = {}
     for learner in ("beta_vae", "ss_factor_vae"):
         for dose in DOSES:
-            own = [n for s in SEEDS if (n := f"curves/{dose.replace(' .', '_')}-{learner}-{s}") in group.names]
+            own = [n for s in SEEDS if (n := f"curves/{short(dose)}-{learner}-{s}") in group.names]
             if not own:
                 continue
             values = {head: [v for n in own if np.isfinite(v := group.mean(n, head))] for head in heads}

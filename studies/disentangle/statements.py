@@ -94,8 +94,9 @@ def _predict(candle: Scored, sprites: Scored) -> str:
     for name, group in (("candle", candle), ("sprites", sprites)):
         pairs = _pairs(group, "R²")
         listed = ", ".join(f"{n} {a:.2f} → {b:.2f}" for n, (a, b) in pairs.items())
-        verdict = _verdict(all(b > a + SMALL for a, b in pairs.values())) if pairs else ""
-        parts.append(f"{name} {listed or 'has no pair of learners'}. {verdict}")
+        better = sum(b > a + SMALL for a, b in pairs.values())
+        verdict = f"{better} of {len(pairs)}. {_verdict(better == len(pairs))}" if pairs else ""
+        parts.append(f"{name} {listed or 'has no pair of learners'}: {verdict}")
     claim = "Labels for a tenth of the images let held-out labels be predicted better (R² of a linear regression)"
     return f"{claim}: {' '.join(parts)}"
 

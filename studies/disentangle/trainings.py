@@ -17,13 +17,14 @@ import time
 from pathlib import Path
 
 from diorama.io.zoo import ZOO
+from studies.disentangle.judged import DRAWN
+from studies.disentangle.pool import FOLDER as POOL
+from studies.disentangle.pool import confounded, pool
+from studies.page_kit import HOME
 
-HOME = Path(__file__).resolve().parents[2]
 #: Where trainings are kept: $DIORAMA_TRAININGS, else build/trainings.
 FOLDER = Path(os.environ.get("DIORAMA_TRAININGS") or HOME / "build" / "trainings" / "disentangle")
 
-#: 128 × 96 pixels with 16 light paths each, squeezed to 64 × 64: 48 paths for a pixel that a learner sees.
-DRAWN = "width=128, samples=16"
 #: The data of the paper's Table 2: object and colour are confounded.
 PAIRS = f"candle(confounding=pairs, {DRAWN})"
 #: Doses of confounding for the curves, weakest first; the last is the unobserved cause of light and scene.
@@ -46,9 +47,10 @@ BOX = 15
 STEPS, STEPS_SPRITES, STEPS_CURVES = 2_500, 1_500, 1_500
 SEEDS = (0, 1)
 #: Classifiers of the factors, for CG: of 64 × 64 images, and of 32 × 32 for the curves.
+OF_POOL = f"world=candle_recorded(root={POOL}), images=3200, held=400"
 JUDGES = {
-    "judges/candle_factors": "candle_factors(images=2500, held=400, steps=900)",
-    "judges/32_candle_factors": "candle_factors(size=32, images=2500, held=400, steps=900)",
+    "judges/candle_factors": f"candle_factors({OF_POOL}, steps=2000)",
+    "judges/32_candle_factors": f"candle_factors({OF_POOL}, size=32, steps=1500)",
     "judges/sprites_factors": "sprites_factors(steps=2500)",
 }
 
@@ -86,17 +88,25 @@ def _more() -> dict[str, str]:
 
 
 def _curves() -> dict[str, str]:
-    """Two learners at every dose of confounding, two seeds, 32 × 32; first the two doses whose images are there anyway."""
-    first = {dose: DOSES[dose] for dose in ("none", "pairs")}
+    """Two learners at every dose of confounding, 32 × 32; one seed of everything before the next."""
     return {
-        f"curves/{dose.replace(' .', '_')}-{learner}-{seed}": (
-            f"{learner}(world={world}, {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={STEPS_CURVES},"
-            f" seed={seed}, {CANDLE_HOW})"
+        f"curves/{short(dose)}-{learner}-{seed}": (
+            f"{learner}(world=candle_recorded(root={POOL.parent / 'doses' / short(dose)}),"
+            f" {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={STEPS_CURVES}, seed={seed}, {CANDLE_HOW})"
         )
-        for dose, world in {**first, **DOSES}.items()
         for seed in SEEDS
+        for dose in DOSES
         for learner in ("beta_vae", "ss_factor_vae")
     }
+
+
+def short(dose: str) -> str:
+    """A dose as part of a file's name.
+
+    >>> short("gaussian .4")
+    'gaussian_4'
+    """
+    return dose.replace(" .", "_")
 
 
 def made_at(name: str) -> Path:
@@ -155,10 +165,20 @@ def run(names: list[str], jobs: int) -> int:
 
 def _start(name: str) -> "subprocess.Popen[bytes]":
     (FOLDER / name).mkdir(parents=True, exist_ok=True)
+    _stage(name)
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "diorama", "train", trainings()[name], "-o", str(FOLDER / name)]
     with open(FOLDER / name / "log.txt", "ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **threads})
+
+
+def _stage(name: str) -> None:
+    """Make the data of a training that learns from the pool."""
+    if name.startswith("judges/") and "candle" in name:
+        pool()
+    for dose, world in DOSES.items():
+        if name.startswith(f"curves/{short(dose)}-"):
+            confounded(short(dose), world)
 
 
 def main(argv: list[str] | None = None) -> int:

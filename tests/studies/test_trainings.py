@@ -2,7 +2,9 @@
 
 import pytest
 
+from diorama.core.catalogue import build
 from diorama.core.spec import parse
+from studies.disentangle import pool
 from studies.disentangle import trainings as study
 
 pytest.importorskip("torch")
@@ -33,3 +35,21 @@ def test_what_is_finished_is_told_from_cards(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         study.main(["--only", "candles"])
     assert "no training begins so; groups are judges/, candle/" in capsys.readouterr().err
+
+
+def test_a_dose_shows_only_what_its_confounder_allows_and_as_often(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "FOLDER", tmp_path / "pool")
+    (tmp_path / "pool").mkdir()
+    for combination in range(pool.COMBINATIONS):
+        for kind in ("png", "json"):
+            (tmp_path / "pool" / f"{combination}.{kind}").write_text(str(combination))
+    weights = {}
+    for dose in ("none", "pairs"):
+        pool.confounded(dose, study.DOSES[dose])
+        shown = [int(p.read_text()) for p in (tmp_path / "doses" / dose).glob("*.json")]
+        allowed = build("world", study.DOSES[dose]).object.weights() > 0
+        assert len(shown) == pool.IMAGES and allowed[shown].all()
+        weights[dose] = len(set(shown)) / allowed.sum()
+    # n draws out of m see 1 − (1 − 1/m)ⁿ of them
+    assert weights["none"] == pytest.approx(1 - (1 - 1 / 4050) ** 5000, abs=0.02)
+    assert weights["pairs"] == pytest.approx(1 - (1 - 1 / 1620) ** 5000, abs=0.02)
