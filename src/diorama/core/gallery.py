@@ -69,7 +69,7 @@ class Sketches:
             columns = [
                 (cell, _values(_rows_of(run, cell, unit.indices), cell.protocol.object.metrics[0])) for cell in cells
             ]
-            index = {cells[0].cases[i].key: i for i in unit.indices if i < cells[0].count}
+            index = {cells[0].cases.keys[i]: i for i in unit.indices if i < cells[0].count}
             ordered = means([v for cell, v in columns if not cell.control] or [v for _, v in columns])
             sign = -1 if cells[0].protocol.object.direction == "lower" else 1
             seen = sorted([*self.seen.get(group, []), *((sign * mean, index[case]) for case, mean in ordered.items())])
@@ -158,7 +158,7 @@ def _scored(run: Run, cell: Cell) -> Scored:
 def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cases on which the methods of a group do worst on average, for each of its cells that has a value there."""
     methods = [scored.values for cell, scored in group if not cell.control] or [scored.values for _, scored in group]
-    index = {case.key: i for i, case in enumerate(group[0][0].cases)}
+    index = {case: i for i, case in enumerate(group[0][0].cases.keys)}
     shown = hardest(methods, group[0][0].protocol.object.direction)[:count]
     return [
         (cell, [(index[case], scored.points.get(case, 0)) for case in shown if case in scored.values])
@@ -214,7 +214,7 @@ def _values(rows: list[Row], metric: str) -> dict[str, float]:
 
 
 def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
-    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
+    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases.keys[index]}@{point}", ".webp")
 
 
 def _draw(run: Run, cell: Cell, index: int, point: int) -> None:

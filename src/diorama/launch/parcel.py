@@ -111,7 +111,7 @@ def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
     found = rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None)
     metrics, known = cell.protocol.object.metrics, dict[int, list[str]]()
     for index in (i for i in indices if i < cell.count):
-        rows = [found.get((cell.cases[index].key, metric)) for metric in metrics]
+        rows = [found.get((cell.cases.keys[index], metric)) for metric in metrics]
         if all(row and row.status != "error" for row in rows):
             known[index] = [row.line() for row in rows if row]
     return known
@@ -170,7 +170,7 @@ def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
 
 def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list[Row]]:
     """The rows of the cases of a unit that came with all their metrics, by index."""
-    index = {cell.cases[i].key: i for i in indices if i < cell.count}
+    index = {cell.cases.keys[i]: i for i in indices if i < cell.count}
     found: dict[int, dict[str, Row]] = {}
     for row in (read_row(cell.key, line.encode(errors="backslashreplace")) for line in lines):
         if row.case in index:
