@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from diorama.core.errors import InputError
+from diorama.core.gallery import WORST
 from diorama.core.plan import Plan
 from diorama.core.run import create
-from diorama.launch import local, machine, parcel, place, slurm, units
+from diorama.launch import local, machine, parcel, place, slurm, supervise, units
 from diorama.launch.contract import Need, Seen, read_size
 from diorama.launch.find import find
 from tests.conftest import REPOSITORY
@@ -307,3 +308,25 @@ def test_two_places_may_sweep_up_after_a_killed_one_at_once(tmp_path, monkeypatc
     monkeypatch.setattr(place, "alive", removed_meanwhile)
     place.sweep(tmp_path)
     assert not gone.exists() and not left.exists()
+
+
+def test_the_workers_that_scored_draw_the_pictures(tmp_path, monkeypatch):
+    started = []
+
+    class Counted(supervise.Child):
+        def __init__(self, *given):
+            started.append(self)
+            super().__init__(*given)
+
+    monkeypatch.setattr(supervise, "Child", Counted)
+    run = create(tmp_path / "run", Plan([WORLD], ["weiss"], ["lmse"], cases=6))
+    assert local.on(local.Launcher("2", Need()), run, lambda *_: None)
+    assert len(list(run.folder.rglob("keep/*.webp"))) == WORST
+    local.draw(run, 2)
+    assert len(started) == 2
+
+
+def test_a_share_of_a_run_draws_nothing(tmp_path):
+    run = create(tmp_path / "run", Plan([WORLD], ["weiss"], ["lmse"], cases=6))
+    local.on(local.Launcher("1", Need(), "units-0-2"), run, lambda *_: None, range(3))
+    assert not list(run.folder.rglob("keep/*.webp"))
