@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from diorama.core.errors import InputError
-from diorama.core.gallery import WORST
+from diorama.core.gallery import WORST, pending
 from diorama.core.plan import Plan
 from diorama.core.run import create
 from diorama.launch import local, machine, parcel, place, slurm, supervise, units
@@ -215,6 +215,15 @@ def test_parcels_bring_the_same_rows_home_and_know_what_is_known(mine, tmp_path,
     assert all(
         set(found[cell]) < set(lines) and len(found[cell]) == len(lines) / 3 * 2 for cell, lines in wanted.items()
     )
+
+
+def test_pictures_that_were_drawn_while_scoring_come_home(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    run = create(tmp_path / "out", Plan(["birds"], ["input_x_gradient"], ["single_deletion"], ["birds_cnn"], cases=8))
+    (answer,) = carried(json.loads(parcel.opening(run, None, 0)), [parcel.order(run, 0, [])], tmp_path)
+    assert parcel.take_home(run, parcel.Answer.read(json.dumps(answer))) == (8, [])
+    assert not pending(run) and len(list(run.folder.rglob("keep/*.webp"))) == WORST  # none is to be drawn here
 
 
 def test_what_comes_home_cannot_choose_where_it_is_written(mine):
