@@ -15,8 +15,9 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # before nu
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,7 @@ def nulls_and_intervals(codes: np.ndarray, factors: np.ndarray, values: dict[str
     asked = suite() | {"infomec": (FEW, lambda z, g: infomec(z, g, explicit=False))}
     asked |= {"dci": (FEW, lambda z, g: dci(z, g, rng(1), informative=False))}
     with ThreadPoolExecutor(THREADS) as pool:
-        waiting = []
+        waiting: list[Future[Any]] = []
         for name, (draws, score) in reversed(asked.items()):
 
             def value(z: np.ndarray, g: np.ndarray, score: Score = score) -> float:
