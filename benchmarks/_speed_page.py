@@ -24,9 +24,21 @@ Figures = dict[str, float]
 
 #: What was wanted: of which benchmark, in words, the figure, and whether it is to be at least or at most what.
 WANTED: tuple[tuple[str, str, str, str, float], ...] = (
-    ("passes", "best engine against eager torch, forward, geometric mean", "mean_forward_best_ratio", "≥", 1.5),
-    ("passes", "folded torch against eager, forward", "mean_forward_folded_ratio", "≥", 1.15),
-    ("passes", "folded torch against eager, with the gradient", "mean_gradient_folded_ratio", "≥", 1.15),
+    (
+        "passes",
+        "best engine against eager torch in its own layout, forward, geometric mean",
+        "mean_forward_best_ratio",
+        "≥",
+        1.5,
+    ),
+    ("passes", "folded torch against eager torch in its own layout, forward", "mean_forward_folded_ratio", "≥", 1.15),
+    (
+        "passes",
+        "folded torch against eager torch in its own layout, with the gradient",
+        "mean_gradient_folded_ratio",
+        "≥",
+        1.15,
+    ),
     ("funnybirds", "evaluation of FunnyBirds against the reference loop as its users have it", "speedup", "≥", 15),
     ("funnybirds", "a run over its bare torch passes", "ours_over_passes", "≤", 1.05),
     ("commands", "48 birds on all cores over one worker (two cores)", "birds_48_all_over_one", "≤", 0.57),
@@ -93,31 +105,40 @@ def _sections(figures: dict[str, Figures]) -> list[str]:
 
 
 def _passes(f: Figures) -> str:
-    sides = ("eager", "folded", "onnxruntime", "openvino")
-    forward = [
-        (label, *(f"{f[f'{name}_forward_{side}']:.0f}" for side in sides), f"{f[f'{name}_forward_best_ratio']:.2f}")
-        for name, label in NETWORKS.items()
-    ]
-    means = [f"{f[f'mean_forward_{side}_ratio']:.2f}" for side in (*sides[1:], "best")]
-    forward.append(("geometric mean over eager", "1", *means))
-    gradient = [
-        (
-            label,
-            *(f"{f[f'{name}_gradient_{side}']:.0f}" for side in sides[:2]),
-            f"{f[f'{name}_gradient_folded_ratio']:.2f}",
-        )
-        for name, label in NETWORKS.items()
-    ]
-    gradient.append(("geometric mean", "", "", f"{f['mean_gradient_folded_ratio']:.2f}"))
+    sides = {"eager": "eager", "eager_ours": "eager, our layout", "folded": "folded"}
+    engines = {"onnxruntime": "onnxruntime", "openvino": "openvino"}
     apart = max(value for key, value in f.items() if key.endswith("_apart"))
     return "\n\n".join(
         [
             "## Passes\n\nImages per second in batches of eight on one thread. Engines compute logits only where a plan"
             " names them (`--engine`); folded torch is the default.",
-            _table(("forward", *sides, "best over eager"), forward),
-            _table(("with the gradient", "eager", "folded", "ratio"), gradient),
+            _rates(f, "forward", sides | engines, "best"),
+            _rates(f, "gradient", sides, "folded"),
+            _layouts(f),
             f"The largest difference of a logit from eager torch's is {apart:.1e} of the largest logit.",
         ]
+    )
+
+
+def _rates(f: Figures, what: str, sides: dict[str, str], best: str) -> str:
+    """Images per second of every network and side, and the geometric means of what they are over eager torch."""
+    rows = [
+        (label, *(f"{f[f'{name}_{what}_{side}']:.0f}" for side in sides), f"{f[f'{name}_{what}_{best}_ratio']:.2f}")
+        for name, label in NETWORKS.items()
+    ]
+    means = [f"{f[f'mean_{what}_{side}_ratio']:.2f}" for side in (*list(sides)[1:], best)]
+    rows.append(("geometric mean over eager", "1", *means))
+    return _table(("with the gradient" if what == "gradient" else what, *sides.values(), f"{best} over eager"), rows)
+
+
+def _layouts(f: Figures) -> str:
+    """Against which torch the ratios are, and what they are against the other."""
+    ours = {what: f[f"mean_{what}_ratio_ours"] for what in ("forward_best", "forward_folded", "gradient_folded")}
+    return (
+        "What was wanted is measured against eager torch as its users have it: weights and images in torch's own layout,"
+        " the module as its maker hands it over. Our layout (channels last) is part of what is gained. Against the same"
+        f" module in our layout there remain {ours['forward_best']:.2f} for the best engine, {ours['forward_folded']:.2f}"
+        f" for folded torch forward and {ours['gradient_folded']:.2f} with the gradient."
     )
 
 

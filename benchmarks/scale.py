@@ -131,7 +131,7 @@ def _made_up(run: Run, k: int) -> Answer:
     unit = run.units[k]
     cells = {}
     for cell in unit.cells:
-        metrics, cases = cell.protocol.object.metrics, [cell.cases[i].key for i in unit.indices]
+        metrics, cases = cell.protocol.object.metrics, [cell.cases.keys[i] for i in unit.indices]
         rows = [Row(cell.key, case, metric, 0.5).line() for case in cases for metric in metrics]
         cells[cell.key] = {"rows": rows}
     return Answer(k, "here", {}, cells)

@@ -158,7 +158,7 @@ class Results:
             raise InputError(f"{key} was not kept, and its method was an object of another session: use keep='maps'")
         run = self._run or open_run(self.folder)
         planned = next(c for c in run.cells if c.key == cell.manifest["key"])
-        index = [case.key for case in planned.cases].index(key)
+        index = planned.cases.keys.index(key)
         with one_thread():
             return kept.look(planned, index, asked_for(run, planned, index), Memory())
 

@@ -229,8 +229,9 @@ def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Pane
         if cell.control or cell.method is None:
             continue
         chosen = settle(opened.rows(cell), "lmse", "lower").chosen
-        for i, case in enumerate(cell.cases):
-            if case.key in objects:
+        for i, key in enumerate(cell.cases.keys):
+            if key in objects:
+                case = cell.cases[i]
                 asked, point = asked_for(opened, cell, i), chosen.get(case.key, 0)
                 bench = Bench(cell.world, None, asked, cell.protocol.object, case, Memory(), point)
                 scene = cell.world.object.scene(i)[1]

@@ -64,6 +64,17 @@ def test_trees_grown_by_several_threads_are_the_same():
     assert one.values == two.values and np.array_equal(one.matrix, two.matrix)
 
 
+def test_the_null_of_dci_needs_no_prediction():
+    pytest.importorskip("sklearn")
+    from diorama.protocols.codes.dci import Dci
+
+    z, g = data()
+    after = [np.random.default_rng(0), np.random.default_rng(0)]
+    whole, short = Dci().measure(z, g, after[0]), Dci().first(z, g, after[1])
+    assert short == whole.value and "dci_i" in whole.values
+    assert after[0].random() == after[1].random()  # further permutations are those they always were
+
+
 def test_the_null_of_infomec_and_modularity_needs_no_linear_probe():
     from diorama.protocols.codes.infomec import Infomec
     from diorama.protocols.codes.modularity import Modularity

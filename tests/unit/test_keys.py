@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from diorama.core import keys
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.keys import Root, source_key
@@ -274,3 +275,10 @@ def test_no_component_asks_the_catalogue_for_another():
                 if isinstance(node, ast.ImportFrom) and node.module == "diorama.core.catalogue":
                     asking += [f"{path.stem}: {a.name}" for a in node.names if a.name != "Component"]
     assert sorted(asking) == ["checkpoint: build", "scenes: build"]
+
+
+def test_distributions_that_are_called_otherwise_are_those_that_the_list_of_all_names():
+    for module, names in keys._CALLED.items():
+        listed = keys._distributions().get(module, [])
+        found = [name for name in names if name in [one.lower() for one in listed]]
+        assert len(found) == len(listed), f"{module} is in {listed}"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from diorama.core.errors import InputError
+from diorama.core.gallery import WORST, pending
 from diorama.core.plan import Plan
 from diorama.core.run import create
-from diorama.launch import local, machine, parcel, place, slurm, units
+from diorama.launch import local, machine, parcel, place, slurm, supervise, units
 from diorama.launch.contract import Need, Seen, read_size
 from diorama.launch.find import find
 from tests.conftest import REPOSITORY
@@ -216,6 +217,15 @@ def test_parcels_bring_the_same_rows_home_and_know_what_is_known(mine, tmp_path,
     )
 
 
+def test_pictures_that_were_drawn_while_scoring_come_home(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    run = create(tmp_path / "out", Plan(["birds"], ["input_x_gradient"], ["single_deletion"], ["birds_cnn"], cases=8))
+    (answer,) = carried(json.loads(parcel.opening(run, None, 0)), [parcel.order(run, 0, [])], tmp_path)
+    assert parcel.take_home(run, parcel.Answer.read(json.dumps(answer))) == (8, [])
+    assert not pending(run) and len(list(run.folder.rglob("keep/*.webp"))) == WORST  # none is to be drawn here
+
+
 def test_what_comes_home_cannot_choose_where_it_is_written(mine):
     answer = {"unit": 0, "place": "x", "end": {}, "cells": {}}
     for cell in mine.cells:
@@ -307,3 +317,25 @@ def test_two_places_may_sweep_up_after_a_killed_one_at_once(tmp_path, monkeypatc
     monkeypatch.setattr(place, "alive", removed_meanwhile)
     place.sweep(tmp_path)
     assert not gone.exists() and not left.exists()
+
+
+def test_the_workers_that_scored_draw_the_pictures(tmp_path, monkeypatch):
+    started = []
+
+    class Counted(supervise.Child):
+        def __init__(self, *given):
+            started.append(self)
+            super().__init__(*given)
+
+    monkeypatch.setattr(supervise, "Child", Counted)
+    run = create(tmp_path / "run", Plan([WORLD], ["weiss"], ["lmse"], cases=6))
+    assert local.on(local.Launcher("2", Need()), run, lambda *_: None)
+    assert len(list(run.folder.rglob("keep/*.webp"))) == WORST
+    local.draw(run, 2)
+    assert len(started) == 2
+
+
+def test_a_share_of_a_run_draws_nothing(tmp_path):
+    run = create(tmp_path / "run", Plan([WORLD], ["weiss"], ["lmse"], cases=6))
+    local.on(local.Launcher("1", Need(), "units-0-2"), run, lambda *_: None, range(3))
+    assert not list(run.folder.rglob("keep/*.webp"))

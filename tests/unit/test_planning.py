@@ -1,8 +1,12 @@
 """Planning: which cells a plan has, which pairs it leaves out and why, and which plans are refused."""
 
+import gc
+
 import pytest
 
 from diorama import InputError
+from diorama.core.case_list import HELD
+from diorama.core.cases import Case
 from diorama.core.plan import Plan, expand
 
 MONDRIAN, SPRITES, BIRDS = "mondrian(size=32, patches=5)", "sprites(counts=(3, 2, 3, 3, 3))", "birds(size=64)"
@@ -64,4 +68,20 @@ def test_refusals_are_one_line(table, word):
 
 def test_more_cases_keep_the_first_ones():
     few, many = (planned(worlds=[MONDRIAN], methods=["weiss"], protocols=["lmse"], cases=n).cells[0] for n in (2, 5))
-    assert many.cases[:2] == few.cases and few.key == many.key
+    assert many.cases[:2] == few.cases[:] and few.key == many.key
+
+
+def test_a_cell_holds_the_names_of_its_cases_and_few_of_them():
+    before = _alive()
+    cell = planned(worlds=[MONDRIAN], methods=["weiss"], protocols=["lmse"], cases=300).cells[0]
+    made = [(case.key, case.scene.key) for case in cell.cases]
+    assert [key for key, _ in made] == cell.cases.keys and len(set(made)) == len(cell.cases) == 300
+    assert (cell.cases[-300].key, cell.cases[0].scene.key) == made[0]  # made again, and the same
+    assert _alive() - before <= HELD
+    with pytest.raises(IndexError):
+        cell.cases[300]
+
+
+def _alive() -> int:
+    gc.collect()
+    return sum(isinstance(one, Case) for one in gc.get_objects())

@@ -5,11 +5,14 @@ import json
 
 import pytest
 
-pytest.importorskip("torch")
+from diorama.core.catalogue import build
+
+torch = pytest.importorskip("torch")
 
 page = importlib.import_module("benchmarks._speed_page")
 kept = importlib.import_module("benchmarks._print")
 growth = importlib.import_module("benchmarks.growth")
+passes = importlib.import_module("benchmarks.passes")
 
 
 @pytest.fixture
@@ -42,6 +45,32 @@ def test_the_page_says_what_was_wanted_measured_and_met(folder):
     assert "**The machine was not idle** (load before it) for intrinsic (7)" in text
     for line in (line for line in text.splitlines() if line.startswith("![")):
         assert (folder / line.partition("(")[2][:-1]).read_text().startswith("<svg")
+
+
+def passed() -> dict[str, float]:
+    """Figures of passes: our layout is twice as fast as torch's own, the twin and engines three times."""
+    rates = {"eager": 10.0, "eager_ours": 20.0, "folded": 30.0}
+    engines = dict.fromkeys(("onnxruntime", "openvino", "best"), 30.0)
+    found = {f"{name}_folded_apart": 1e-7 for name in passes.NETWORKS}
+    for name in passes.NETWORKS:
+        found |= passes._figures(f"{name}_forward", rates | engines) | passes._figures(f"{name}_gradient", rates)
+    return found | passes.means(found)
+
+
+def test_passes_are_against_torchs_own_layout_and_the_page_says_what_remains_against_ours(folder):
+    kept.keep("passes", passed(), {"date": "D", "cores": 2, "processor": "P", "python": "3.11", "load_before": 0.1})
+    text = page.write_page().read_text()
+    assert "| folded torch against eager torch in its own layout, with the gradient | ≥ 1.15 | 3 | yes |" in text
+    assert "| geometric mean over eager | 1 | 2.00 | 3.00 | 3.00 |" in text
+    assert "remain 1.50 for the best engine, 1.50 for folded torch forward and 1.50 with the gradient" in text
+
+
+def test_the_usual_network_has_torchs_own_layout_and_gives_the_same():
+    model = build("model", "birds_cnn").object
+    images = torch.rand(2, 3, 128, 128)
+    first = passes.usual("birds_cnn", model)
+    assert all(weights.is_contiguous() for weights in first.parameters())
+    assert torch.allclose(first(images), model.module(images), atol=1e-3)
 
 
 def test_every_claim_names_a_benchmark_of_the_page():

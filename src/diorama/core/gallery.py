@@ -69,7 +69,7 @@ class Sketches:
             columns = [
                 (cell, _values(_rows_of(run, cell, unit.indices), cell.protocol.object.metrics[0])) for cell in cells
             ]
-            index = {cells[0].cases[i].key: i for i in unit.indices if i < cells[0].count}
+            index = {cells[0].cases.keys[i]: i for i in unit.indices if i < cells[0].count}
             ordered = means([v for cell, v in columns if not cell.control] or [v for _, v in columns])
             sign = -1 if cells[0].protocol.object.direction == "lower" else 1
             seen = sorted([*self.seen.get(group, []), *((sign * mean, index[case]) for case, mean in ordered.items())])
@@ -79,11 +79,11 @@ class Sketches:
                 if len(cell.asked.points) == 1:
                     self._draw(run, cell, [index[c] for c in values if c in index and index[c] not in left], watch)
                     for i in left:
-                        _remove(_path(run, cell, i, 0))
+                        _remove(picture_path(run, cell, i, 0))
 
     def _draw(self, run: Run, cell: Cell, indices: list[int], watch: Watch) -> None:
         for i in indices:
-            if not whole_picture(_path(run, cell, i, 0)):
+            if not whole_picture(picture_path(run, cell, i, 0)):
                 _try_to_draw(run, cell, i, 0, watch)
 
 
@@ -95,7 +95,7 @@ def tidy(run: Run, worst: int = WORST) -> None:
     """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
     for cell, cases in chosen(run, worst):
         folder = run.cell_folder(cell) / "keep"
-        wanted = {_path(run, cell, *at) for at in cases}
+        wanted = {picture_path(run, cell, *at) for at in cases}
         for path in [path for path in folder.rglob("*.webp") if path not in wanted] if folder.is_dir() else ():
             _remove(path)
 
@@ -118,7 +118,9 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
     listed = chosen(run, worst)
-    lacking = ((cell, [at for at in cases if not whole_picture(_path(run, cell, *at))]) for cell, cases in listed)
+    lacking = (
+        (cell, [at for at in cases if not whole_picture(picture_path(run, cell, *at))]) for cell, cases in listed
+    )
     return [(cell, cases) for cell, cases in lacking if cases]
 
 
@@ -158,7 +160,7 @@ def _scored(run: Run, cell: Cell) -> Scored:
 def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cases on which the methods of a group do worst on average, for each of its cells that has a value there."""
     methods = [scored.values for cell, scored in group if not cell.control] or [scored.values for _, scored in group]
-    index = {case.key: i for i, case in enumerate(group[0][0].cases)}
+    index = {case: i for i, case in enumerate(group[0][0].cases.keys)}
     shown = hardest(methods, group[0][0].protocol.object.direction)[:count]
     return [
         (cell, [(index[case], scored.points.get(case, 0)) for case in shown if case in scored.values])
@@ -213,8 +215,9 @@ def _values(rows: list[Row], metric: str) -> dict[str, float]:
     return {row.case: float(np.mean(row.value)) for row in rows if row.metric == metric and row.status == "ok"}  # type: ignore[arg-type]
 
 
-def _path(run: Run, cell: Cell, index: int, point: int) -> Path:
-    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases[index].key}@{point}", ".webp")
+def picture_path(run: Run, cell: Cell, index: int, point: int) -> Path:
+    """Where the picture of a case at a grid point is; its captions are beside it, and end in `.json`."""
+    return case_path(run.cell_folder(cell) / "keep", f"{cell.cases.keys[index]}@{point}", ".webp")
 
 
 def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
@@ -223,7 +226,7 @@ def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     if not panels:
         return
-    path, picture = _path(run, cell, index, point), encode_webp(strip(panels, SIDE))
+    path, picture = picture_path(run, cell, index, point), encode_webp(strip(panels, SIDE))
     write_whole(path, picture)
     captions = _captions(cell, case.key, point, panels)
     write_json(

@@ -79,6 +79,15 @@ def closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
     return files, libraries
 
 
+#: Distributions of modules that are called otherwise: found at once, where a list of all distributions takes long.
+_CALLED = {
+    "cv2": ("opencv-contrib-python", "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless"),
+    "PIL": ("pillow",),
+    "skimage": ("scikit-image",),
+    "sklearn": ("scikit-learn",),
+}
+
+
 @cache
 def version(library: str) -> str:
     """The major.minor of the distribution that provides a top-level module, or "absent"."""
@@ -93,6 +102,7 @@ def version(library: str) -> str:
 def _named(library: str) -> Iterator[str]:
     """Distributions that may provide a module: the one of its name, and only then, since that is slow, all that say so."""
     yield library
+    yield from _CALLED.get(library, ())
     yield from _distributions().get(library, [])
 
 

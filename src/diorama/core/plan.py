@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from diorama.adapt import engines
 from diorama.core import device, keys, spec
 from diorama.core.bench import Asked, Bench
+from diorama.core.case_list import CaseList
 from diorama.core.cases import Case, make_case
 from diorama.core.catalogue import Component, build, entries
 from diorama.core.contracts import USUAL_CASES, Fitting
@@ -168,10 +169,10 @@ class Cell:
         return Asked(asked, method.digest, tuple(asked.grid) or ({},), method.at)
 
     @cached_property
-    def cases(self) -> list[Case]:
+    def cases(self) -> CaseList:
         """The cases of this cell."""
-        made = [make_case(self.protocol.object, self.world.object, self.seed, i) for i in range(self.count)]
-        check_distinct((case.key for case in made), self.world.label)
+        made = CaseList(partial(make_case, self.protocol.object, self.world.object, self.seed), self.count)
+        check_distinct(made.keys, self.world.label)
         return made
 
     def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
@@ -209,7 +210,7 @@ class Cell:
         if self.model and self.engine != engines.USUAL:
             described["logits"] = f"{self.engine} {keys.version(self.engine)}"
         if self.fitted:  # what it is fitted on depends on all the cases
-            described["fitted_on"] = [case.key for case in self.cases]
+            described["fitted_on"] = self.cases.keys
         return described
 
     @cached_property

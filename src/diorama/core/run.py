@@ -76,17 +76,17 @@ class Run:
     def rows(self, cell: Cell) -> list[Row]:
         """The rows of a cell's cases so far, in the order of the cases and of the protocol's metrics."""
         known = read_rows(self.cell_folder(cell), cell.key)
-        order = [(case.key, metric) for case in cell.cases for metric in cell.protocol.object.metrics]
+        order = [(case, metric) for case in cell.cases.keys for metric in cell.protocol.object.metrics]
         return [known[at] for at in order if at in known]
 
     def missing(self, cell: Cell) -> set[str]:
         """The keys of the cases that still lack a row; a case that failed earlier counts as missing."""
         known = read_rows(self.cell_folder(cell), cell.key)
-        return {case.key for case in cell.cases if _lacks(cell, case, known)}
+        return {case for case in cell.cases.keys if _lacks(cell, case, known)}
 
 
-def _lacks(cell: Cell, case: Case, known: Rows) -> bool:
-    rows = (known.get((case.key, metric)) for metric in cell.protocol.object.metrics)
+def _lacks(cell: Cell, case: str, known: Rows) -> bool:
+    rows = (known.get((case, metric)) for metric in cell.protocol.object.metrics)
     return any(row is None or row.status == "error" for row in rows)
 
 
@@ -159,7 +159,7 @@ def _mend(run: Run, cell: Cell) -> None:
 
 def _contents(run: Run) -> dict[str, Any]:
     """Which cells and cases the plan comes to: enough to read the results without any component."""
-    listed = [{"key": cell.key, "cases": [case.key for case in cell.cases]} for cell in run.cells]
+    listed = [{"key": cell.key, "cases": cell.cases.keys} for cell in run.cells]
     return {"cells": listed, "skipped": run.expansion.skipped}
 
 
@@ -250,7 +250,7 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     for cell in unit.cells:
         known = rows_between(run.cell_folder(cell), cell.key, unit.indices, tell)
         inside = range(unit.indices.start, min(unit.indices.stop, cell.count))
-        found += [(cell, i) for i in inside if _lacks(cell, cell.cases[i], known)]
+        found += [(cell, i) for i in inside if _lacks(cell, cell.cases.keys[i], known)]
     return found
 
 
@@ -348,7 +348,7 @@ def arrays_path(run: Run, cell: Cell, case: Case) -> Path:
 
 def keep_maps(run: Run, cell: Cell, index: int) -> None:
     """Keep what can be looked at of a case, unless it is there, or is one of the many that are not kept."""
-    path = kept.place(run.cell_folder(cell), cell.cases[index].key)
+    path = kept.place(run.cell_folder(cell), cell.cases.keys[index])
     if index >= kept.MOST or cell.control == "dose" or path.exists():
         return
     found = attempt(lambda: kept.look(cell, index, asked_for(run, cell, index), run.memory))

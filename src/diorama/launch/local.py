@@ -12,6 +12,8 @@ from diorama.launch import contract, machine
 from diorama.launch.contract import Need, Seen
 from diorama.launch.supervise import Supervisor
 
+#: The lock of whoever computes all of a run.
+WHOLE = "shard-0-of-1"
 #: Bytes that a worker is reckoned with where nobody says: torch, a network, a batch and its gradients.
 USUAL = 2 * 2**30
 
@@ -19,7 +21,7 @@ USUAL = 2 * 2**30
 class Launcher(contract.Launcher):
     """Supervised worker processes that take units from one list, so that they end together."""
 
-    def __init__(self, argument: str, need: Need, lock: str = "shard-0-of-1") -> None:
+    def __init__(self, argument: str, need: Need, lock: str = WHOLE) -> None:
         super().__init__(argument, need)
         self.lock = lock
         if argument and (not argument.isdecimal() or int(argument) < 1):
@@ -42,11 +44,13 @@ class Launcher(contract.Launcher):
         return self.workers
 
     def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
-        """Hand the units to worker processes."""
+        """Hand the units to worker processes. Those of a whole run then draw its pictures: they have all in memory."""
         seen.workers = min(self.workers, len(units)) or 1
         all_ = Supervisor(run, self.workers, self.need.timeout, own=self.own)
         with locked(run.folder / "locks" / self.lock), all_:
             all_.work(units, seen)
+            if self.lock == WHOLE:
+                all_.work(_to_draw(run, self.workers), Seen(silent, 0, 0))
         return True
 
 
@@ -88,9 +92,12 @@ def _weight(run: Run, k: int, cases: int) -> int:
 
 
 def draw(run: Run, count: int = 1, timeout: float | None = None) -> None:
-    """Draw the pictures of a run in worker processes; those that cannot be drawn are left out."""
-    tidy(run)
-    if not (pending(run) or run.plan.keep):
-        return
+    """Draw the pictures of a run that are not there, in worker processes; those that cannot be drawn are left out."""
     with Supervisor(run, count, timeout) as all_:
-        all_.work([(i, count) for i in range(count)], Seen(silent, 0, 0))
+        all_.work(_to_draw(run, count, bool(run.plan.keep)), Seen(silent, 0, 0))
+
+
+def _to_draw(run: Run, count: int, always: bool = False) -> list[tuple[int, int]]:
+    """The shares of the pictures that are lacking, one per worker; pictures that are not shown are removed."""
+    tidy(run)
+    return [(i, count) for i in range(count)] if always or pending(run) else []

@@ -1,7 +1,7 @@
 """What travels between a run and workers that share no folder with it: texts of JSON, never objects.
 
-Out go the plan, the user's files that it names, and the rows of a unit that are known; home come rows, kept arrays and
-tracebacks. Names of files never travel home: what is written is decided by the cases of the run.
+Out go the plan, the user's files that it names, and the rows of a unit that are known; home come rows, kept arrays,
+pictures and tracebacks. Names of files never travel home: what is written is decided by the cases of the run.
 """
 
 import base64
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError
+from diorama.core.gallery import picture_path
 from diorama.core.plan import Cell
 from diorama.core.rows import Row, read_row
 from diorama.core.run import Run, Step, Writer, arrays_path, trace_path
@@ -111,7 +112,7 @@ def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
     found = rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None)
     metrics, known = cell.protocol.object.metrics, dict[int, list[str]]()
     for index in (i for i in indices if i < cell.count):
-        rows = [found.get((cell.cases[index].key, metric)) for metric in metrics]
+        rows = [found.get((cell.cases.keys[index], metric)) for metric in metrics]
         if all(row and row.status != "error" for row in rows):
             known[index] = [row.line() for row in rows if row]
     return known
@@ -137,11 +138,12 @@ class Answer:
 
 
 def packed(folder: Path) -> dict[str, dict[str, Any]]:
-    """All that a run folder holds of its cells, as it travels: rows as lines, arrays and tracebacks by their names."""
+    """All that a run folder holds of its cells, as it travels: rows as lines, arrays, pictures and tracebacks by name."""
     found = {}
     for cell in folder.glob("cells/*/*"):
         rows = [line for part in sorted(cell.glob("rows/*.jsonl")) for line in part.read_text("utf-8").splitlines()]
-        keep = {_name(path, cell): base64.b85encode(path.read_bytes()).decode() for path in cell.glob("keep/**/*.npz")}
+        kept = [path for path in cell.glob("keep/**/*") if path.suffix in (".npz", ".webp", ".json")]
+        keep = {_name(path, cell): base64.b85encode(path.read_bytes()).decode() for path in kept}
         errors = {_name(path, cell): path.read_text("utf-8") for path in cell.glob("errors/**/*.txt")}
         found[cell.name] = {"rows": rows, "keep": keep, "errors": errors}
     return found
@@ -170,7 +172,7 @@ def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
 
 def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list[Row]]:
     """The rows of the cases of a unit that came with all their metrics, by index."""
-    index = {cell.cases[i].key: i for i in indices if i < cell.count}
+    index = {cell.cases.keys[i]: i for i in indices if i < cell.count}
     found: dict[int, dict[str, Row]] = {}
     for row in (read_row(cell.key, line.encode(errors="backslashreplace")) for line in lines):
         if row.case in index:
@@ -180,11 +182,16 @@ def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list
 
 
 def _keep(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
-    """Write the arrays and the traceback of a case, if it has any, before its rows."""
-    case = cell.cases[index]
-    arrays = brought.get("keep", {}).get(case_path(Path(), case.key, ".npz").as_posix())
-    if arrays is not None:
-        write_whole(arrays_path(run, cell, case), base64.b85decode(arrays))
+    """Write the arrays, the picture and the traceback of a case, if it has any, before its rows."""
+    case, keep, picture = cell.cases[index], brought.get("keep", {}), picture_path(run, cell, index, 0)
+    for path in (
+        arrays_path(run, cell, case),
+        picture,
+        picture.with_suffix(".json"),
+    ):  # captions say that both are there
+        data = keep.get(_name(path, run.cell_folder(cell)))
+        if data is not None:
+            write_whole(path, base64.b85decode(data))
     trace = brought.get("errors", {}).get(case_path(Path(), case.key, ".txt").as_posix())
     if trace is not None:
         write_whole(trace_path(run, cell, case), trace.encode(errors="backslashreplace"))

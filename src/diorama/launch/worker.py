@@ -18,7 +18,7 @@ from diorama.core.errors import InputError
 from diorama.core.gallery import Sketches, illustrate
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
-from diorama.core.run import Ended, Run, Step, Watch, nothing, work_unit
+from diorama.core.run import Ended, Run, Step, Watch, work_unit
 from diorama.launch.parcel import difference
 
 
@@ -33,7 +33,7 @@ def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> N
     waiting, sketches = _listen(orders, scratch), Sketches()
     with one_thread():
         while order := waiting.get():
-            _report(reports, *_carry_out(run, order, reports, nothing if scratch else sketches.unit_ended))
+            _report(reports, *_carry_out(run, order, reports, sketches.unit_ended))
 
 
 def _stop(number: int, frame: Any) -> None:

@@ -31,10 +31,12 @@ def dci(
     estimator: Estimator = "extra_trees",
     share: float = 2 / 3,
     jobs: int = 1,
+    informative: bool = True,
 ) -> Measured:
     """D, C and I; the matrix is P, each column with sum 1; per factor: its completeness.
 
-    `jobs` threads grow the trees of a forest; the result is the same with any number.
+    `jobs` threads grow the trees of a forest; the result is the same with any number. Without `informative` nothing is
+    predicted and I is left out; D and C are the same.
 
     >>> g = np.array([[i, j] for i in range(4) for j in range(4)] * 12)
     >>> {name: round(value, 3) for name, value in dci(g, g, np.random.default_rng(0)).values.items()}
@@ -49,14 +51,16 @@ def dci(
         forest = _forest(estimator, int(rng.integers(2**31)), jobs)
         forest.fit(part.codes[train], labels[train])
         columns.append(forest.feature_importances_)
-        right.append(float((forest.predict(part.codes[test]) == labels[test]).mean()))
+        if informative:
+            right.append(float((forest.predict(part.codes[test]) == labels[test]).mean()))
     importance = np.abs(np.stack(columns, axis=1))
     complete = _concentration(importance)
     values = {
         "dci_d": _weighted(_concentration(importance.T), importance.sum(axis=1)),
         "dci_c": _weighted(complete, importance.sum(axis=0)),
-        "dci_i": float(np.mean(right)),
     }
+    if informative:
+        values["dci_i"] = float(np.mean(right))
     return part.measured(values, importance, complete)
 
 

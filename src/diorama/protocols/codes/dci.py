@@ -38,3 +38,7 @@ class Dci(shared.OfDraws):
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """D, C and I of a draw."""
         return dci(codes, factors, rng, self.rule, self.estimator)
+
+    def first(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> float:
+        """D without the predictions of I."""
+        return dci(codes, factors, rng, self.rule, self.estimator, informative=False).value
