@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +61,15 @@ def diorama(tmp_path: Path):
 
 
 #: Seconds of processor time, of a test and the processes it started, from which on it should be marked slow.
-SLOW_FROM = 5.0
+SLOW_FROM = 2.0
 _taken: list[tuple[float, str, bool]] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with most slow tests first: no worker is left with a long file when the others have ended."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.hookimpl(hookwrapper=True)

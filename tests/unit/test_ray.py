@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.part_files import rows
-from tests.ray_cluster import RayCluster
+from tests.ray_cluster import WITHOUT_NICENESS, RayCluster
 
 pytestmark = pytest.mark.slow  # it starts clusters
 
@@ -73,7 +73,9 @@ def wanted(tmp_path_factory) -> Callable[..., dict[str, list[str]]]:
     @cache
     def call(how: str, limit: str, cases: int) -> dict[str, list[str]]:
         folder = _folder(tmp_path_factory.mktemp("local"), limit)
-        release(folder)
+        if how in ("held", "later"):
+            with_gate(folder)
+            release(folder)
         result = finish(folder, how, "out", "local:2", cases=cases)
         assert result.returncode in (0, 3), result.stderr
         return rows(folder / "out")
@@ -94,9 +96,13 @@ def _folder(tmp_path: Path, limit: str) -> Path:
         "import numpy as np\n\n\ndef ones(frame):\n    return np.ones((*frame.image.shape[:2], 1))\n"
     )
     (tmp_path / "limit.txt").write_text(limit)
-    (tmp_path / "gate").mkdir()
-    (tmp_path / "gate.txt").write_text(str(tmp_path / "gate"))
     return tmp_path
+
+
+def with_gate(place: Path) -> None:
+    """Say where the gate is, in a file that travels; it counts for the key of the cell, as all that a method reads."""
+    (place / "gate").mkdir()
+    (place / "gate.txt").write_text(str(place / "gate"))
 
 
 def words(how: str, out: str, on: str, cases: int = 6) -> list[str]:
@@ -125,7 +131,8 @@ def release(place: Path) -> None:
 
 
 def begun(place: Path, how: str, out: str, on: str, variables: dict[str, str], cases: int) -> "subprocess.Popen[str]":
-    """A run whose method does `how` in every case."""
+    """A run whose method does `how` in every case, and stands still at a gate if that is `held` or `later`."""
+    with_gate(place)
     (place / "limit.txt").write_text("2")
     pipe, environment = subprocess.PIPE, {**os.environ, **variables}
     command = words(how, out, on, cases)
@@ -255,7 +262,7 @@ def test_a_worker_with_another_library_is_refused_by_name_and_a_head_that_vanish
 
 def test_a_ray_of_our_own_hears_only_this_machine_refuses_strangers_and_ends_with_its_run(place):
     mark = f"session-of-{place.name}"
-    process = started(place, "out", "ray", {"DIORAMA_SESSION": mark})
+    process = started(place, "out", "ray", {"DIORAMA_SESSION": mark, **WITHOUT_NICENESS})
     assert _listening(mark) == {"127.0.0.1"}
     assert _stranger(_address(mark)) == "refused"
     second = finish(place, "good", "out", "ray")
