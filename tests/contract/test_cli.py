@@ -60,6 +60,7 @@ def test_a_method_of_twelve_lines_outside_the_package(diorama, tmp_path):
     assert result.returncode == 0 and json.loads(result.stdout)["cells"][0]["summary"]["lmse"]["n_ok"] == 3
 
 
+@pytest.mark.slow
 def test_saved_predictions_are_scored(diorama, tmp_path):
     assert diorama("render", WORLD, "-n", "3", "-o", "flat").returncode == 0
     manifest = json.loads((tmp_path / "flat" / "manifest.json").read_text())
@@ -90,6 +91,7 @@ def test_the_truth_as_saved_predictions_scores_zero(diorama, tmp_path):
     assert document["cells"][0]["summary"]["lmse"]["mean"] < 1e-8  # 16-bit rounding
 
 
+@pytest.mark.slow
 def test_gates(diorama):
     assert diorama("run", *SMALL, "-m", "weiss", "--require", "lmse<=0.9").returncode == 0
     one_line(diorama("run", *SMALL, "-m", "weiss", "--require", "weiss:lmse<=1e-9"), 4, "weiss:lmse<=1e-9", "weiss on")
@@ -280,6 +282,7 @@ def test_ctrl_c_keeps_what_was_computed(diorama, tmp_path, on):
     assert document["known"] > 0 and document["known"] + document["computed"] == 6
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_run_do_not_mix(diorama, tmp_path, monkeypatch):
     process = held_run(tmp_path, "--on", "local:1")
     one_line(diorama("run", *HELD), 2, "is being written by process")

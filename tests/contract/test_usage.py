@@ -19,6 +19,7 @@ from tests.contract.test_cli import SMALL, WORLD
 from tests.contract.test_cli import one_line as says
 
 
+@pytest.mark.slow
 def test_another_command_does_not_replace_the_first_unless_a_folder_is_named(diorama, tmp_path):
     assert diorama("run", *SMALL, "-m", "weiss").returncode == 0
     plan = tmp_path / "diorama-run" / "plan.toml"
