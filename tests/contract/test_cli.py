@@ -274,7 +274,7 @@ def test_a_full_disk_loses_nothing(diorama, tmp_path):
 def test_ctrl_c_keeps_what_was_computed(diorama, tmp_path, on):
     process = held_run(tmp_path, "--on", on)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130 and "Traceback" not in said, said
     assert "the same command goes on from there" in said
     release(tmp_path)
@@ -290,7 +290,7 @@ def test_two_processes_on_one_run_do_not_mix(diorama, tmp_path, monkeypatch):
     monkeypatch.setenv("GATE", "open")
     assert diorama("work", "out", "--shard", "1/2").returncode == 0  # another share is welcome
     release(tmp_path)
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
     assert process.returncode == 0
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
     assert cell["summary"]["lmse"]["n_ok"] == 6
@@ -303,7 +303,7 @@ def test_a_killed_worker_is_replaced(diorama, tmp_path):
     ).stdout.split()
     os.kill(int(workers[0]), signal.SIGKILL)
     release(tmp_path)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 0, said
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
     assert cell["summary"]["lmse"]["n_ok"] == 6

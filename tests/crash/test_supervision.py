@@ -51,7 +51,7 @@ def bad(diorama, tmp_path):
 
     def call(how: str, *more: str):
         methods = "-m", f"./bad.py:Bad(how={how})", "-m", "weiss"
-        return diorama("run", "-w", WORLD, "-p", "lmse", *methods, "-n", "6", "-o", "out", "--json", *more, timeout=120)
+        return diorama("run", "-w", WORLD, "-p", "lmse", *methods, "-n", "6", "-o", "out", "--json", *more, timeout=600)
 
     return call
 
@@ -112,7 +112,7 @@ def test_a_signal_to_the_run_ends_its_workers_and_the_next_run_goes_on_at_once(d
         workers = children(process)
         assert len(workers) == 2
         os.kill(process.pid, number)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
     release(tmp_path)
     again = diorama("run", *HELD, "--json")
     assert gone(workers)
@@ -129,7 +129,7 @@ def test_a_refused_second_run_changes_nothing_and_the_gate_of_the_first_still_fa
         assert second.returncode == 2 and "is being written by process" in second.stderr
         assert before and {path: path.read_bytes() for path in before} == before
         release(tmp_path)
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
     assert process.returncode == 4
 
 
@@ -155,7 +155,7 @@ def test_a_fit_that_hangs_is_given_up_after_the_time_of_all_its_cases(diorama, t
         "    def decompose(self, frames):\n        image = frames[0].linear()\n        return Layers(image, image)\n"
     )
     words = ("run", "-w", WORLD, "-p", "lmse", "-m", "./mine.py:Learner", "-m", "baseline", "-n", "2", "-o", "out")
-    ended = diorama(*words, "--timeout", "0.5", "--on", "local:1", timeout=120)
+    ended = diorama(*words, "--timeout", "0.5", "--on", "local:1", timeout=600)
     assert ended.returncode == 3, ended.stderr
     found = [json.loads(line) for lines in rows(tmp_path / "out").values() for line in lines]
     reasons = [row["reason"] for row in found if row["status"] == "error"]

@@ -193,7 +193,7 @@ def carried(opening: dict, orders: list[str], cwd: Path) -> list[dict]:
     """What a place in a process of its own answers."""
     given = "\n".join([json.dumps(opening), *orders]) + "\n"
     command = [sys.executable, "-m", "diorama.launch.place"]
-    done = subprocess.run(command, input=given, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=given, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
