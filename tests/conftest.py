@@ -6,6 +6,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+# Tests share the machine: threads that wait for each other are slower than one. Read when numpy and torch are imported.
+os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+
 import numpy as np
 import pytest
 

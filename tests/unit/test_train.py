@@ -27,15 +27,6 @@ from diorama.worlds.birds.classes import PARTS  # noqa: E402
 from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Tests share the machine: threads that wait for each other are slower than one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def silent(done, total, message):
     pass
 
