@@ -63,15 +63,28 @@ def diorama(tmp_path: Path):
     return call
 
 
-#: Seconds of processor time, of a test and the processes it started, from which on it should be marked slow.
+#: Seconds of processor time, of a test and the processes it started, from which on --quick should leave it out.
 SLOW_FROM = 2.0
 _taken: list[tuple[float, str, bool]] = []
 
 
+#: Files that take long, the longest first; then come others by the number of their slow tests.
+LONG = [
+    "test_ray",
+    "test_golden_net",
+    "test_site",
+    "test_lab_page",
+    "test_crash_points",
+    "test_examples",
+    "test_launchers",
+]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with most slow tests first: no worker is left with a long file when the others have ended."""
+    """Long files first, so that no worker is left with one of them when the others have ended."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    slow.update({item.path: 1000 - LONG.index(item.path.stem) for item in items if item.path.stem in LONG})
     items.sort(key=lambda item: -slow[item.path])
 
 
@@ -90,8 +103,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much processor time the tests took, and which of them should be marked slow."""
+    """Say how much processor time the tests took, and which of those that --quick runs should be marked slow."""
     terminalreporter.write_line(f"{sum(cpu for cpu, _, _ in _taken):.0f} s of processor time in {len(_taken)} tests")
     for cpu, name, slow in sorted(_taken, reverse=True):
-        if cpu >= SLOW_FROM and not slow:
+        if cpu >= SLOW_FROM and not slow and name.startswith(("tests/unit/", "tests/contract/")):
             terminalreporter.write_line(f"  {cpu:.1f} s, not marked slow: {name}")
