@@ -96,12 +96,14 @@ def test_the_loss_is_lowest_where_the_compatible_classes_share_the_mass():
     assert float(multi_target_loss(ideal + 3 * torch.eye(50)[2], targets)) > math.log(3)
 
 
+@pytest.mark.slow
 def test_half_of_the_training_birds_lack_parts_and_their_own_class_is_always_a_target(tmp_path):
     data = staged(Order(Birds(16, split="train"), 0, "train", 60), tmp_path, silent)
     assert data.targets[np.arange(60), data.labels].all()
     assert 0.15 < (data.targets.sum(1) > 1).mean() < 0.5
 
 
+@pytest.mark.slow
 def test_an_interrupted_rendering_is_continued(tmp_path):
     order = Order(Birds(16), 0, "train", BLOCK + 20)
     whole = staged(order, tmp_path / "whole", silent)
@@ -148,6 +150,7 @@ train_recipe(replace(recipe, size=32, birds=48, validation=16, test=24, schedule
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_with_the_same_weights_when_it_is_started_again(tmp_path):
     seen = []
     path = train_recipe(tiny(), tmp_path / "whole", lambda *event: seen.append(event))
