@@ -203,8 +203,7 @@ def test_the_truth_reaches_the_top_and_chance_does_not(spec):
     assert set(oracle) == set(build("protocol", spec).object.metrics)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", ["mig", "cg(frames=60)"])
+@pytest.mark.parametrize("spec", ["mig", pytest.param("cg(frames=60)", marks=pytest.mark.slow)])
 def test_protocols_keep_the_contract(spec, capsys):
     assert check_all([spec], print), capsys.readouterr().out
 
