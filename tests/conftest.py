@@ -11,10 +11,15 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from diorama.core.scene import rng
 from diorama.io.images import quantise, write_png
 from diorama.worlds.mondrian import Mondrian
+
+# An example may take long on a busy machine: that is no fault of what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("DIORAMA_DATA", REPOSITORY.parent / "shared" / "data"))
