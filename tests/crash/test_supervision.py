@@ -63,7 +63,7 @@ def bad(diorama, tmp_path):
         ("leave", "in 2 attempts the process that computed this ended with exit code 0", ()),
         ("abort", "was killed by signal 6 (SIGABRT)", ("--on", "local:2")),
         ("kill", "was killed by signal 9 (SIGKILL)", ()),
-        ("hang, below=0.03", "took longer than the 3 s of --timeout", ("--timeout", "3", "--on", "local:2")),
+        ("hang, below=0.03", "took longer than the 5 s of --timeout", ("--timeout", "5", "--on", "local:2")),
     ],
 )
 def test_a_component_that_ends_its_process_costs_its_cases_only(bad, tmp_path, how, reason, more):
