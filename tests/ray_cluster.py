@@ -8,6 +8,9 @@ import sys
 import tempfile
 from typing import Any
 
+#: Ray's workers are nice by 15: beside other tests on all cores they would get next to no time.
+WITHOUT_NICENESS = {"RAY_worker_niceness": "0"}
+
 
 class RayCluster:
     """Nodes with one core each, listening on 127.0.0.1; a driver needs `variables`. The head has no core for work."""
@@ -20,6 +23,7 @@ class RayCluster:
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_health_check_period_ms": "500",
             "RAY_health_check_failure_threshold": "3",
+            **WITHOUT_NICENESS,
         }
         self.place = tempfile.TemporaryDirectory(prefix="rc-", ignore_cleanup_errors=True)
         self.process = subprocess.Popen(

@@ -111,10 +111,12 @@ def test_explanations_stand_beside_measured_effects_and_scores(birds, desk, tab)
     page.mouse.move(*middle)
     page.mouse.down()
     seen = set()
-    for step in range(1, 60):
+    for step in range(1, 2000):
         page.mouse.move(middle[0] + step % 40, middle[1] + step % 17)
         page.wait_for_timeout(60)
         seen.add(page.get_attribute("#lab", "data-key"))
+        if len(seen) >= 4:
+            break
     assert len(seen) >= 4, "pictures arrive while a method computes"
     assert (
         page.locator(".tile[data-method^=rise].old").count() == 1

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,8 @@ import pytest
 
 from diorama.io.images import quantise, read_png, write_png
 from tests.conftest import REPOSITORY, write_object
+from tests.held import WORDS as HELD
+from tests.held import held_run, release
 
 WORLD = "mondrian(size=48, patches=5)"
 SMALL = ["-w", WORLD, "-p", "lmse", "-n", "3"]
@@ -59,6 +60,7 @@ def test_a_method_of_twelve_lines_outside_the_package(diorama, tmp_path):
     assert result.returncode == 0 and json.loads(result.stdout)["cells"][0]["summary"]["lmse"]["n_ok"] == 3
 
 
+@pytest.mark.slow
 def test_saved_predictions_are_scored(diorama, tmp_path):
     assert diorama("render", WORLD, "-n", "3", "-o", "flat").returncode == 0
     manifest = json.loads((tmp_path / "flat" / "manifest.json").read_text())
@@ -89,6 +91,7 @@ def test_the_truth_as_saved_predictions_scores_zero(diorama, tmp_path):
     assert document["cells"][0]["summary"]["lmse"]["mean"] < 1e-8  # 16-bit rounding
 
 
+@pytest.mark.slow
 def test_gates(diorama):
     assert diorama("run", *SMALL, "-m", "weiss", "--require", "lmse<=0.9").returncode == 0
     one_line(diorama("run", *SMALL, "-m", "weiss", "--require", "weiss:lmse<=1e-9"), 4, "weiss:lmse<=1e-9", "weiss on")
@@ -267,95 +270,43 @@ def test_a_full_disk_loses_nothing(diorama, tmp_path):
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
-SLOW = """
-import time
-import numpy as np
-from diorama import Layers
-
-class Slow:
-    def decompose(self, frames):
-        time.sleep(0.3)
-        g = np.ones((*frames[0].image.shape[:2], 1))
-        return Layers(g, g)
-"""
-
-
-def _with_interrupts() -> None:
-    """A suite started in the background ignores Ctrl-C, and its children would too."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def start_slow(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
-    (tmp_path / "slow.py").write_text(SLOW)
-    command = [
-        sys.executable,
-        "-m",
-        "diorama",
-        "run",
-        "-w",
-        WORLD,
-        "-p",
-        "lmse",
-        "-m",
-        "./slow.py:Slow",
-        "-n",
-        "20",
-        "-o",
-        "out",
-        *more,
-    ]
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=_with_interrupts,  # noqa: PLW1509 - no threads here
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("out/cells/*/*/rows/*.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return process
-
-
 @pytest.mark.parametrize("on", ["local", "local:2"])
 def test_ctrl_c_keeps_what_was_computed(diorama, tmp_path, on):
-    process = start_slow(tmp_path, "--on", on)
+    process = held_run(tmp_path, "--on", on)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130 and "Traceback" not in said, said
     assert "the same command goes on from there" in said
-    result = diorama("run", "-w", WORLD, "-p", "lmse", "-m", "./slow.py:Slow", "-n", "20", "-o", "out", "--json")
-    document = json.loads(result.stdout)
-    assert document["known"] > 0 and document["known"] + document["computed"] == 20
+    release(tmp_path)
+    document = json.loads(diorama("run", *HELD, "--json").stdout)
+    assert document["known"] > 0 and document["known"] + document["computed"] == 6
 
 
-def test_two_processes_on_one_run_do_not_mix(diorama, tmp_path):
-    process = start_slow(tmp_path, "--on", "local:1")
-    one_line(
-        diorama("run", "-w", WORLD, "-p", "lmse", "-m", "./slow.py:Slow", "-n", "20", "-o", "out"),
-        2,
-        "is being written by process",
-    )
+@pytest.mark.slow
+def test_two_processes_on_one_run_do_not_mix(diorama, tmp_path, monkeypatch):
+    process = held_run(tmp_path, "--on", "local:1")
+    one_line(diorama("run", *HELD), 2, "is being written by process")
     one_line(diorama("work", "out"), 2, "is being written by process")
+    monkeypatch.setenv("GATE", "open")
     assert diorama("work", "out", "--shard", "1/2").returncode == 0  # another share is welcome
-    process.communicate(timeout=120)
+    release(tmp_path)
+    process.communicate(timeout=600)
     assert process.returncode == 0
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
-    assert cell["summary"]["lmse"]["n_ok"] == 20
+    assert cell["summary"]["lmse"]["n_ok"] == 6
 
 
 def test_a_killed_worker_is_replaced(diorama, tmp_path):
-    process = start_slow(tmp_path, "--on", "local:2")
+    process = held_run(tmp_path, "--on", "local:2")
     workers = subprocess.run(
         ["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True
     ).stdout.split()
     os.kill(int(workers[0]), signal.SIGKILL)
-    _, said = process.communicate(timeout=60)
+    release(tmp_path)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 0, said
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
-    assert cell["summary"]["lmse"]["n_ok"] == 20
+    assert cell["summary"]["lmse"]["n_ok"] == 6
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ def scores(results, metric="sd") -> dict[str, list]:
     return found
 
 
+@pytest.mark.slow
 def test_the_block_of_the_design(tmp_path):
     import captum.attr
 
@@ -484,6 +485,7 @@ def test_results_are_read_again_without_building_anything(tmp_path):
         _ = again.maps
 
 
+@pytest.mark.slow
 def test_maps_are_kept_by_the_command_line_and_by_processes(diorama, tmp_path):
     words = (
         "-w",
@@ -552,6 +554,7 @@ def test_progress_goes_to_stderr_or_nowhere(progress, monkeypatch, capsys):
     assert out == "" and ("of 6 cases" in err) == progress
 
 
+@pytest.mark.slow
 def test_from_import_to_table_is_quick():
     """CPU seconds of a fresh interpreter, the renderer compiled: 16 birds, 3 gradient methods."""
     script = """if True:

@@ -221,10 +221,10 @@ def test_a_pipe_in_the_place_of_any_file_of_a_run_makes_nobody_wait(good, tmp_pa
         shutil.copytree(good, folder)
         (folder / name).unlink()
         os.mkfifo(folder / name)
-        with at_most(20), contextlib.suppress(InputError):
+        with at_most(120), contextlib.suppress(InputError):
             write_report([folder], tmp_path / "page.html")
-        with at_most(20), contextlib.suppress(InputError):
+        with at_most(120), contextlib.suppress(InputError):
             check_run(folder, print)
-        with at_most(40), contextlib.suppress(InputError):
+        with at_most(240), contextlib.suppress(InputError):
             make(folder)
         assert name.name == "plan.toml" or rows(folder) == rows(good), name

@@ -29,8 +29,7 @@ from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, re
 from diorama.protocols.concepts.csm.gram import chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, condense
 from diorama.report.summary import CellResult, document, read_results
-from studies.concepts import doses
-from studies.concepts import page as script
+from studies.concepts import doses, tables
 from studies.concepts import published as paper
 from tests.reference import csm_loop
 
@@ -506,7 +505,7 @@ def test_the_order_of_the_families_is_said_with_intervals():
     def sets(r):
         return {("published", m): rows_of("x temp2500", "i", v, 0.6) for m, v in r.items()}
 
-    said = script.ordering({"rgb-simple": sets({"iid_supervised": 0.2, "iid_timelapse": 0.4, "iid_translation": 0.6})})
+    said = tables.ordering({"rgb-simple": sets({"iid_supervised": 0.2, "iid_timelapse": 0.4, "iid_translation": 0.6})})
     assert "CSM_R (published): CGIID-like 3.00" in said
     assert "**the paper's order is reproduced**" in said
     assert "CSM_S (published): not all three networks have a value" in said

@@ -30,14 +30,6 @@ torch = pytest.importorskip("torch", reason="networks need torch")
 WIDTH, CLASSES = 2, 5
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def keras_arrays() -> dict[str, np.ndarray]:
     """Random weights of a narrow ResNet-50 under Keras' names, in the order of the package: sorted by layer."""
     random = np.random.default_rng(0)

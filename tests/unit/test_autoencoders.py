@@ -76,6 +76,7 @@ def test_every_learner_learns(name, tmp_path):
     assert np.isfinite(card["reconstruction"]) and card["recipe"]["name"] == name
 
 
+@pytest.mark.slow
 def test_labels_pull_the_means_of_the_latents_they_are_given_to(tmp_path, monkeypatch):
     """With labels alone (their weight large) the first latents order held-out images by their factors."""
     from diorama.methods.represent.burgess_vae import BurgessVae

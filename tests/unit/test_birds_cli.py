@@ -12,6 +12,7 @@ from tests.conftest import DATA
 from tests.contract.test_cli import one_line
 
 
+@pytest.mark.slow
 def test_render_with_contact_sheets_part_maps_and_do(diorama, tmp_path):
     result = diorama("render", "birds", "-n", "4", "-o", "out")
     assert result.returncode == 0, result.stderr
@@ -33,6 +34,7 @@ def test_official_layout_is_written_and_read_back(diorama, tmp_path):
     assert diorama("check", "funnybirds_recorded(root=fb)").returncode == 0
 
 
+@pytest.mark.slow
 def test_figures(diorama, tmp_path):
     assert diorama("render", "birds(size=64)", "-n", "8", "-o", "figures", "--layout", "figures").returncode == 0
     for name in ("figure6_parts.png", "figure8_samples.png"):

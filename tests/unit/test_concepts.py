@@ -264,6 +264,7 @@ def test_real_natural_sets(mit_root):
     assert len(frames) == 12 and np.ptp(inside) > 0.01
 
 
+@pytest.mark.slow
 def test_the_layout_is_the_papers_and_goes_on_where_it_stopped(tmp_path, diorama):
     world = "concepts(size=16, samples=2, scenes=1, images=3, setting=rgb-simple)"
     done = diorama("render", world, "--layout", "concepts-linear", "-n", "2", "-o", "out")

@@ -146,6 +146,7 @@ def test_a_swap_moves_the_oracle_in_its_cell_only(world):
     assert (np.diff(doses) < 0).all() and doses[-1] == pytest.approx(0.25, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_damaged_photo_excludes_its_mosaics_by_name(tmp_path, diorama):
     folder = write_folder(tmp_path / "photos", {"cat": 6, "dog": 6})
     bad = folder / "cat" / "03.png"
@@ -162,6 +163,7 @@ def test_a_damaged_photo_excludes_its_mosaics_by_name(tmp_path, diorama):
     assert few.returncode == 2 and "class 'dog' has 2 images" in few.stderr and not (tmp_path / "diorama-run").exists()
 
 
+@pytest.mark.slow
 def test_the_table_shows_deviations_and_what_is_withheld(tmp_path, diorama):
     folder = write_folder(tmp_path / "photos", {"cat": 6, "dog": 6})
     words = ("run", "-w", f"mosaic(source={folder}, cell=32, per_class=3)", "-M", MODEL, "-p", "confusion")

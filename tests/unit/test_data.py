@@ -173,6 +173,7 @@ def test_the_dataset_of_birds_has_labels_and_parts(tmp_path):
         LAYOUTS["dataset"](Writing(world, 9, 0, {}, tmp_path, lambda done, total: None))
 
 
+@pytest.mark.slow
 def test_somebody_elses_loop_starts_from_the_folder(candle):
     pytest.importorskip("torch")
     command = [sys.executable, str(REPOSITORY / "examples" / "own_training_loop.py"), str(candle), "object"]
@@ -206,6 +207,7 @@ def test_ten_birds_are_the_first_ten_of_fifty():
         few.do(few.sample(1)[0], label=10)
 
 
+@pytest.mark.slow
 def test_part_protocols_judge_on_ten_birds(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setenv("DIORAMA_CACHE", str(tmp_path / "cache"))

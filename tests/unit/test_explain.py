@@ -187,6 +187,7 @@ def test_accuracy_takes_no_method_and_counts_right_answers(tmp_path):
     assert cell["method"] is None and cell["summary"]["accuracy"]["mean"] == pytest.approx(right.mean())
 
 
+@pytest.mark.slow
 def test_shards_processes_and_resumption_give_the_same_bytes(tmp_path):
     plan = Plan(
         [WORLD], ["grad_cam", "input_x_gradient"], ["single_deletion", "accuracy"], [f"{TINY}:Tiny"], 19, controls=True
@@ -237,6 +238,7 @@ def test_a_wrong_size_a_missing_model_and_an_unused_model_are_refused(diorama, t
     one_line(diorama("run", *wrong), 2, "has no layer 'cnv'")
 
 
+@pytest.mark.slow
 def test_an_explainer_from_a_users_file(diorama, tmp_path):
     (tmp_path / "mine.py").write_text(
         "import captum.attr\ndef saliency(module):\n    return captum.attr.Saliency(module)\n"

@@ -17,14 +17,6 @@ FAMILIES = ("resnet50", "vgg16", *OURS)
 NAMES = {"vit_b_16": "vit_base"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def need_torchvision(reason):
     if importlib.util.find_spec("torchvision") is None:
         pytest.skip(reason)

@@ -55,6 +55,7 @@ def test_contract_and_labels(photos):
     assert ordered.render([ordered.scene(0)[1]])[0].truth["label"] == 1
 
 
+@pytest.mark.slow
 def test_single_deletion_on_photos_says_how_parts_were_removed(photos, diorama):
     pytest.importorskip("torch")
     pytest.importorskip("captum")

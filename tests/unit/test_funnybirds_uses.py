@@ -87,6 +87,7 @@ class Together:
 """
 
 
+@pytest.mark.slow
 def test_zero_maps_no_numbers_binary_maps_and_blind_methods_are_said_so(tmp_path):
     (tmp_path / "mine.py").write_text(METHODS)
     methods = [f"{tmp_path}/mine.py:{name}" for name in ("Zeros", "NotNumbers", "Marked", "Blind")]
@@ -125,6 +126,7 @@ def test_all_targets_of_an_image_are_asked_together(tmp_path):
     assert len(calls) == 3 and all(1 <= len(set(c)) == len(c) <= 4 for c in calls)
 
 
+@pytest.mark.slow
 def test_shards_and_resumption_give_the_same_bytes(tmp_path):
     protocols = ["funnybirds", "continuity"]
     plan = Plan([WORLD], ["input_x_gradient"], protocols, [TINY], 11, controls=True)

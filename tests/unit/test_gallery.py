@@ -45,6 +45,7 @@ def test_pictures_are_made_once_and_again_when_one_is_lost(run, diorama):
     assert first.read_bytes() == content and {p: p.stat().st_mtime_ns for p in others} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", ["local:1", "local:2"])
 def test_a_method_is_not_asked_again_for_pictures_of_what_it_was_scored_on(diorama, tmp_path, on):
     """Answers are counted where they are made: every case once, whichever turn out to be the worst."""

@@ -52,6 +52,7 @@ def frame(h=128, w=128):
     return Frame(scene, rng(0, "checkpoint").uniform(0.2, 1, (h, w, 3)).astype(np.float32), "linear", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_released_weights_give_the_released_outputs(family, files, known):
     method = decomposer(files[family])
@@ -72,6 +73,7 @@ def test_released_weights_give_the_released_outputs(family, files, known):
             assert ours.std() == pytest.approx(theirs["std"], rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_layers_are_linear_light_on_the_frame_s_grid(family, files):
     method, given = decomposer(files[family], family=family, size=128), frame(90, 120)
@@ -84,6 +86,7 @@ def test_layers_are_linear_light_on_the_frame_s_grid(family, files):
         assert np.abs(shown - chroma).max() < 2e-2  # clipped highlights
 
 
+@pytest.mark.slow
 def test_gradients_of_the_loss_are_those_of_the_closed_form(files):
     """The layer is c·exp(z): dL/dz = Σ_channels 2(c·exp(z) − truth)·c·exp(z) / N for the network's own output z."""
     method, given = decomposer(files["cgintrinsics"], size=128), frame()
@@ -97,6 +100,7 @@ def test_gradients_of_the_loss_are_those_of_the_closed_form(files):
     assert np.abs(method.loss_grad([given], "reflectance", "encoder7", [truth])).max() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_layer_of_both_branches_can_be_read(family, files):
     method, given = decomposer(files[family], size=128), frame()

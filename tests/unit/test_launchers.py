@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ class Mine:
         ones = np.full((*frames[0].image.shape[:2], 1), beside.VALUE)
         return Layers(ones, ones)
 """
-#: Runs an array as SLURM does, one job after the other, and says its number first; a job may be killed once.
+#: Runs an array as SLURM does, one job after the other, and says its number first; a file `hold` keeps it in the queue.
 SBATCH = """#!/bin/bash
 script="${@: -1}"
 echo 4711
@@ -41,6 +42,7 @@ echo 4711
     touch "$FAKE/queued"
     last=$(sed -n 's/^#SBATCH --array=0-//p' "$script")
     log=$(sed -n 's/^#SBATCH --output=//p' "$script")
+    while [ -e "$FAKE/hold" ]; do sleep 0.05; done
     for i in $(seq 0 "$last"); do
         SLURM_ARRAY_TASK_ID=$i bash "$script" >> "${log//%A_%a/4711_$i}" 2>&1
     done
@@ -122,16 +124,17 @@ def test_slurm_gives_the_rows_of_one_process(diorama, tmp_path, cluster):
 
 
 def test_slurm_without_waiting_refuses_a_second_array(diorama, tmp_path, cluster):
+    (cluster / "hold").touch()  # the jobs wait in the queue
     result = diorama("run", *ASKED, "-o", "out", "--on", "slurm:1", "--no-wait")
     assert result.returncode == 0 and result.stdout.startswith("submitted as job 4711")
     again = diorama("run", *ASKED, "-o", "out", "--on", "slurm:1")
-    if (cluster / "queued").exists():
-        assert again.returncode == 2 and "job 4711 is computing" in again.stderr
+    assert again.returncode == 2 and "job 4711 is computing" in again.stderr
     told = diorama("report", "out", "--format", "text")
     assert told.returncode == 0
-    deadline = 600
-    while (cluster / "queued").exists() and (deadline := deadline - 1):
-        subprocess.run(["sleep", "0.1"], check=True)
+    (cluster / "hold").unlink()
+    deadline = time.monotonic() + 120
+    while (cluster / "queued").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert diorama("report", "out", "--format", "text").stderr == ""
 
 
@@ -191,7 +194,7 @@ def carried(opening: dict, orders: list[str], cwd: Path) -> list[dict]:
     """What a place in a process of its own answers."""
     given = "\n".join([json.dumps(opening), *orders]) + "\n"
     command = [sys.executable, "-m", "diorama.launch.place"]
-    done = subprocess.run(command, input=given, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=given, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

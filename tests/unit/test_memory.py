@@ -223,6 +223,7 @@ def test_a_method_that_pleases_a_protocol_is_fitted_for_it_alone(tmp_path):
     assert len(list((tmp_path / "run" / "fits").glob("*/fit.safetensors"))) == 4  # two folds for each of them
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_when_hardly_anything_is_remembered(tmp_path, monkeypatch):
     plan = Plan(
         ["birds"], ["integrated_gradients(steps=2)", "integrated_gradients_abs(steps=2)"], ["single_deletion"],

@@ -18,14 +18,6 @@ torch = pytest.importorskip("torch", reason="models need torch")
 SMALL = "torchvision:resnet18(size=64, classes=50)"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def images():
     return np.random.default_rng(0).random((4, 64, 64, 3), np.float32)

@@ -18,15 +18,6 @@ from diorama.worlds.birds.birds import Birds
 torch = pytest.importorskip("torch", reason="the classifier needs torch")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Tests share the machine: threads that wait for each other are slower than one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module", params=[BirdsCnn, BirdsVgg, BirdsResnet], ids=lambda kind: kind.name)
 def model(request):
     return request.param()

@@ -405,6 +405,7 @@ def resident_megabytes() -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 def test_memory_stays_flat():
     """New scenes and new meshes in every frame: more meshes than are kept, so that old ones are freed."""

@@ -203,7 +203,7 @@ def test_the_truth_reaches_the_top_and_chance_does_not(spec):
     assert set(oracle) == set(build("protocol", spec).object.metrics)
 
 
-@pytest.mark.parametrize("spec", ["mig", "cg(frames=60)"])
+@pytest.mark.parametrize("spec", ["mig", pytest.param("cg(frames=60)", marks=pytest.mark.slow)])
 def test_protocols_keep_the_contract(spec, capsys):
     assert check_all([spec], print), capsys.readouterr().out
 
@@ -222,6 +222,7 @@ def test_rho_beyond_the_active_latents_is_undefined():
         scores(cell("represent/random(latents=2)", "uc(rho=3)"))
 
 
+@pytest.mark.slow
 def test_signed_cg_follows_wrong_assignments_and_absolute_cg_does_not():
     this = cell(None, "cg", "dose", model=JUDGE)
     found = [scores(this, point) for point in (0, len(this.asked.points) - 1)]
@@ -231,6 +232,7 @@ def test_signed_cg_follows_wrong_assignments_and_absolute_cg_does_not():
     assert found[1]["cg_eq4"] > 0.45  # every assignment is wrong, and the published score is still high
 
 
+@pytest.mark.slow
 def test_cg_leaves_out_what_the_classifier_cannot_tell():
     this = cell(None, "cg(frames=150)", "oracle", world="sprites", model="sprites_moments")
     with pytest.warns(Note, match=r"orientation 0\.\d"):
@@ -288,6 +290,7 @@ def test_losses_of_the_first_thousand_images(name, reconstruction, divergence):
     assert [round(float(v), 3) for v in losses] == [reconstruction, divergence]
 
 
+@pytest.mark.slow
 @published
 def test_scores_of_the_reference_table():
     """IRS ± .02, MIG and modularity ± .01 of the spec's table (5.6), on the first 10,000 sprites of the fixed shuffle."""

@@ -81,6 +81,7 @@ def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path, memory, monkeypa
     sources.remember()
 
 
+@pytest.mark.slow
 def test_a_known_run_imports_neither_torch_nor_scipy_stats_nor_starts_a_worker(tmp_path):
     words = [
         "-w",

@@ -27,15 +27,6 @@ from diorama.worlds.birds.classes import PARTS  # noqa: E402
 from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Tests share the machine: threads that wait for each other are slower than one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def silent(done, total, message):
     pass
 
@@ -105,12 +96,14 @@ def test_the_loss_is_lowest_where_the_compatible_classes_share_the_mass():
     assert float(multi_target_loss(ideal + 3 * torch.eye(50)[2], targets)) > math.log(3)
 
 
+@pytest.mark.slow
 def test_half_of_the_training_birds_lack_parts_and_their_own_class_is_always_a_target(tmp_path):
     data = staged(Order(Birds(16, split="train"), 0, "train", 60), tmp_path, silent)
     assert data.targets[np.arange(60), data.labels].all()
     assert 0.15 < (data.targets.sum(1) > 1).mean() < 0.5
 
 
+@pytest.mark.slow
 def test_an_interrupted_rendering_is_continued(tmp_path):
     order = Order(Birds(16), 0, "train", BLOCK + 20)
     whole = staged(order, tmp_path / "whole", silent)
@@ -157,6 +150,7 @@ train_recipe(replace(recipe, size=32, birds=48, validation=16, test=24, schedule
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_with_the_same_weights_when_it_is_started_again(tmp_path):
     seen = []
     path = train_recipe(tiny(), tmp_path / "whole", lambda *event: seen.append(event))

@@ -101,14 +101,6 @@ def silent(*told):
     return None
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def tuned(world, folder, net=None, minutes=1.0, step=0.1, say=silent):
     return tune_in(job_of(net or small(), world, minutes), folder, silent, say, ticks(step))
 

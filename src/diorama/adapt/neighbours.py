@@ -2,6 +2,7 @@
 
 import builtins
 import importlib.util
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -74,7 +75,7 @@ def _home(folder: Path) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
         for name, module in list(sys.modules.items()):
-            if _is_neighbour(folder, name.partition(".")[0]) and _from(module, folder):
+            if _from(module, folder) and _is_neighbour(folder, name.partition(".")[0]):
                 own[name] = module
                 vars(module).setdefault("__diorama_time__", _time(module))
         sys.modules.update(hidden)
@@ -82,7 +83,8 @@ def _home(folder: Path) -> Iterator[None]:
 
 def _from(module: types.ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None) or ""
-    return folder in Path(file).parents and "site-packages" not in file and not module.__name__.startswith("diorama")
+    inside = file.startswith(f"{folder}{os.sep}")  # asked of all modules there are, so it has to be quick
+    return inside and "site-packages" not in file and not module.__name__.startswith("diorama")
 
 
 def _time(module: types.ModuleType) -> int:

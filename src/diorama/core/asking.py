@@ -106,7 +106,7 @@ def _explain(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequen
 def _explain_shared(
     bench: Bench, method: SharedPasses, frames: Sequence[Frame], targets: Sequence[Any]
 ) -> list[Answer]:
-    """Every image passes once, for its first target, its second and so on; an image with fewer repeats its last."""
+    """One pass of all images for their first target, one for their second …; an image with fewer repeats its last target."""
     assert bench.model is not None
     model, rows = bench.model.object, dict[str, list[int]]()
     for i, frame in enumerate(frames):

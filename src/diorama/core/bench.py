@@ -129,7 +129,7 @@ class Bench:
         return self.memory.keep(scope, ("kept", self.world.digest, model, *key), compute)
 
     def on(self, world: Component, scope: Scope = "unit") -> "Bench":
-        """The bench for frames, logits and answers of another world, and how long they are remembered."""
+        """The same bench with another world: its frames, logits and answers are remembered for as long as `scope` says."""
         return replace(self, world=world, scope=scope)
 
     def passes(self, scenes: Sequence[Scene], what: str) -> Iterator[Sequence[Scene]]:

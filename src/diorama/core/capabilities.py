@@ -1,6 +1,7 @@
-"""What a world may be beside a world: a list, labelled, made of parts … A protocol names them in `needs`.
+"""What a world may be in addition to a `World`: a list, labelled, made of parts … A protocol names what it needs in `needs`.
 
-An outsider's capability is a class like these: a protocol of theirs names it, and plan asks only whether a world is one.
+An outsider may write another such class and name it in a protocol of their own: the plan only asks whether the world is an
+instance of it.
 """
 
 from abc import abstractmethod

@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
+import re
 import sys
 import types
 import typing
@@ -64,14 +65,16 @@ def bundled(kind: Kind) -> Iterator[Entry]:
     """The components of a kind that are part of this package."""
     base = _PACKAGE / f"{kind}s"
     for path in sorted(base.rglob("*.py")):
-        source = path.read_bytes()
-        if f"class {class_name(path)}".encode() not in source:  # most files need no parsing
-            continue
-        tree = ast.parse(source)
-        if any(isinstance(node, ast.ClassDef) and node.name == class_name(path) for node in tree.body):
+        source = path.read_text(encoding="utf-8")
+        if re.search(rf"^class {class_name(path)}\b", source, re.MULTILINE):
             track = f"{path.relative_to(base).parts[0]}/" if kind == "method" else ""
-            summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-            yield Entry(kind, track + path.stem, summary, path)
+            yield Entry(kind, track + path.stem, _first_line(source), path)
+
+
+def _first_line(source: str) -> str:
+    """The first line of a module's docstring. Only one that is written in an unusual way is parsed, which takes long."""
+    plain = re.match(r'"""([^"\\\n]+)("""\n|\n)', source)
+    return plain[1].strip() if plain else (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
 def class_name(path: Path) -> str:
@@ -132,7 +135,10 @@ class Component(Generic[Made]):
         return replace(self, spec=spec.Spec(self.spec.name, {**self.spec.params, **open_ones})) if open_ones else self
 
     def on(self, world: str) -> "Component[Made]":
-        """The method as the world of this name asks it, called as before; what a world lacks for it is an InputError."""
+        """The method with the parameters that follow from the world of this name, and the same label as before.
+
+        An InputError says what the world lacks for it.
+        """
         follows = self.object.on_world(world)  # type: ignore[attr-defined]
         if not follows:
             return self
@@ -272,7 +278,7 @@ def _plain(v: Any) -> Any:
 
 
 def find(kind: Kind, text: str | spec.Spec) -> Component:
-    """The component that a spec names, its parameters not yet looked at; `ours=SPEC` gives it a name of one's own."""
+    """The component that a spec names; its parameters are not checked yet. `NAME=SPEC` shows it under another name."""
     if isinstance(text, str) and text.startswith(LIVE):
         gone = text.removeprefix(LIVE)
         raise InputError(f"{gone} was an object of a Python session: call diorama.evaluate with it and the same out=")
@@ -298,7 +304,7 @@ def of_family(kind: Kind, name: str) -> bool:
 
 
 def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
-    """The component that a spec names, made: every mistake in its parameters is found now. One that is made is itself."""
+    """The component that a spec names, made now, so that mistakes in its parameters show; a component stays as it is."""
     if isinstance(given, Component):
         return given
     component = find(kind, given)
@@ -309,7 +315,7 @@ def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A parameter that is a component: its kind, and which texts stay texts: places of files, or names of its own."""
+    """A parameter that is a component: its kind, and which texts are not specs but stay text (paths, or names it knows)."""
 
     kind: Kind
     places: bool = False

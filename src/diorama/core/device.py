@@ -70,7 +70,7 @@ def check_expected() -> None:
 
 
 def chunk(device: str) -> int:
-    """Images that pass through a model at once: a fixed number, as results have other last bits at others."""
+    """Images that pass through a model at once: a fixed number, because the last bits of logits depend on it."""
     return 8 if device == "cpu" else 64
 
 

@@ -30,7 +30,7 @@ def fitted(cell: Cell, index: int, folder: Path, memory: Memory) -> Asked:
 
 
 def _key(cell: Cell, training: list[int]) -> str:
-    """All that a fit follows from: protocols that show a method the same scenes, and no aim of their own, share it."""
+    """All that a fit depends on. Protocols that show a method the same scenes and give it no objective share one fit."""
     scenes = [scene.key for i in training for scene in cell.protocol.object.scenes(cell.world.object, cell.cases[i])]
     aim = None if cell.protocol.object.objective is None else cell.protocol.digest
     model = cell.model.digest if cell.model else None

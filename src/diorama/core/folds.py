@@ -1,4 +1,4 @@
-"""Folds: which cases a parameter may be chosen on, and a method fitted on, for the case that is judged."""
+"""Folds: for each judged case, the other cases that a parameter may be chosen on or a method fitted on."""
 
 from typing import Literal
 

@@ -106,7 +106,7 @@ def _remove(picture: Path) -> None:
 
 
 def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
-    """Answers of cases that were scored before anybody asked for them to be kept."""
+    """Keep the answers of cases that were scored by an earlier command, which did not ask to keep them."""
     for index in indices:
         step = Step("picture", cell.key, index)
         if step not in watch.lost:

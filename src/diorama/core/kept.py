@@ -50,7 +50,7 @@ class _Listening(Bench):
 
 
 def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> KeptCase:
-    """Have a case scored and listen. What fails has failed, and been reported, as a score."""
+    """Score a case once more and note what was answered. A failure is ignored: the rows of the case already report it."""
     protocol, case = cell.protocol.object, cell.cases[index]
     points: list[dict[str, np.ndarray]] = []
     truth: dict[str, Any] = {}

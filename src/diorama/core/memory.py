@@ -37,7 +37,7 @@ class _Kept:
 
 
 class Memory:
-    """Values by key. What does not fit into the budget by itself is kept alone, until something else is kept."""
+    """Values by key. A value that is larger than the whole budget is kept alone, until the next value is kept."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget, self.size = budget, 0
@@ -80,7 +80,7 @@ class Memory:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """What is kept inside for less than the run is forgotten at the end."""
+        """At the end of the block, forget what was kept in it, except for what is kept for the whole run."""
         first = self._number
         try:
             yield

@@ -240,7 +240,7 @@ class Cell:
         return not self.control and world.length in (None, self.count) and world.as_published
 
     def _paper(self) -> dict[str, float] | None:
-        """What the paper reports for the network and method that this cell's are of the family of."""
+        """What the paper reports for the network and method whose family this cell's belong to."""
         if self.method is None:
             return None
         return self.protocol.object.paper(self.model.name if self.model else "", self.method.name)
@@ -323,13 +323,13 @@ def expand(plan: Plan) -> Expansion:
 
 
 class _Suited:
-    """Methods as worlds ask them, each made once."""
+    """Methods with the parameters that follow from a world; each is made once."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, str], tuple[Component, str]] = {}
 
     def __call__(self, method: Component | None, world: Component) -> tuple[Component | None, str]:
-        """The method as this world asks it; where the world has nothing for it, the method as it is, and why."""
+        """The method with the parameters that follow from this world; or as it is, and why they cannot be found."""
         if method is None:
             return None, ""
         at = (method.label, world.label)
@@ -354,7 +354,7 @@ def _models(protocol: Component, world: Component, given: list[Component]) -> tu
 
 
 def _acquainted(cells: list[Cell]) -> list[Cell]:
-    """The cells, each with its fellows."""
+    """The cells, each with the protocols that judge the same answers (`fellows`)."""
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for cell in cells:
         groups.setdefault(_group(cell), []).append(cell.protocol.object)
@@ -407,7 +407,7 @@ def _count(world: Component, protocol: Component, asked: int | None) -> int:
 def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
-    """The methods and controls for a protocol; a method that is there for another protocol's track is left out."""
+    """The methods and controls for a protocol; a method of another track is left out if another protocol can judge it."""
     if not protocol.object.track:
         yield None, ""
         return

@@ -1,4 +1,4 @@
-"""How far work is, as those are told who want to know: bars, lines in a log, launchers."""
+"""The function that long work calls to say how far it is; bars, lines in a log and launchers are such functions."""
 
 from typing import Protocol
 

@@ -121,7 +121,7 @@ def bounds(manifest: dict[str, Any], metric: str) -> Bounds:
 
 
 def _single(row: Row) -> Row:
-    """Lists over a grid that only the protocol can read have no single value."""
+    """The row; without a value if that is a list over a grid that only the protocol can read."""
     return replace(row, value=None, status="undefined", reason=UNREAD) if isinstance(row.value, list) else row
 
 

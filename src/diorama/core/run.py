@@ -192,7 +192,7 @@ def units(run: Run) -> list[Unit]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something a component does and may not come back from: `prepare`, `fit`, `case` or `picture` of a cell's case."""
+    """A call into a component, which may end the process: `prepare`, `fit`, `case` or `picture` of a case of a cell."""
 
     what: str
     cell: str
@@ -347,7 +347,7 @@ def arrays_path(run: Run, cell: Cell, case: Case) -> Path:
 
 
 def keep_maps(run: Run, cell: Cell, index: int) -> None:
-    """Keep what can be looked at of a case, unless it is there, or is one of the many that are not kept."""
+    """Keep frame, truth and answer of a case; only of the first `kept.MOST` cases, and not twice."""
     path = kept.place(run.cell_folder(cell), cell.cases.keys[index])
     if index >= kept.MOST or cell.control == "dose" or path.exists():
         return

@@ -101,13 +101,13 @@ class Scene:
 
 @dataclass(frozen=True)
 class _Sealed(Scene):
-    """A scene whose parameters are not told, except which of the world's numbered lights it is under."""
+    """A scene that hides its parameters, except for the number of its light where it has one."""
 
     known_as: str = ""
 
     @property
     def key(self) -> str:
-        """The key of the scene that is not told."""
+        """The key of the scene that is hidden."""
         return self.known_as
 
 

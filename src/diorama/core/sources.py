@@ -50,13 +50,13 @@ class Remembered:
         return kept[1] if kept and kept[0] == stamp else None
 
     def keep(self, path: Path, stamp: list[int], facts: Facts) -> None:
-        """Know something of a file that has been as it is for a while."""
+        """Remember the facts of a file, unless it changed in the last two seconds."""
         if self.known is not None and time.time_ns() - max(stamp[1:3]) > SETTLED:
             self.known[str(path)] = (stamp, facts)
             self.fresh = True
 
     def write(self) -> None:
-        """Hand on what is new to later processes; a cache folder that cannot be written to is no failure."""
+        """Write what is new for later processes; nothing happens where the cache folder cannot be written to."""
         if self.fresh and self.known:
             last = list(self.known.items())[-MOST:]
             files = {path: [stamp, facts.syntax, list(facts.imports)] for path, (stamp, facts) in last}

@@ -26,7 +26,7 @@ _ours: set[int] = set()
 class Child:
     """A worker process with a pipe to it and one from it.
 
-    `start` is more that a worker should be told at the start, and `variables` are set for it; then it is started anew.
+    `start` is added to the first order, and `variables` to its environment. With either it is a new interpreter, not a fork.
     """
 
     def __init__(self, run: Run, start: dict[str, Any] | None = None, variables: dict[str, str] | None = None) -> None:

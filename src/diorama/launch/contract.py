@@ -41,7 +41,7 @@ class Need:
 
 @dataclass(slots=True)
 class Seen:
-    """How far a launcher is: it tells this object, which shows it in one way for all launchers."""
+    """How far the work is. Launchers call this object, so that progress looks the same for all of them."""
 
     show: Progress
     cases: int
@@ -247,7 +247,7 @@ class _Returns:
         return True
 
     def _refuse(self, unit: int, place: str, why: str) -> None:
-        """A place whose rows would be others gets no more work; where it is the only one, nothing can be done."""
+        """A place that would compute other rows gets no more work; if there is no other place, that is an error."""
         if place in self.told[unit]:  # there was no other
             raise WorkerError(f"no worker can be used: {why}")
         if place not in self.refused:  # several units may have been there already

@@ -31,7 +31,7 @@ _VARIABLES = ("DIORAMA_DEVICE", "DIORAMA_SESSION")
 
 
 def opening(run: Run, timeout: float | None, gpus: int) -> str:
-    """What a worker needs once: the plan, what its keys are made of, the user's files, the variables."""
+    """What a worker is sent once: the plan, what its keys are made of, the user's files, environment variables."""
     expected = expectation(run)  # first: it may name the session
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     if not gpus and variables.get("DIORAMA_DEVICE", "auto") == "auto":
@@ -101,7 +101,7 @@ def difference(run: Run, expected: dict[str, Any]) -> str:
 
 
 def order(run: Run, k: int, deaths: Sequence[Step]) -> str:
-    """Unit `k` as a worker is asked for it: the rows that are known, and the steps that ended a worker before."""
+    """The text that asks a worker for unit `k`: its known rows, and the steps that have ended a worker before."""
     unit = run.units[k]
     known = {cell.key: _known(run, cell, unit.indices) for cell in unit.cells}
     return json.dumps({"unit": k, "known": known, "deaths": [[d.what, d.cell, d.index] for d in deaths]})

@@ -100,8 +100,8 @@ def sweep(folder: Path) -> None:
 def _unpacked(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
     """The user's files unpacked: the plan that names them where they are now, and the folder to work in.
 
-    A relative name stays as it is, below a folder that stands for the user's; beside what was sent, it has what the
-    user's own folder has here, if there is one.
+    Relative paths stay as they are: they are read in a new folder that stands for the user's. If this machine has a folder
+    at the user's path, its files are visible there too, beside those that were sent.
     """
     here, plan = Path(opening["cwd"]), Plan.from_table(opening["plan"], "the plan")
     if not opening["files"]:

@@ -1,6 +1,7 @@
-"""The process that talks to Ray for a run: units go in as lines of JSON, answers come out as such. Its end is Ray's.
+"""The process that talks to Ray for a run: units go in and answers come out as lines of JSON. When it ends, Ray ends.
 
-Tasks get and return bytes, which Ray does not pickle. A task never raises: what is lost was lost by the machine.
+Tasks get and return bytes, which Ray does not pickle. A task never raises: one that is lost was
+lost together with its machine.
 """
 
 import json

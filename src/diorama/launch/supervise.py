@@ -52,9 +52,9 @@ class Worker:
 class Supervisor:
     """Hands out units of a run to `count` processes until all are done. `timeout` is in seconds per case.
 
-    With `start`, what a worker far from its run is told first, a step that ends a worker is not tried again here: that is
-    a `DiedError`.
-    `own` are variables that one worker at a time has: the graphics processors that it may see.
+    start  what workers far from their run are told first. With it, a step that ends a worker is not tried again here but
+           raises a `DiedError`
+    own    environment variables, a dictionary for each worker: the graphics processors that it may see
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> None:
-    """Carry out orders until there are no more; then a scratch folder goes with its supervisor."""
+    """Carry out orders until they end: then the supervisor is gone, and `scratch`, the folder they shared, is removed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal interrupts the supervisor too, which then ends us
     signal.signal(signal.SIGTERM, _stop)
     waiting, sketches = _listen(orders, scratch), Sketches()
@@ -42,7 +42,7 @@ def _stop(number: int, frame: Any) -> None:
 
 
 def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]]":
-    """Orders as they come in. Their end is the end of the supervisor: whatever this process does then is in vain."""
+    """Orders as they come in. When they end, the supervisor is gone: nobody needs what this process still computes."""
     waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def read() -> None:
@@ -85,7 +85,7 @@ def _report(reports: BinaryIO, *words: Any) -> None:
 
 
 def start_anew(orders: BinaryIO, reports: BinaryIO) -> None:
-    """Be a worker in a process of its own: the first order names the run, its plan, and what it should come to."""
+    """Be a worker in a new interpreter: the first order names the run, its plan and the keys that it must have."""
     first = json.loads(orders.readline())
     os.chdir(first.get("cwd", "."))
     run = Run(Path(first["folder"]), Plan.from_table(first["plan"], "the plan"))
@@ -98,7 +98,7 @@ def start_anew(orders: BinaryIO, reports: BinaryIO) -> None:
 
 
 def pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The standard streams for ourselves, so that a component that reads stdin or prints does not come between us."""
+    """Take the standard streams for orders and reports: a component that reads stdin or prints cannot mix them up."""
     with open(os.devnull, "rb") as nothing:
         given = os.fdopen(_private(0, nothing.fileno()), "rb")
     taken = os.fdopen(_private(1, 2), "wb")

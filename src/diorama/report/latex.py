@@ -17,7 +17,6 @@ _TEX = {
 }  # fmt: skip
 #: What a paper's table does not have unless it is asked for.
 LEFT_OUT = ("cases", "rank", "published", "dose", "chosen", "seconds")
-HEADS = {"interval": "95 % interval", "method": "method"}
 
 
 def tex(runs: Runs, style: Style) -> str:

@@ -1,4 +1,4 @@
-"""Constant: one layer is constant, the other one is the image: the answers that fool a metric must be beaten."""
+"""Constant: one layer is constant, the other is the image; a metric that scores this well can be fooled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -90,7 +90,7 @@ class Cg(shared.Draws):
 
     @property
     def ranges(self) -> dict[str, Bounds]:
-        """Differences of probabilities can be negative; what is left are shares, and a count."""
+        """Differences of probabilities can be negative; the other metrics are shares and a count."""
         differences = {"cg": self.range, "cg_null": self.range, "factors_told": (0.0, None)}
         return {name: differences.get(name, (0.0, 1.0)) for name in self.metrics}
 
@@ -204,7 +204,7 @@ class Judge:
         return self.probabilities(images)
 
     def decoded(self, codes: np.ndarray) -> np.ndarray:
-        """Images of codes; of a control by staging the scene that the codes mean."""
+        """Images of codes: decoded by the method, or, for a control, by staging the scene that the codes describe."""
         method = self.bench.asked.object
         if isinstance(method, Decoding):
             return np.asarray(method.decode(codes), np.float32)

@@ -121,7 +121,7 @@ class OfDraws(Draws):
         """The metric of a draw."""
 
     def first(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> float:
-        """The first value alone, which is all that the null asks for; to override where that takes less."""
+        """The first value alone, for the null. Override it where that is cheaper than `measure`."""
         return self.measure(codes, factors, rng).value
 
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:

@@ -242,7 +242,7 @@ class Csm(OnSets):
         return Table(along, others, *bench.keep("run", key, lambda: (gram(others), gram(along, others))))
 
     def _shared(self, bench: Bench, branch: str) -> tuple[Any, ...]:
-        """What follows from test images and negatives follows from these."""
+        """The part of a memory key that names the test images and negatives."""
         images = (self.test.digest, self.tests, self.negatives.digest, self.randoms, bench.case.payload["seed"])
         return bench.asked.digest, bench.point, branch, self.probe, *images
 

@@ -152,7 +152,7 @@ class Reader:
         return self._read(self.bench.world, (concept.key,), members, _features)
 
     def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Readings:
-        """Images of another world, of the size of the concept sets' where no other is given."""
+        """Images of another world; of the same size as the concept sets, unless a size is given."""
         seed, side = self.bench.case.payload["seed"], self.bench.world.object.size
         sized = self.bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
         length = sized.object.length or count
