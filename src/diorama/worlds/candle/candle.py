@@ -68,6 +68,7 @@ class Candle(Confounded):
     cite = ("reddy2022", "trauble2021")
     located = ("hdri",)
     layouts = ("candle",)
+    slow = True
     drawn: ClassVar[int | None] = 250
     quick: ClassVar[dict[str, int]] = {"width": 64, "samples": 4}
     truth: ClassVar[tuple[str, ...]] = (
