@@ -54,7 +54,7 @@ class Candle(Confounded):
     """
 
     width: int = 320
-    samples: int = 64
+    samples: int = 48
     scenes: int = 3
     hdri: str | None = None
     confounding: Confounding = "none"
