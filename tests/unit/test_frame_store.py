@@ -71,8 +71,9 @@ def test_only_what_is_missing_is_rendered_and_the_order_stays(counted):
 
 
 def test_another_world_has_other_frames(counted):
-    (small,), (large,) = rendered(world(20), scenes(1)), rendered(world(24), scenes(1))
-    assert small.image.shape != large.image.shape
+    for size in (20, 24):
+        rendered(world(size), scenes(1))
+    assert len(counted) == 2
 
 
 def test_quick_worlds_keep_nothing(cache):
