@@ -1,6 +1,7 @@
 """Frames on disk: what comes back is what was rendered, within a budget, whatever happens to the files."""
 
 import os
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame_store import rendered
 from diorama.io.stock import VARIABLE, Stock
 from diorama.report.summary import read_results
+from diorama.worlds.concepts import layers
 from diorama.worlds.mondrian import Mondrian
 
 
@@ -152,6 +154,7 @@ def test_rows_are_the_same_with_and_without(name, tmp_path, monkeypatch, cache):
     found = []
     for out, megabytes in (("without", "0"), ("first", "64"), ("again", "64")):
         monkeypatch.setenv(VARIABLE, megabytes)
+        monkeypatch.setattr(layers, "_layers", OrderedDict())  # what this process remembers
         diorama.run([name], ["constant", "retinex_gray"], ["lmse"], [], 2, 0, False, str(tmp_path / out), 1)
         cells = read_results(tmp_path / out).cells
         found.append([(row.case, row.metric, row.at, row.value, row.status) for cell in cells for row in cell.rows])
