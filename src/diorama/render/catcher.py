@@ -32,6 +32,9 @@ class Beams(NamedTuple):
     cones: NDArray[np.float64]
 
 
+NO_BEAMS = Beams(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 5)))
+
+
 def irradiance(image: NDArray[np.float32]) -> NDArray[np.float64]:
     """Irradiance of a floor under a lat-long map: E = ∫ L cos θ dω over the upper half.
 
@@ -104,11 +107,7 @@ def catch_shadows(
     from the middle of the objects counts as unshadowed, and so does what is not floor. Each pixel spreads `count`
     beams and 64 lamp points over 8 places within it.
     """
-    sky = (
-        beams(stage.environment, count)
-        if stage.environment is not None
-        else Beams(*np.zeros((2, 0, 3)), np.zeros((0, 5)))
-    )
+    sky = beams(stage.environment, count) if stage.environment is not None else NO_BEAMS
     lamps = [light for light in stage.lights if isinstance(light, PointLight)]
     points = np.array([lamp.position + radius * _BALL for lamp in lamps], float).reshape(-1, 64, 3)
     power = np.array([lamp.intensity for lamp in lamps], float).reshape(-1, 3) / 64
