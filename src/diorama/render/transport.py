@@ -297,7 +297,8 @@ def _glossy_share(points, k):
 def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times, noise):
     """Rays to a place on one lamp, with the light each would bring in `paths.light` and `gloss`; whether there are any.
 
-    The `times` places that a surface point asks for in turn are spread over the lamp, and so are those of all points. At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
+    The `times` places that a surface point asks for in turn are spread over the lamp, and so are those of all points.
+    At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
     """
     some = False
     for k in range(8):
