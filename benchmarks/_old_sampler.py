@@ -59,7 +59,8 @@ def render_old(
         radiance(embree, surfaces(stage), lights(stage), lens(stage, width, height), span, setting, sums, coverage)
     albedo, diffuse, plain, specular = sums
     shading = np.where(albedo > 0, diffuse / np.where(albedo > 0, albedo, 1), plain)
-    return {"albedo": albedo, "shading": shading, "specular": specular, "image": albedo * shading + specular}
+    layers = {"albedo": albedo, "shading": shading, "specular": specular, "coverage": coverage}
+    return {**layers, "image": albedo * shading + specular}
 
 
 class Lights(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diorama.render import render
+from diorama.render import catcher, render
 from diorama.render.catcher import beams, catch_shadows, irradiance
 from diorama.render.mesh import plane, scaling, sphere, translation
 from diorama.render.stage import Camera, Environment, Instance, PointLight, Stage
@@ -70,6 +70,20 @@ def test_beams_bring_the_irradiance_of_the_map():
     assert (found.directions[:, 2] > 0).all()
     sun = (np.abs(np.arccos(found.directions[:, 2]) - 5.5 / 32 * np.pi) < 0.06).mean()
     assert sun > 0.9  # nearly all beams go where nearly all light is
+
+
+def test_bundles_of_beams_are_left_out_only_where_none_can_hit(monkeypatch):
+    """To the bit the picture that asks every beam."""
+    found = beams(EVEN)
+    for i, (x, y, z, cosine, sine) in enumerate(found.cones):
+        assert (found.directions[8 * i : 8 * i + 8] @ (x, y, z) >= cosine).all()
+        assert cosine**2 + sine**2 == pytest.approx(1)
+    slanted = Camera((9, -9, 5), (0, 0, 0), (0, 0, 1), 50)
+    quick = catch_shadows(stage(EVEN, camera=slanted), 40, 30, 50.0)
+    everything = np.tile([0.0, 0.0, 1.0, -1.0, 0.0], (len(found.cones), 1))
+    monkeypatch.setattr(catcher, "beams", lambda *_: found._replace(cones=everything))
+    assert np.array_equal(catch_shadows(stage(EVEN, camera=slanted), 40, 30, 50.0), quick)
+    assert quick.min() < 0.5
 
 
 def test_beyond_reach_nothing_is_lost():

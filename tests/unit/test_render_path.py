@@ -129,6 +129,24 @@ def test_a_shadow_is_where_it_should_be():
     np.testing.assert_allclose(picture["shading"][lit], shade["shading"][lit], rtol=1e-6)
 
 
+def test_more_rays_where_a_lamp_is_hidden():
+    """Half the noise in the shadow, the same picture elsewhere, and no choice that follows paint or power."""
+    stage = scene(floor(), ball())
+    truth = render(stage, 32, 32, 1024, bounces=0, seed=1)
+    plain, rich = (render(stage, 32, 32, 16, bounces=0, shadows=n) for n in (1, 4))
+    lit = (plain["shading"] == rich["shading"]).all(-1)
+    assert 0.3 < lit.mean() < 0.95
+    off = [np.abs(picture["shading"] - truth["shading"])[~lit] for picture in (plain, rich)]
+    assert np.sqrt((off[1] ** 2).mean()) < 0.6 * np.sqrt((off[0] ** 2).mean())
+    assert rich["shading"].mean() == pytest.approx(truth["shading"].mean(), rel=3e-3)
+    lamps = [dataclasses.replace(light, radiance=tuple(2 * v for v in light.radiance)) for light in stage.lights]
+    twice = render(dataclasses.replace(stage, lights=lamps), 32, 32, 16, bounces=0, shadows=4)
+    assert np.array_equal(twice["shading"], 2 * rich["shading"])
+    whole = render(stage, 32, 32, 16, bounces=0, shadows=4, window=(5, 9, 20, 30))
+    assert np.array_equal(whole["shading"][9:30, 5:20], rich["shading"][9:30, 5:20])
+    assert np.array_equal(rich["albedo"], plain["albedo"])
+
+
 def test_plane_depth_and_normals():
     tilted = Instance("sheet", rotation((1, 0, 0), 0.4) @ scaling(30), object=4, part=9)
     picture = render(scene(tilted, camera=TOP), 16, 12, 8, bounces=0)

@@ -22,6 +22,7 @@ from diorama.core.catalogue import Component
 from diorama.core.contracts import Model, Protocol, Saved, World
 from diorama.core.errors import AnswerError, InputError, tell
 from diorama.core.frame import Frame
+from diorama.core.frame_store import rendered
 from diorama.core.guard import Note
 from diorama.core.memory import Key, Memory, Scope
 from diorama.core.scene import Scene
@@ -72,10 +73,8 @@ class Bench:
     def frames(self, scenes: Sequence[Scene]) -> list[Frame]:
         """The frames of several scenes, those not yet known rendered together."""
         keys = [("frame", self.world.digest, scene.key) for scene in scenes]
-        render = self.world.object.render
-        found = self.memory.keep_all(
-            self.scope, dict(zip(keys, scenes, strict=True)), lambda missing: render(list(missing.values()))
-        )
+        asked = dict(zip(keys, scenes, strict=True))
+        found = self.memory.keep_all(self.scope, asked, lambda missing: rendered(self.world, list(missing.values())))
         return [found[key] for key in keys]
 
     def views(self, scene: Scene) -> list[Frame]:

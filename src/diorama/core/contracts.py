@@ -67,6 +67,8 @@ class World(Contract):
 
     #: Whether the truth is exact: image = R·S + C is then checked.
     staged: bool = True
+    #: Whether frames take so long to render that the bench keeps them on disk between runs.
+    slow: bool = False
     #: What a capability is called where it is lacking: "mig needs …, which birds is not". Called by plan.
     in_words: ClassVar[str] = "a world"
     #: Layouts of other people's folders, beside those that every world has, in which it can be written. Called by `render`.

@@ -42,8 +42,8 @@ OURS = Root("diorama", _PACKAGE)
 #: Modules that can change values although no component imports them; they are hashed, their imports are not followed.
 ENGINE = (
     *("core/answers", "core/asking", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device"),
-    *("core/fits", "core/folds", "core/frame", "core/guard", "core/memory", "core/rows", "core/run", "core/watch"),
-    *("adapt/classifying", "adapt/engines", "adapt/explaining", "adapt/folding"),
+    *("core/fits", "core/folds", "core/frame", "core/frame_store", "core/guard", "core/memory", "core/rows"),
+    *("core/run", "core/watch", "adapt/classifying", "adapt/engines", "adapt/explaining", "adapt/folding"),
 )
 
 

@@ -22,10 +22,17 @@ _CORNERS = np.array([[a, b, c, 1.0] for a in (0, 1) for b in (0, 1) for c in (0,
 
 
 class Beams(NamedTuple):
-    """Light that falls on a horizontal floor: directions (n, 3) towards it, irradiance (n, 3) brought by each."""
+    """Light that falls on a horizontal floor: directions (n, 3) towards it, irradiance (n, 3) brought by each.
+
+    Every 8 in a row lie close together, in a cone (n/8, 5): its axis, the cosine and the sine of its half angle.
+    """
 
     directions: NDArray[np.float64]
     irradiance: NDArray[np.float64]
+    cones: NDArray[np.float64]
+
+
+NO_BEAMS = Beams(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 5)))
 
 
 def irradiance(image: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -59,7 +66,27 @@ def beams(environment: Environment, count: int = 512) -> Beams:
     directions = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], 1)
     light = image[row, column] / (image[row, column] @ (0.2126, 0.7152, 0.0722) + 1e-12)[:, None]
     # every beam brings one luminance; the sum is made exact in each channel
-    return Beams(directions, light * irradiance(environment.image) / np.maximum(light.sum(0), 1e-300))
+    brought = light * irradiance(environment.image) / np.maximum(light.sum(0), 1e-300)
+    bundles = _bundles(directions, np.arange(count))
+    order = np.concatenate(bundles)
+    return Beams(directions[order], brought[order], np.array([_cone(directions[bundle]) for bundle in bundles]))
+
+
+def _bundles(points: NDArray[np.float64], members: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Members in bundles of 8 neighbours: halved along the widest axis again and again."""
+    if len(members) <= 8:
+        return [members]
+    axis = np.ptp(points[members], 0).argmax()
+    ordered = members[np.argsort(points[members, axis], kind="stable")]
+    half = max(len(members) // 16 * 8, 8)
+    return _bundles(points, ordered[:half]) + _bundles(points, ordered[half:])
+
+
+def _cone(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The axis of a cone around directions, cosine and sine of its half angle."""
+    axis = directions.sum(0) / np.linalg.norm(directions.sum(0))
+    cosine = float(np.clip((directions @ axis).min() - 1e-9, -1, 1))
+    return np.array([*axis, cosine, np.sqrt(1 - cosine * cosine)])
 
 
 def _invert(steps: NDArray[np.float64], u: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -80,7 +107,7 @@ def catch_shadows(
     from the middle of the objects counts as unshadowed, and so does what is not floor. Each pixel spreads `count`
     beams and 64 lamp points over 8 places within it.
     """
-    sky = beams(stage.environment, count) if stage.environment is not None else Beams(*np.zeros((2, 0, 3)))
+    sky = beams(stage.environment, count) if stage.environment is not None else NO_BEAMS
     lamps = [light for light in stage.lights if isinstance(light, PointLight)]
     points = np.array([lamp.position + radius * _BALL for lamp in lamps], float).reshape(-1, 64, 3)
     power = np.array([lamp.intensity for lamp in lamps], float).reshape(-1, 3) / 64
@@ -119,7 +146,7 @@ def _catch(embree, camera, ball, reach, sky, points, power, share):
     packet = new_packet()
     height, width = share.shape[:2]
     floor, lost, total = np.zeros((8, 2)), np.zeros(3), np.zeros(3)
-    even = np.zeros(3)
+    even, sight = np.zeros(3), np.zeros(5)
     for k in range(len(sky.irradiance)):
         for c in range(3):
             even[c] += sky.irradiance[k, c]
@@ -129,7 +156,8 @@ def _catch(embree, camera, ball, reach, sky, points, power, share):
                 continue
             for c in range(3):
                 lost[c], total[c] = 0.0, even[c]
-            _lose_sky(embree, packet, sky, floor, ball, lost)
+            _look_at(ball, floor, sight)
+            _lose_sky(embree, packet, sky, floor, ball, sight, lost)
             _lose_lamps(embree, packet, points, power, floor, ball, lost, total)
             for c in range(3):
                 share[y, x, c] = 1 - lost[c] / total[c] if total[c] > 0 else 1.0
@@ -160,8 +188,35 @@ def _may_hit(floor, k, lx, ly, lz, ball):
 
 
 @inlined
-def _lose_sky(embree, packet, sky, floor, ball, lost):
+def _look_at(ball, floor, sight):
+    """The cone around all rays from the places of a pixel that may pass the ball: axis, cosine, sine; −1, 0 for all."""
+    x, y, wide = 0.0, 0.0, 0.0
+    for k in range(8):
+        x += floor[k, 0] / 8
+        y += floor[k, 1] / 8
+    for k in range(8):
+        wide = max(wide, np.hypot(floor[k, 0] - x, floor[k, 1] - y))
+    sight[0], sight[1], sight[2] = ball[0] - x, ball[1] - y, ball[2] - _LIFT
+    far = np.sqrt(sight[0] ** 2 + sight[1] ** 2 + sight[2] ** 2)
+    sine = (ball[3] + wide) * 1.000001 / max(far, 1e-300)
+    for axis in range(3):
+        sight[axis] /= max(far, 1e-300)
+    sight[3], sight[4] = (np.sqrt(1 - sine * sine), sine) if sine < 1 else (-1.0, 0.0)
+
+
+@inlined
+def _apart(cones, i, sight):
+    """Whether no direction of a cone is in the cone of sight."""
+    along = cones[i, 0] * sight[0] + cones[i, 1] * sight[1] + cones[i, 2] * sight[2]
+    # half angles that add up to more than a half turn leave nothing out
+    return cones[i, 3] > -sight[3] and along < cones[i, 3] * sight[3] - cones[i, 4] * sight[4] - 1e-9
+
+
+@inlined
+def _lose_sky(embree, packet, sky, floor, ball, sight, lost):
     for start in range(0, len(sky.directions), 8):
+        if _apart(sky.cones, start // 8, sight):
+            continue
         some = False
         for k in range(8):
             packet.active[k] = 0

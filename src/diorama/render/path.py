@@ -31,6 +31,7 @@ def render(
     seed: int = 0,
     threads: int = 1,
     window: tuple[int, int, int, int] | None = None,
+    shadows: int = 1,
 ) -> Picture:
     """All layers of one image, linear light, float32 (h, w, 3) unless said otherwise.
 
@@ -40,15 +41,16 @@ def render(
     `Environment.seen`, the sky. `coverage` (h, w) is the share of samples that hit something. From the pixel centre,
     never averaged: `object`, `part` int32 (−1 = nothing), `depth` (h, w) along the view axis (inf = nothing), `normal`
     in world space, towards the viewer (0 = nothing). `bounces` 0 is direct light only. `window` (x0, y0, x1, y1; far edge
-    excluded) traces only these pixels, each as in the whole image; the others are empty.
+    excluded) traces only these pixels, each as in the whole image; the others are empty. `shadows` is how many rays a path
+    sends to rectangle lamps and sky where its pixel lies in the shadow of such a lamp: noise is largest there.
     """
     from diorama.render import transport
     from diorama.render.surface import lights, surfaces
     from diorama.render.trace import EmbreeScene
 
     check(stage, width, height, samples)
-    if bounces < 0 or threads < 1:
-        raise ValueError("render: bounces must be ≥ 0 and threads ≥ 1")
+    if bounces < 0 or threads < 1 or shadows < 1:
+        raise ValueError("render: bounces must be ≥ 0, threads and shadows ≥ 1")
     camera, lamps, tables = lens(stage, width, height), lights(stage), surfaces(stage)
     seen = stage.environment is not None and stage.environment.seen
     x0, y0, x1, y1 = window or (0, 0, width, height)
@@ -57,14 +59,16 @@ def render(
     rows = [(y, min(y + _ROWS, y1), x0, x1) for y in range(y0, y1, _ROWS)]
     sums = np.zeros((4, height, width, 3), np.float32)
     coverage, front = np.zeros((height, width), np.float32), np.full((height, width), -1, np.int32)
+    shade = np.zeros((height, width), np.uint8)
+    setting = samples, bounces, seed & 0xFFFFFFFF, seen, shadows
     depth, normal = np.full((height, width), np.inf, np.float32), np.zeros((height, width, 3), np.float32)
     with EmbreeScene(stage) as embree:
 
         def work(span: tuple[int, int, int, int]) -> None:
             transport.centres(embree, tables, camera, span, front, depth, normal)
-            transport.radiance(
-                embree, tables, lamps, camera, span, (samples, bounces, seed & 0xFFFFFFFF, seen), sums, coverage
-            )
+            if shadows > 1:
+                transport.find_shadows(embree, tables, lamps, camera, span, shade)
+            transport.radiance(embree, tables, lamps, camera, span, setting, shade, sums, coverage)
 
         if threads == 1:
             for span in rows:

@@ -71,11 +71,7 @@ def centres(embree, surfaces, camera, span, front, depth, normal):
     height, width = front.shape
     for y in range(span[0], span[1]):
         for x0 in range(span[2], span[3], 8):
-            for k in range(8):
-                packet.active[k] = 0
-                if x0 + k < span[3]:
-                    dx, dy, dz = _ray(camera, (x0 + k + 0.5) / width, (y + 0.5) / height)
-                    set_ray(packet, k, camera[0, 0], camera[0, 1], camera[0, 2], dx, dy, dz, FAR)
+            _aim_centres(packet, camera, x0, y, width, height, span[3])
             intersect(embree, packet, embree.coherent)
             for k in range(min(8, span[3] - x0)):
                 if packet.codes[GEOMETRY, k] == NOTHING:
@@ -89,9 +85,70 @@ def centres(embree, surfaces, camera, span, front, depth, normal):
 
 
 @kernel
-def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
-    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window."""
-    samples, bounces, seed, seen = setting
+def find_shadows(embree, surfaces, lights, camera, span, shade):
+    """How the pixels of a window lie to the rectangle lamps, by four rays from their centres to the corners of each.
+
+    2 where some corners of one lamp light the place and some do not (a straight edge that hides a part of a rectangle
+    hides a corner), 1 where all of one are hidden, 0 where every lamp shines. Only geometry counts: neither paint nor the
+    power of lamps changes it.
+    """
+    packet, points, light = new_packet(), new_points(), np.zeros((8, 3))
+    met, arrived = np.zeros(8, np.bool_), np.zeros(8, np.int64)
+    height, width = shade.shape
+    for y in range(span[0], span[1]):
+        for x0 in range(span[2], span[3], 8):
+            _aim_centres(packet, camera, x0, y, width, height, span[3])
+            packet.codes[MASK] = CAMERA
+            intersect(embree, packet, embree.coherent)
+            packet.codes[MASK] = NOTHING
+            for k in range(8):
+                met[k] = packet.active[k] != 0 and packet.codes[GEOMETRY, k] != NOTHING
+                if met[k]:
+                    arrive(packet, k, surfaces, points)
+            for lamp in range(len(lights.rects)):
+                _count_corners(embree, packet, lights, points, lamp, met, light, arrived)
+                for k in range(8):
+                    if met[k] and arrived[k] < 4:
+                        shade[y, x0 + k] = max(shade[y, x0 + k], 2 if arrived[k] > 0 else 1)
+
+
+@inlined
+def _count_corners(embree, packet, lights, points, lamp, met, light, arrived):
+    """How many corners of a lamp shine on each surface point."""
+    arrived[:] = 0
+    for corner in range(4):
+        for k in range(8):
+            packet.active[k] = 0
+            if met[k]:
+                px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
+                nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
+                u, v = float(corner % 2), float(corner // 2)
+                lx, ly, lz, reach, _ = _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, light, k)
+                if reach > 0 and nx * lx + ny * ly + nz * lz > 0:
+                    set_ray(packet, k, px, py, pz, lx, ly, lz, reach)
+        occluded(embree, packet)
+        for k in range(8):
+            if packet.active[k] != 0 and packet.words[T_FAR, k] >= 0:
+                arrived[k] += 1
+
+
+@inlined
+def _aim_centres(packet, camera, x0, y, width, height, end):
+    """Rays from the eye through the centres of up to 8 pixels of a row."""
+    for k in range(8):
+        packet.active[k] = 0
+        if x0 + k < end:
+            dx, dy, dz = _ray(camera, (x0 + k + 0.5) / width, (y + 0.5) / height)
+            set_ray(packet, k, camera[0, 0], camera[0, 1], camera[0, 2], dx, dy, dz, FAR)
+
+
+@kernel
+def radiance(embree, surfaces, lights, camera, span, setting, shade, sums, coverage):
+    """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window.
+
+    `setting` ends with how often lamps and sky are asked in pixels that `shade` has in a shadow.
+    """
+    samples, bounces, seed, seen, often = setting
     height, width = coverage.shape
     packet, points, first = new_packet(), new_points(), new_points()
     paths = _new_paths()
@@ -101,6 +158,8 @@ def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
             noise = hashed(_U(y * width + x) ^ hashed(_U(seed)))
             total[:] = 0
             hits = 0
+            # in a shadow more rays go to the sky, in a penumbra to the lamps too
+            asked = often if shade[y, x] == 2 else 1, often if shade[y, x] > 0 else 1
             for start in range(0, samples, 8):
                 _aim(packet, camera, x, y, width, height, start, min(8, samples - start), noise)
                 packet.codes[MASK] = CAMERA
@@ -112,7 +171,7 @@ def radiance(embree, surfaces, lights, camera, span, setting, sums, coverage):
                     if found == 0 or (lobe == 1 and not glossy):
                         break
                     _begin(first, hit, lobe, points, paths)
-                    _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise)
+                    _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, asked, start, noise)
                     _gather(first, hit, paths, lobe, total)
             coverage[y, x] = hits / samples
             for layer in range(4):
@@ -189,16 +248,21 @@ def _gather(first, hit, paths, lobe, total):
 
 
 @kernel
-def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, start, noise):
-    """From surface to surface: gather the light of the lamps, choose a lobe, go on."""
+def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, asked, start, noise):
+    """From surface to surface: gather the light of the lamps, choose a lobe, go on.
+
+    `asked` is how many rays the first surface sends to each rectangle lamp, and to the sky.
+    """
     lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky.image) > 0 else 0)
     for bounce in range(bounces + 1):
         purpose = hashed(_U(2 * bounce + lobe + 1))
         for lamp in range(0 if bounce == 0 and lobe == 1 else lamps):
-            first = bounce == 0
-            if _aim_at_lamp(packet, lights, points, paths, lamp, first, start, noise ^ hashed(purpose + _U(lamp + 2))):
-                occluded(embree, packet)
-                _collect(packet, paths, first)
+            first, own = bounce == 0, noise ^ hashed(purpose + _U(lamp + 2))
+            times = _times(lights, lamp, asked) if first else 1
+            for turn in range(times):
+                if _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times, own):
+                    occluded(embree, packet)
+                    _collect(packet, paths, first)
         lobes = lobe if bounce == 0 else -1
         if not _scatter(packet, points, paths, lobes, bounce == bounces, start, noise ^ purpose):
             break
@@ -214,6 +278,14 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, star
 
 
 @inlined
+def _times(lights, lamp, asked):
+    """How many rays a first surface sends to a lamp; one to a point."""
+    if lamp < len(lights.rects):
+        return asked[0]
+    return asked[1] if lamp >= len(lights.rects) + len(lights.points) else 1
+
+
+@inlined
 def _glossy_share(points, k):
     """The probability of going on by the glossy lobe, in proportion to the reflectances."""
     brightest = max(points.albedo[k, 0], points.albedo[k, 1], points.albedo[k, 2])
@@ -222,9 +294,10 @@ def _glossy_share(points, k):
 
 
 @inlined
-def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, noise):
+def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times, noise):
     """Rays to a place on one lamp, with the light each would bring in `paths.light` and `gloss`; whether there are any.
 
+    The `times` places that a surface point asks for in turn are spread over the lamp, and so are those of all points.
     At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
     """
     some = False
@@ -232,7 +305,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, noise):
         packet.active[k] = 0
         if not paths.alive[k]:
             continue
-        u, v = sobol(start + k, noise)
+        u, v = sobol((start + k) * times + turn, noise)
         px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
         lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, paths.light, k)
@@ -250,7 +323,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, noise):
             # density 0 marks a point light, which no reflected ray can find
             glossy = points.specular[k, 0] * value * (density / (density + reflected) if density > 0 else 1.0)
         for c in range(3):
-            brought = paths.light[k, c] * paths.throughput[k, c]
+            brought = paths.light[k, c] * paths.throughput[k, c] / times
             paths.gloss[k, c] = brought * glossy
             paths.light[k, c] = brought * points.albedo[k, c] * cosine * _INVERSE_PI
         set_ray(packet, k, px, py, pz, lx, ly, lz, reach)

@@ -54,7 +54,7 @@ class Candle(Confounded):
     """
 
     width: int = 320
-    samples: int = 64
+    samples: int = 48
     scenes: int = 3
     hdri: str | None = None
     confounding: Confounding = "none"
@@ -68,6 +68,7 @@ class Candle(Confounded):
     cite = ("reddy2022", "trauble2021")
     located = ("hdri",)
     layouts = ("candle",)
+    slow = True
     drawn: ClassVar[int | None] = 250
     quick: ClassVar[dict[str, int]] = {"width": 64, "samples": 4}
     truth: ClassVar[tuple[str, ...]] = (

@@ -8,16 +8,20 @@ only there, the result differs from the traced image of `tabletop`, whose S take
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
+from diorama.core.keys import source_key
 from diorama.core.scene import Scene, canonical
+from diorama.io.stock import STOCK
 from diorama.render.stage import Stage
-from diorama.worlds.tabletop.stage import UNIFORM, Params, lamp_position, stage_of, tint
+from diorama.worlds.tabletop.stage import SHADOWS, UNIFORM, Params, lamp_position, stage_of, tint
 
 #: Bytes of layers that are kept: all of ten scenes' sweeps of the lamp at 128 pixels.
 _KEPT = 256 << 20
@@ -32,6 +36,7 @@ class Studio:
     meshes: str | None = None
     textures: str | None = None
     up: str = "y"
+    content: str = ""  # the digest of the files of meshes and textures
 
 
 class Lighting(NamedTuple):
@@ -115,7 +120,7 @@ def _traced(studio: Studio, params: Params, change: Callable[[Stage], Stage]) ->
     things = [{"gloss": [0.0, 1.0], **thing} for thing in params["objects"]]
     try:
         stage = stage_of({**_DEFAULTS, **params, "objects": things}, studio.meshes, studio.textures, studio.up)
-        return render(change(stage), studio.size, studio.size, studio.samples, 0)
+        return render(change(stage), studio.size, studio.size, studio.samples, 0, shadows=SHADOWS)
     except InputError:
         raise
     except ValueError as error:  # a mesh file cannot be read, the camera is inside an object
@@ -129,11 +134,27 @@ def _kept(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Stud
     """What `make` gives for these parameters, traced once; the longest unused goes when there is too much."""
     key = make.__name__, studio, canonical(params)
     if key not in _layers:
-        _layers[key] = tuple(_frozen(layer) for layer in make(studio, params))
+        _layers[key] = tuple(_frozen(layer) for layer in _stocked(make, studio, params))
         while sum(layer.nbytes for layers in _layers.values() for layer in layers) > _KEPT and len(_layers) > 1:
             _layers.popitem(last=False)
     _layers.move_to_end(key)
     return _layers[key]
+
+
+def _stocked(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Studio, params: Params) -> Any:
+    """What `make` gives, from the disk where an earlier run has left it there."""
+    named = {**asdict(studio), "meshes": studio.meshes is not None, "textures": studio.textures is not None}
+    what = [_source(), make.__name__, named, params]
+    found = STOCK.recall(what)
+    if found is None:
+        found = {str(i): np.ascontiguousarray(layer) for i, layer in enumerate(make(studio, params))}
+        STOCK.keep(what, found)
+    return [found[str(i)] for i in range(len(found))]
+
+
+@cache
+def _source() -> dict[str, object]:
+    return source_key(Path(__file__))
 
 
 def _frozen(layer: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from diorama.core.capabilities import Listed
@@ -47,9 +48,13 @@ class OnTabletop(Listed):
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
         """The frames of some scenes without inter-reflection."""
-        studio = Studio(self.size, self.samples, self.meshes, self.textures, self.up)
+        studio = Studio(self.size, self.samples, self.meshes, self.textures, self.up, self._content)
         return [compose(studio, scene) for scene in scenes]
 
     def fingerprint(self) -> str:
         """The digest of the mesh and texture files."""
         return Tabletop(meshes=self.meshes, textures=self.textures).fingerprint()
+
+    @cached_property
+    def _content(self) -> str:
+        return self.fingerprint()

@@ -15,6 +15,8 @@ from diorama.worlds.tabletop.paint import texture_of
 UNIFORM = 0.75
 #: Image value per unit of radiance (W/(m²·sr)); makes a white card under 1,000 W at 5 m about 1.
 EXPOSURE = 0.28
+#: Rays that a light path sends to lamp and sky where its pixel lies in the lamp's shadow.
+SHADOWS = 4
 _FOV, _TARGET = 24.0, (0.0, 0.0, 0.62)
 Params = dict[str, Any]
 

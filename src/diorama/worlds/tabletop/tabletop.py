@@ -66,6 +66,7 @@ class Tabletop(World):
     cite = ("grosse2009",)
     located = ("meshes", "textures")
     layouts = ("mit",)
+    slow = True
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors"),
     )
@@ -182,11 +183,11 @@ class Tabletop(World):
 
     def _frame(self, scene: Scene) -> Frame:
         from diorama.render import render
-        from diorama.worlds.tabletop.stage import lamp_position, stage_of
+        from diorama.worlds.tabletop.stage import SHADOWS, lamp_position, stage_of
 
         try:
             stage = stage_of(scene.params, self.meshes, self.textures, self.up)
-            picture = render(stage, self.size, self.size, self.samples, self.bounces)
+            picture = render(stage, self.size, self.size, self.samples, self.bounces, shadows=SHADOWS)
         except InputError:
             raise
         except ValueError as error:  # a mesh file cannot be read, the camera is inside an object

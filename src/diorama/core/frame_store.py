@@ -1,0 +1,78 @@
+"""Frames of worlds that render slowly, kept on disk between runs; what comes back is what was rendered, to the bit.
+
+A frame is kept under the digest of the world's key (parameters, data, source of the renderer, libraries) and the scene.
+`io.stock` says where, how much, and what happens to damaged files.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from diorama.core.catalogue import Component
+from diorama.core.frame import Frame
+from diorama.core.scene import Scene
+from diorama.io.stock import STOCK
+
+_LAYERS = ("reflectance", "shading", "specular")
+
+
+def rendered(world: Component, scenes: Sequence[Scene]) -> list[Frame]:
+    """The frames of scenes in order; those of a slow world from the disk, where they are there already."""
+    if not world.object.slow:
+        return list(world.object.render(list(scenes)))
+    found = {scene.key: _recalled(world, scene) for scene in scenes}
+    missing = {scene.key: scene for scene in scenes if found[scene.key] is None}
+    for frame in world.object.render(list(missing.values())) if missing else ():
+        found[frame.scene.key] = frame
+        _keep(world, frame)
+    return [found[scene.key] for scene in scenes]  # type: ignore[misc]
+
+
+def _keep(world: Component, frame: Frame) -> None:
+    """Keep a frame, if its arrays and words can be written so that they come back as they are."""
+    arrays = {n: v for n, v in frame.truth.items() if isinstance(v, np.ndarray)}
+    words = {n: v for n, v in frame.truth.items() if n not in arrays}
+    said = {"encoding": frame.encoding, "order": list(frame.truth), "words": words}
+    try:
+        text = json.dumps(said, allow_nan=False)
+    except (TypeError, ValueError):
+        return
+    exact = _plain(json.loads(text)) == _plain(said)
+    if not exact or not all(v.flags.c_contiguous and not v.dtype.hasobject for v in (frame.image, *arrays.values())):
+        return
+    image = {} if _follows(frame) else {"image": frame.image}
+    STOCK.keep([world.digest, frame.scene.key], {**image, **arrays, "said": np.frombuffer(text.encode(), np.uint8)})
+
+
+def _recalled(world: Component, scene: Scene) -> Frame | None:
+    arrays = STOCK.recall([world.digest, scene.key])
+    if arrays is None:
+        return None
+    try:
+        said = json.loads(arrays.pop("said").tobytes())
+        image = arrays.pop("image", None)
+        truth = {n: arrays[n] if n in arrays else said["words"][n] for n in said["order"]}
+        return Frame(scene, _composed(arrays) if image is None else image, said["encoding"], truth)
+    except (KeyError, ValueError, TypeError, AttributeError):  # another file in its place
+        return None
+
+
+def _follows(frame: Frame) -> bool:
+    """Whether the image is that of its layers to the last bit, and need not be kept."""
+    layers = {name: frame.truth.get(name) for name in _LAYERS}
+    if not all(isinstance(v, np.ndarray) and v.shape == frame.image.shape for v in layers.values()):
+        return False
+    return np.array_equal(_composed(layers), frame.image)
+
+
+def _composed(layers: dict[str, Any]) -> np.ndarray:
+    return np.asarray(layers["reflectance"] * layers["shading"] + layers["specular"])
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value whose types count when it is compared: 1 is not 1.0 or True."""
+    if isinstance(value, dict):
+        return {(type(k), k): _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, list) else (type(value), value)
