@@ -32,7 +32,7 @@ def confounded(name: str, world: str) -> str:
     """A data set of pool images as often as a world shows their combinations, as a world of its own."""
     folder = FOLDER.parent / "doses" / name
     if not (folder / f"{IMAGES - 1}.json").exists():
-        weights = build("world", world).object.weights()  # type: ignore[attr-defined]
+        weights = build("world", world).object.weights()
         chosen = rng(0, "dose", name).choice(COMBINATIONS, IMAGES, p=weights / weights.sum())
         folder.mkdir(parents=True, exist_ok=True)
         for number, combination in enumerate(chosen.tolist()):
