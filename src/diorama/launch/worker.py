@@ -113,4 +113,7 @@ def _private(descriptor: int, instead: int) -> int:
 
 
 if __name__ == "__main__":
-    start_anew(*pipes())
+    try:
+        start_anew(*pipes())
+    except Stopped:  # asked for by the supervisor: nobody wants to read a traceback
+        sys.exit(1)
