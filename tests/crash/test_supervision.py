@@ -160,3 +160,12 @@ def test_a_fit_that_hangs_is_given_up_after_the_time_of_all_its_cases(diorama, t
     found = [json.loads(line) for lines in rows(tmp_path / "out").values() for line in lines]
     reasons = [row["reason"] for row in found if row["status"] == "error"]
     assert reasons and all("took longer than the 0.5 s of --timeout" in reason for reason in reasons)
+
+
+def test_a_run_that_is_told_to_end_prints_no_traceback_of_its_workers(tmp_path, monkeypatch):
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")  # a thread that does not survive a fork: the worker is a new interpreter
+    process = held_run(tmp_path, "--on", "local:1")
+    os.killpg(process.pid, signal.SIGTERM)  # as `timeout` and batch systems do: the workers hear it too
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said and "the same command goes on" in said, said
