@@ -9,6 +9,7 @@ and less with a random forest, so the estimator is named with every number. dise
 tree per class and round, which takes minutes where extra trees take seconds.
 """
 
+import importlib.util
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from diorama.metrics.codes import Measured, Rule, halves, sample
 
 Estimator = Literal["extra_trees", "random_forest", "gradient_boosting"]
+#: Scikit-learn's name and options; where numba is installed extra trees are grown by `extra_trees`, which gives the same.
 _CLASSES: dict[str, tuple[str, dict[str, Any]]] = {
     "extra_trees": ("ExtraTreesClassifier", {"n_estimators": 100, "max_features": None, "min_samples_leaf": 5}),
     "random_forest": ("RandomForestClassifier", {"n_estimators": 100}),
@@ -48,11 +50,10 @@ def dci(
     train, test = halves(len(part.codes), share, rng)
     columns, right = [], []
     for labels in part.labels.T:
-        forest = _forest(estimator, int(rng.integers(2**31)), jobs)
-        forest.fit(part.codes[train], labels[train])
-        columns.append(forest.feature_importances_)
-        if informative:
-            right.append(float((forest.predict(part.codes[test]) == labels[test]).mean()))
+        seed, asked = int(rng.integers(2**31)), part.codes[test if informative else test[:0]]
+        found, predicted = _learn(estimator, seed, jobs, part.codes[train], labels[train], asked)
+        columns.append(found)
+        right.append(float(np.mean(predicted == labels[test])) if informative else np.nan)
     importance = np.abs(np.stack(columns, axis=1))
     complete = _concentration(importance)
     values = {
@@ -64,16 +65,24 @@ def dci(
     return part.measured(values, importance, complete)
 
 
-def _forest(estimator: str, seed: int, jobs: int) -> Any:
+def _learn(
+    estimator: str, seed: int, jobs: int, codes: np.ndarray, labels: np.ndarray, asked: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Importances of the latents, and the labels predicted for the codes asked."""
+    if estimator not in _CLASSES:
+        raise ValueError(f"estimator {estimator!r} is not one of {', '.join(_CLASSES)}")
+    name, options = _CLASSES[estimator]
+    if estimator == "extra_trees" and importlib.util.find_spec("numba"):
+        from diorama.metrics.extra_trees import extra_trees
+
+        return extra_trees(codes, labels, asked, seed, options["n_estimators"], options["min_samples_leaf"], jobs)
     try:
         from sklearn import ensemble
     except ImportError as error:
         raise ImportError("DCI needs scikit-learn: pip install 'diorama[represent]'") from error
-    if estimator not in _CLASSES:
-        raise ValueError(f"estimator {estimator!r} is not one of {', '.join(_CLASSES)}")
-    name, options = _CLASSES[estimator]
     together = {} if estimator == "gradient_boosting" else {"n_jobs": jobs}  # boosting goes tree by tree
-    return getattr(ensemble, name)(random_state=seed, **options, **together)
+    forest = getattr(ensemble, name)(random_state=seed, **options, **together).fit(codes, labels)
+    return forest.feature_importances_, forest.predict(asked) if len(asked) else labels[:0]
 
 
 def _concentration(columns: np.ndarray) -> np.ndarray:
