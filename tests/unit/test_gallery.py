@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from diorama.core.cases import Panel
-from diorama.core.gallery import strip
+from diorama.core.gallery import illustrate, pending, strip
+from diorama.core.plan import Plan
+from diorama.core.run import create
+from diorama.launch.local import launch
 
 PLAN = ["-w", "mondrian(size=32, patches=5)", "-m", "constant", "-p", "si_mse", "-n", "8"]
 
@@ -43,6 +46,17 @@ def test_pictures_are_made_once_and_again_when_one_is_lost(run, diorama):
     first.unlink()
     assert diorama("run", *PLAN, "-o", "run").returncode == 0
     assert first.read_bytes() == content and {p: p.stat().st_mtime_ns for p in others} == before
+
+
+def test_controls_of_codes_have_pictures_too(tmp_path):
+    """Pictures show fewer frames than are scored, and a control answers about all of them."""
+    plan = Plan(["sprites(counts=(3, 3, 8, 8, 8))"], ["represent/random"], ["mig(frames=600)"], [], 1, 0, True)
+    made = create(tmp_path / "run", plan)
+    launch(made, 1)
+    illustrate(made)
+    assert not pending(made)
+    drawn = {made.cell_folder(cell): cell.control for cell in made.cells if cell.control != "dose"}
+    assert all(len(list(folder.glob("keep/*.webp"))) == 1 for folder in drawn) and "oracle" in drawn.values()
 
 
 @pytest.mark.slow

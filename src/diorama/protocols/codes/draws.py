@@ -39,7 +39,7 @@ def codes_of(bench: Bench, draw: Draw) -> np.ndarray:
 
 def _checked_codes(bench: Bench, draw: Draw) -> list[np.ndarray]:
     """The codes at every point of the grid."""
-    found = _controlled(bench) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
+    found = _controlled(bench, len(draw)) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
     for z in found:
         check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
     return found
@@ -49,9 +49,9 @@ def _key(what: str, draw: Draw) -> tuple[str, ...]:
     return what, digest([name for name, _ in draw])
 
 
-def _controlled(bench: Bench) -> list[Any]:
-    """What a control says about the whole draw of the case, at every point of its grid."""
-    return [answer.z for answer in bench.asked.object.answers(bench, None, None)]
+def _controlled(bench: Bench, frames: int) -> list[Any]:
+    """What a control says about the first frames of the case's draw (it answers about all), at every point of its grid."""
+    return [answer.z[:frames] for answer in bench.asked.object.answers(bench, None, None)]
 
 
 def _encoded(bench: Bench, draw: Draw) -> list[np.ndarray]:
