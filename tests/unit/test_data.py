@@ -41,6 +41,7 @@ def test_a_view_is_its_world():
     assert "do(label, beak" in repr(view)
 
 
+@pytest.mark.slow
 def test_a_confounded_world_is_asked_as_in_the_design():
     view = diorama.world("candle", confounding="pairs", width=16, samples=1)
     for scene in view.sample(20):

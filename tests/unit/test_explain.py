@@ -169,6 +169,7 @@ def test_single_deletion_equals_the_formula(tmp_path):
     assert document["cells"][0]["summary"]["sd"]["mean"] == pytest.approx(np.mean(expected))
 
 
+@pytest.mark.slow
 def test_controls_hold(tmp_path):
     document = run([WORLD], [], ["single_deletion"], [f"{TINY}:Tiny"], cases=48, controls=True, out=tmp_path)
     cells = {cell["control"]: cell for cell in document["cells"]}

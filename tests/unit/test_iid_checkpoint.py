@@ -124,6 +124,7 @@ def test_u_nets_take_the_released_sizes(h, w, sides, files):
     assert decomposer(files["usi3d"]).fed(frame(h, w)).shape[2:][h > w] == 256
 
 
+@pytest.mark.slow
 def test_mistakes_are_one_line(files, tmp_path):
     state = torch.load(files["cgintrinsics"], weights_only=True)
     lacking = {k: v for k, v in state.items() if k != "model.upconv_model_1.1.bias"}

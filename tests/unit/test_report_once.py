@@ -54,6 +54,7 @@ def test_a_run_is_read_and_judged_once(counted, json_too):
     assert Path("diorama-run/report.html").is_file()
 
 
+@pytest.mark.slow
 def test_page_text_and_document_show_the_same_verdicts(diorama, tmp_path):
     document = json.loads(diorama(*RUN, "--json").stdout)
     found = document["verdicts"]

@@ -185,6 +185,7 @@ tune_in(job_of(small(), Flags(), 0.7), Path(sys.argv[1]), progress, print, ticks
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_and_ends_with_the_same_weights(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path / "cut")]
     killed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
