@@ -82,7 +82,9 @@ def _more() -> dict[str, str]:
     longer = {
         "twice/beta_vae": f"beta_vae(world=sprites, beta=4, steps={2 * STEPS_SPRITES}, half=True)",
         "matched/beta_vae": "beta_vae(world=sprites, beta=4, steps=12000, half=True)",
-        "matched/beta_tcvae": "beta_tcvae(world=sprites, beta=6, steps=12000, half=True)",
+        "annealed/beta_vae": "beta_vae(world=sprites, beta=4, steps=12000, anneal=10000, half=True)",
+        "annealed/beta_tcvae": "beta_tcvae(world=sprites, beta=6, steps=12000, anneal=10000, half=True)",
+        "longest/beta_vae": _of_dose("none", "beta_vae", 0, 30_000),
     }
     return {f"plain/{name}": f"{text}, steps={STEPS}, {CANDLE_HOW})" for name, text in plain.items()} | longer
 
@@ -90,14 +92,18 @@ def _more() -> dict[str, str]:
 def _curves() -> dict[str, str]:
     """Two learners at every dose of confounding, 32 × 32; one seed of everything before the next."""
     return {
-        f"curves/{short(dose)}-{learner}-{seed}": (
-            f"{learner}(world=candle_recorded(root={POOL.parent / 'doses' / short(dose)}),"
-            f" {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={STEPS_CURVES}, seed={seed}, {CANDLE_HOW})"
-        )
+        f"curves/{short(dose)}-{learner}-{seed}": _of_dose(dose, learner, seed, STEPS_CURVES)
         for seed in SEEDS
         for dose in DOSES
         for learner in ("beta_vae", "ss_factor_vae")
     }
+
+
+def _of_dose(dose: str, learner: str, seed: int, steps: int) -> str:
+    return (
+        f"{learner}(world=candle_recorded(root={POOL.parent / 'doses' / short(dose)}),"
+        f" {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={steps}, seed={seed}, {CANDLE_HOW})"
+    )
 
 
 def short(dose: str) -> str:
@@ -177,7 +183,7 @@ def _stage(name: str) -> None:
     if name.startswith("judges/") and "candle" in name:
         pool()
     for dose, world in DOSES.items():
-        if name.startswith(f"curves/{short(dose)}-"):
+        if name.startswith(f"curves/{short(dose)}-") or (name.startswith("longest/") and dose == "none"):
             confounded(short(dose), world)
 
 

@@ -53,6 +53,7 @@ class Learning:
     steps    of the training, in blocks of 250
     batch    images in a step
     rate     the largest learning rate; it rises for a quarter of the steps and falls to 0
+    anneal   steps over which the objective's own term grows to its full weight; 10,000 in widely used networks of sprites
     images   how many to learn from; None for 8,000, of a world that is a list all of its training part up to 64,000
     seed     of weights, noise and order; the images are the same for all seeds
     labels   ss_… only: the share of images whose labels may be used; the paper has .1
@@ -73,6 +74,7 @@ class Learning:
     weight: float = 4.0
     box: float = 0.0
     half: bool = False
+    anneal: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class VaeRecipe:
         """All that its result depends on, as plain values."""
         objective = {"objective": type(self.objective).__name__, **asdict(self.objective)}
         how = asdict(self.how)
+        if not self.how.anneal:  # trainings from before there was this parameter
+            del how["anneal"]
         return {"name": self.name, **objective, **{k: v for k, v in how.items() if self.supervised or k not in _TOLD}}
 
 
@@ -173,6 +177,7 @@ def _check(recipe: VaeRecipe) -> None:
         "steps": (how.steps, 1),
         "batch": (how.batch, 2),
         "images": (how.images, 2),
+        "anneal": (how.anneal, 0),
     }
     for name, (value, least) in whole.items():
         if value is not None and (not isinstance(value, int) or value < least):
@@ -257,9 +262,8 @@ def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = Non
     from diorama.training.loop import Task
 
     how, train = recipe.how, data["train"]
-    learner = Learner(
-        Autoencoder(how.latents, train.channels, how.size), recipe.objective.critic(how.latents), how.batch, how.seed
-    )
+    net = Autoencoder(how.latents, train.channels, how.size)
+    learner = Learner(net, recipe.objective.critic(how.latents), how.batch, how.seed, how.anneal)
     known = train.labelled(how.labels, how.seed) if recipe.supervised else np.zeros(0, int)
     told = how.weight if recipe.supervised else 0.0
     loss = Criterion(recipe.objective, len(train), len(train.levels), told, how.box)

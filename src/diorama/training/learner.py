@@ -32,13 +32,14 @@ class Learner(nn.Module):
     """The autoencoder, the critic of its objective where there is one, and the noise of its steps.
 
     Of a batch in training the first `batch` images are reconstructed; those behind them only get a code, for their labels.
+    Over the first `anneal` steps the objective's own term grows to its full weight.
     """
 
     step: Tensor
 
-    def __init__(self, net: Autoencoder, critic: nn.Module | None, batch: int, seed: int) -> None:
+    def __init__(self, net: Autoencoder, critic: nn.Module | None, batch: int, seed: int, anneal: int = 0) -> None:
         super().__init__()
-        self.net, self.critic, self.batch, self.seed = net, critic, batch, seed
+        self.net, self.critic, self.batch, self.seed, self.anneal = net, critic, batch, seed, anneal
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def forward(self, images: Tensor) -> Passed:
@@ -54,7 +55,8 @@ class Learner(nn.Module):
         )
         told = mean.new_zeros(0) if self.critic is None else judged(self.critic, z, _permuted(n, mean.shape[1], noise))
         self.step += 1
-        return Passed(images[:n], self.net.decoder(z), mean[:n], log_variance[:n], z, mean[n:], told)
+        grown = torch.clamp(self.step / max(self.anneal, 1), max=1.0)
+        return Passed(images[:n], self.net.decoder(z), mean[:n], log_variance[:n], z, mean[n:], told, grown)
 
 
 def _permuted(count: int, latents: int, noise: np.random.Generator) -> Tensor:
