@@ -22,7 +22,7 @@ from diorama.training.autoencoders import VAE_RECIPES
 from studies.disentangle.judged import recorded
 from studies.disentangle.page import PROCESSES, Measured, shown
 from studies.disentangle.pictures import pictures
-from studies.disentangle.published import AAAI, CANDLE, SPRITES, Row
+from studies.disentangle.published import AAAI, CANDLE, LOGS, SPRITES, Row
 from studies.disentangle.statements import statements
 from studies.disentangle.trainings import DOSES, FOLDER, SEEDS, card, checkpoint, finished, short, trainings
 from studies.page_kit import HOME, made, table
@@ -31,6 +31,8 @@ BUILD = HOME / "build" / "reproduce" / "learners"
 PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
 #: Frames that CG decodes: each costs 13 passes through decoder and classifier for every protocol.
 DECODED = 60
+#: Frames of the one draw that MIG of the longer learners is measured on, as for the published networks.
+MATCHED_FRAMES = 10_000
 NAMES = {"beta_vae": "β-VAE", "beta_tcvae": "β-TCVAE", "dip_vae": "DIP-VAE", "factor_vae": "FactorVAE"}
 #: Found values by (training, protocol, metric).
 Found = dict[tuple[str, str, str], Measured]
@@ -219,15 +221,32 @@ def boxes() -> str:
     return table(["learner", "box weighted", "steps", "squared error in the box", "in the whole image"], rows)
 
 
-def longer(sizes: Sizes) -> tuple[str, Group]:
-    """The same learner of sprites after more and more steps: reconstruction, KL and CG."""
-    group = group_of(["sprites/beta_vae", "twice/beta_vae", "matched/beta_vae"], "sprites", sizes)
+def longer(names: list[str], world: str, sizes: Sizes, side: int = 64) -> str:
+    """The same learner after more and more steps: reconstruction, KL and CG."""
+    group = group_of(names, world, sizes, side)
     rows = []
     for name in group.names:
         told: dict[str, Any] = card(name)
         values = [group.cell(name, head) for head in ("IRS", "UC1 corrected", "R²", *group.decoded)]
         rows.append([steps_of(told), f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", *values])
-    return table(["steps", "reconstruction", "KL", "IRS", "UC1 corrected", "R²", *group.decoded], rows), group
+    return table(["steps", "reconstruction", "KL", "IRS", "UC1 corrected", "R²", *group.decoded], rows)
+
+
+def matched() -> str:
+    """Two learners of sprites after 12,000 steps beside the logs of published ones at that step."""
+    rows, mig = [], {"MIG": (f"mig(frames={MATCHED_FRAMES})", "mig")}
+    for name in [n for n in trainings() if n.startswith(("matched/", "annealed/")) and finished(n)]:
+        told: dict[str, Any] = card(name)
+        log = LOGS[name.partition("/")[2]]
+        found = measured([name], "sprites", mig, 1)[name, *mig["MIG"]]
+        grown = "over 10,000 steps" if name.startswith("annealed/") else "full from the start"
+        ours = [f"{told['divergence']:.1f}", str(told["active"]), f"{told['reconstruction']:.0f}"]
+        theirs = [" → ".join(map(str, log.divergence)), log.active, log.reconstruction, f"{log.mig:.3f}"]
+        learner = called(name.partition("/")[2])
+        rows.append([learner, grown, steps_of(told), *ours, f"{found.summary.mean:.3f}", *theirs])
+    heads = ["learner", "own term grows", "steps", "KL", "active", "reconstruction", "MIG"]
+    logged = ["published: KL in epoch 0 → 1", "active", "reconstruction", "MIG after 30 epochs"]
+    return table([*heads, *logged], rows) if rows else "(none is finished)"
 
 
 def judges() -> str:
@@ -262,7 +281,6 @@ def main() -> None:
     candle = group_of([f"candle/{learner}" for learner in VAE_RECIPES], world, sizes)
     sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)
     dose_table, by_dose = doses(sizes, world)
-    long_table, _ = longer(sizes)
     names = [*candle.names, *sprites.names]
     filled = {
         "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them, CG of {DECODED}"),
@@ -274,7 +292,10 @@ def main() -> None:
         "CANDLE_RANKS": ranks(candle, CANDLE),
         "SPRITES_CODES": codes_table(sprites, SPRITES, False), "SPRITES_CG": decoded_table(sprites, SPRITES, False),
         "SPRITES_RANKS": ranks(sprites, SPRITES),
-        "DOSES": dose_table, "BOXES": boxes(), "LONG": long_table, "JUDGES": judges(),
+        "DOSES": dose_table, "BOXES": boxes(),
+        "LONG": longer(["sprites/beta_vae", "twice/beta_vae", "matched/beta_vae"], "sprites", sizes),
+        "LONGEST": longer(["curves/none-beta_vae-0", "longest/beta_vae"], world, sizes, 32),
+        "MATCHED": matched(), "JUDGES": judges(),
         "STATEMENTS": statements(candle, sprites, by_dose),
         "PICTURES": "\n\n".join(pictures(names, world, PAGE.with_suffix(""), called)),
     }  # fmt: skip
