@@ -244,7 +244,7 @@ def matched() -> str:
         theirs = [" → ".join(map(str, log.divergence)), log.active, log.reconstruction, f"{log.mig:.3f}"]
         learner = called(name.partition("/")[2])
         rows.append([learner, grown, steps_of(told), *ours, f"{found.summary.mean:.3f}", *theirs])
-    heads = ["learner", "own term grows", "steps", "KL", "active", "reconstruction", "MIG"]
+    heads = ["learner", "penalty grows", "steps", "KL", "active", "reconstruction", "MIG"]
     logged = ["published: KL in epoch 0 → 1", "active", "reconstruction", "MIG after 30 epochs"]
     return table([*heads, *logged], rows) if rows else "(none is finished)"
 

@@ -118,25 +118,14 @@ def test_total_correlation_of_a_gaussian():
     assert float(kl(seen)) == pytest.approx(told, abs=0.08)
 
 
-def test_what_is_not_grown_yet_of_beta_tcvae_is_the_divergence_of_each_latent():
-    spread = 0.3
-    variance = 1 + spread**2
-    seen = gaussian(2500, 0.8, spread)
-    half = seen._replace(grown=torch.tensor(0.25))
-    each = 2 * 0.5 * (variance - 1 - np.log(variance))  # KL(N(0, v) ‖ N(0, 1)) of two latents
-    lacking = BetaTcvae(6.0).penalty(seen, 2500) - BetaTcvae(6.0).penalty(half, 2500)
-    assert float(lacking) == pytest.approx(0.75 * each, abs=0.03)
-
-
-@pytest.mark.parametrize("objective", [BetaVae(3.0), DipVae("ii", 5.0, 3.0), FactorVae(4.0, 20)], ids=repr)
-def test_other_terms_grow_with_the_share(objective):
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
+def test_penalties_grow_and_what_the_critic_learns_does_not(objective):
     seen, _ = batch(objective)
     none, half, full = (objective.penalty(seen._replace(grown=torch.tensor(a)), COUNT).item() for a in (0.0, 0.5, 1.0))
     assert half == pytest.approx((none + full) / 2, rel=1e-5) and full == pytest.approx(
         reference(objective, seen), rel=1e-5
     )
-    if isinstance(objective, BetaVae):
-        assert none == 0
+    assert none > 0.1 if isinstance(objective, FactorVae) else none == 0
 
 
 def test_the_share_grows_with_the_steps():

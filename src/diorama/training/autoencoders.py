@@ -53,7 +53,7 @@ class Learning:
     steps    of the training, in blocks of 250
     batch    images in a step
     rate     the largest learning rate; it rises for a quarter of the steps and falls to 0
-    anneal   steps over which the objective's own term grows to its full weight; 10,000 in widely used networks of sprites
+    anneal   steps over which the objective's penalty grows from 0 to its full weight: against latents that never wake up
     images   how many to learn from; None for 8,000, of a world that is a list all of its training part up to 64,000
     seed     of weights, noise and order; the images are the same for all seeds
     labels   ss_… only: the share of images whose labels may be used; the paper has .1

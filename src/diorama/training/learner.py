@@ -32,7 +32,7 @@ class Learner(nn.Module):
     """The autoencoder, the critic of its objective where there is one, and the noise of its steps.
 
     Of a batch in training the first `batch` images are reconstructed; those behind them only get a code, for their labels.
-    Over the first `anneal` steps the objective's own term grows to its full weight.
+    Over the first `anneal` steps the penalty grows to its full weight.
     """
 
     step: Tensor

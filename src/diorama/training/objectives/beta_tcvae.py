@@ -5,7 +5,7 @@
     log q(z_i) ≈ log Σ_j w_ij q(z_i | x_j)          for the joint and for each latent alone, over a batch of B images
 
 The KL is that of β-VAE; what its two other parts, mutual information and the KL of each latent, weigh is left at 1 (α = γ =
-1 in the paper), as disentanglement_lib has it. With `anneal` the KL of each latent, Σ_l KL(q(z_l) ‖ N(0, 1)), grows.
+1 in the paper), as disentanglement_lib has it.
 
     weighted    w_ij = 1/B. The paper has 1/(N·B) with N images in all: that adds (latents − 1)·log N to TC, a constant
                 without gradient; with 1/B the value reads as the total correlation of the batch's own mixture.
@@ -22,7 +22,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from diorama.training.objectives.objective import LOG_TWO_PI, Objective, Passed, kl, log_densities
+from diorama.training.objectives.objective import Objective, Passed, kl, log_densities
 
 Estimate = Literal["weighted", "stratified"]
 
@@ -39,25 +39,17 @@ class BetaTcvae(Objective):
     estimate: Estimate = "weighted"
 
     def penalty(self, seen: Passed, count: int) -> Tensor:
-        """KL + (β − 1)·TC, without what the KL of each latent has not grown to yet."""
-        joint, alone = densities(seen, count, self.estimate)
-        prior = -0.5 * (seen.z**2 + LOG_TWO_PI).sum(1)
-        each = (alone - prior).mean()
-        return kl(seen) + (self.beta - 1) * (joint - alone).mean() - (1 - seen.grown) * each
+        """KL + (β − 1)·TC."""
+        return seen.grown * (kl(seen) + (self.beta - 1) * total_correlation(seen, count, self.estimate))
 
 
 def total_correlation(seen: Passed, count: int, estimate: Estimate) -> Tensor:
     """TC of the batch, drawn from `count` images."""
-    joint, alone = densities(seen, count, estimate)
-    return (joint - alone).mean()
-
-
-def densities(seen: Passed, count: int, estimate: Estimate) -> tuple[Tensor, Tensor]:
-    """log q(z) and Σ_l log q(z_l) of every code of the batch."""
     each = log_densities(seen.z, seen.mean, seen.log_variance)
     weights = log_weights(len(seen.z), count, estimate).to(each)
     joint = torch.logsumexp(weights + each.sum(2), dim=1)
-    return joint, torch.logsumexp(weights[:, :, None] + each, dim=1).sum(1)
+    alone = torch.logsumexp(weights[:, :, None] + each, dim=1).sum(1)
+    return (joint - alone).mean()
 
 
 def log_weights(batch: int, count: int, estimate: Estimate) -> Tensor:

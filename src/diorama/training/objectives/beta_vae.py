@@ -1,6 +1,6 @@
 """β-VAE (Higgins et al. 2017): reconstruction + β·KL.
 
-L = E_q[−log p(x|z)] + a·β·KL(q(z|x) ‖ N(0, 1))            a grows from 0 to 1 where the training has `anneal`
+L = E_q[−log p(x|z)] + β·KL(q(z|x) ‖ N(0, 1))
 """
 
 from __future__ import annotations

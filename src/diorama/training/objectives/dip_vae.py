@@ -3,7 +3,7 @@
     I    C = Cov(μ)                    of the means of a batch
     II   C = Cov(μ) + mean of diag(σ²)  of the sampled codes
 
-    L = … + a·(λ_od·Σ_{i≠j} C_ij² + λ_d·Σ_i (C_ii − 1)²)        λ_d = factor·λ_od; a grows with `anneal`
+    L = … + λ_od·Σ_{i≠j} C_ij² + λ_d·Σ_i (C_ii − 1)²        λ_d = factor·λ_od
 
 Covariances divide by the number of images, as disentanglement_lib does.
 """
@@ -40,7 +40,7 @@ class DipVae(Objective):
         diagonal = torch.diagonal(covariance)
         crossed = covariance.square().sum() - diagonal.square().sum()
         factor = self.factor if self.factor is not None else 10.0 if self.kind == "i" else 1.0
-        return kl(seen) + seen.grown * self.off * (crossed + factor * (diagonal - 1).square().sum())
+        return seen.grown * (kl(seen) + self.off * (crossed + factor * (diagonal - 1).square().sum()))
 
 
 def covariance_of(mean: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """FactorVAE (Kim and Mnih 2018): reconstruction + KL + γ·TC, the total correlation told by a critic.
 
-    L = … + KL + a·γ·mean(d_0(z) − d_1(z))          d: the critic's two logits, 0 "from q(z)", 1 "permuted"; a: `anneal`
+    L = … + KL + γ·mean(d_0(z) − d_1(z))            d: the critic's two logits, 0 "from q(z)", 1 "permuted"
     critic: −½·mean log softmax(d(z))_0 − ½·mean log softmax(d(z'))_1
 
 z' are the codes of the same batch with every latent permuted over the images by itself; at the optimum of the critic
@@ -43,7 +43,7 @@ class FactorVae(Objective):
         """KL, γ·TC, and the critic's own loss."""
         told, own, permuted = seen.judged
         critic = -0.5 * (own.log_softmax(1)[:, 0].mean() + permuted.log_softmax(1)[:, 1].mean())
-        return kl(seen) + seen.grown * self.gamma * (told[:, 0] - told[:, 1]).mean() + critic
+        return seen.grown * (kl(seen) + self.gamma * (told[:, 0] - told[:, 1]).mean()) + critic
 
 
 def judged(critic: nn.Module, z: Tensor, order: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ class Passed(NamedTuple):
 
     `labelled` are the means of the images whose labels may be used (none: 0 rows); `judged` are the logits of the critic,
     where the objective has one: of z with the critic's weights cut from the graph, of z cut from it, of z permuted.
-    `grown` is the share of its full weight that the objective's own term has at this step (`anneal`).
+    `grown` is the share of its full weight that the penalty has at this step; below 1 only where a training has `anneal`.
     """
 
     x: Tensor
