@@ -278,31 +278,48 @@ def test_find_names_all_launchers():
     assert files - {"contract"} == {"local", "ray", "slurm"} and isinstance(find("local:2", Need()), local.Launcher)
 
 
-def test_workers_take_units_from_one_list(tmp_path, monkeypatch):
-    """While one worker has a long unit, the other does all the rest: they end together."""
+class Noting:
+    """A worker process that notes its orders; nothing is computed."""
+
+    variables = ()
+
+    def __init__(self):
+        self.orders = []
+
+    def order(self, value):
+        self.orders.append(value["unit"])
+
+
+def supervised(tmp_path, worlds):
+    """Two such workers, and what has handed each a first unit; a world has six."""
     from diorama.launch.supervise import Supervisor, Worker
 
-    class Made:
-        """A worker process that notes its orders; nothing is computed."""
-
-        variables = ()
-
-        def __init__(self):
-            self.orders = []
-
-        def order(self, value):
-            self.orders.append(value["unit"])
-
-    run = create(tmp_path / "run", Plan(["mondrian(size=20, patches=3)"], ["constant"], ["lmse"], cases=2))
+    run = create(tmp_path / "run", Plan(worlds, ["constant"], ["lmse"], cases=6))
     all_ = Supervisor(run, 2)
-    slow, quick = Made(), Made()
-    all_.workers = [Worker(slow), Worker(quick)]
-    all_.todo.extend(range(6))
+    all_.workers = [Worker(Noting()), Worker(Noting())]
+    all_.todo.extend(range(len(run.units)))
     all_._hand_out()
+    return all_
+
+
+def test_workers_take_units_from_one_list(tmp_path):
+    """While one worker has a long unit, the other does all the rest: they end together."""
+    all_ = supervised(tmp_path, ["mondrian(size=20, patches=3)"])
+    slow, quick = (worker.child for worker in all_.workers)
     while quick.orders[-1] != 5:
         all_.workers[1].unit = None  # it is done, the other is not
         all_._hand_out()
     assert slow.orders == [0] and quick.orders == [1, 2, 3, 4, 5]
+
+
+def test_a_worker_stays_with_its_world_and_then_helps_the_others(tmp_path):
+    all_ = supervised(tmp_path, ["mondrian(size=20, patches=3)", "mondrian(size=24, patches=3)"])
+    one, other = all_.workers
+    for worker in [one, other] * 2 + [other] * 6:
+        worker.unit = None
+        all_._hand_out()
+    assert one.child.orders == [0, 1, 2]
+    assert other.child.orders == [6, 7, 8, 9, 10, 11, 3, 4, 5]
 
 
 def test_two_places_may_sweep_up_after_a_killed_one_at_once(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import select
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ _TICK = 0.2
 _TRIES = 2
 #: A unit, or a share (i, n) of the pictures.
 Work = int | tuple[int, int]
+#: What units have in common that a worker loads and remembers: world and model.
+Kind = tuple[str, str]
 
 
 class DiedError(WorkerError):
@@ -44,6 +46,7 @@ class Worker:
 
     child: Child
     unit: Work | None = None
+    kind: Kind | None = None
     step: Step | None = None
     since: float = field(default_factory=time.monotonic)
     late: bool = False
@@ -90,9 +93,23 @@ class Supervisor:
 
     def _hand_out(self) -> None:
         while self.todo and (worker := self._idle()):
-            worker.unit, worker.step, worker.since = self.todo.popleft(), None, time.monotonic()
+            worker.unit, worker.step, worker.since = self._next(worker), None, time.monotonic()
             lost = [[step.what, step.cell, step.index, why] for step, why in self.lost.items()]
             worker.child.order({"unit": worker.unit, "lost": lost})
+
+    def _next(self, worker: Worker) -> Work:
+        others = {other.kind for other in self._busy() if other is not worker}
+        place = choose(map(self._kind, self.todo), worker.kind, others)
+        found = self.todo[place]
+        del self.todo[place]
+        worker.kind = self._kind(found)
+        return found
+
+    def _kind(self, work: Work) -> Kind | None:
+        if not isinstance(work, int):
+            return None
+        cell = self.run.units[work].cells[0]
+        return cell.world.digest, cell.model.digest if cell.model else ""
 
     def _idle(self) -> Worker | None:
         """A worker that waits, or a new one where there may be more."""
@@ -190,3 +207,22 @@ class Supervisor:
             worker.child.stop() if worker.unit is not None else worker.child.stop(grace=0)
             worker.child.close()
         self.workers.clear()
+
+
+def choose(kinds: Iterable[Kind | None], own: Kind | None, others: Set[Kind | None]) -> int:
+    """The place of the work that a worker gets: of its own kind, else of one that no other worker is at, else the first.
+
+    So worlds, networks and libraries are loaded and frames are made in as few processes as can be.
+
+    >>> birds, sprites = ("birds", "birds_cnn"), ("sprites", "")
+    >>> todo = [birds, birds, sprites]
+    >>> choose(todo, None, {birds}), choose(todo, birds, {birds}), choose(todo, None, {birds, sprites})
+    (2, 0, 0)
+    """
+    free = None
+    for place, kind in enumerate(kinds):
+        if kind == own:
+            return place
+        if free is None and kind not in others:
+            free = place
+    return free or 0
