@@ -52,12 +52,12 @@ class Logged(NamedTuple):
 
     divergence: tuple[float, float]
     active: str
-    reconstruction: str
+    reconstruction: tuple[float, ...]
     mig: float
 
 
 #: From the training logs beside the networks of Dubois et al., disentangling-vae; MIG is that of the networks themselves.
 LOGS = {
-    "beta_vae": Logged((20.7, 15.0), "10 at the end", "88, 64", 0.119),
-    "beta_tcvae": Logged((17.7, 12.2), "10, 6; 5 at the end", "—", 0.133),
+    "beta_vae": Logged((20.7, 15.0), "10 at the end", (88, 64), 0.119),
+    "beta_tcvae": Logged((17.7, 12.2), "10 → 6, 5 at the end", (), 0.133),
 }
