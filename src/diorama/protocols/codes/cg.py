@@ -228,7 +228,7 @@ class Judge:
         ).astype(np.float64)
         parts = np.split(logits, np.cumsum(self.model.heads)[:-1], axis=1)
         if self.published:
-            return [1 / (1 + np.exp(-part)) for part in parts]
+            return [np.exp(-np.logaddexp(0, -part)) for part in parts]  # 1 / (1 + exp(−x)) without overflow
         shifted = [np.exp(part - part.max(axis=1, keepdims=True)) for part in parts]
         return [part / part.sum(axis=1, keepdims=True) for part in shifted]
 
