@@ -134,13 +134,16 @@ class Bench:
     def passes(self, scenes: Sequence[Scene], what: str) -> Iterator[Sequence[Scene]]:
         """Scenes in chunks, for more of them than memory holds: what is kept of a chunk is let go before the next.
 
-        Where it takes long, it is said how far the images of `what` are.
+        Where it takes long, it is said how far the images of `what` are; the first chunk, in which kernels are compiled and
+        weights are loaded, is no measure of the others.
         """
         start = said = time.monotonic()
         for done in range(0, len(scenes), self.chunk):
-            if done and time.monotonic() - said > PATIENCE:
+            if done == self.chunk:
+                start = said = time.monotonic()
+            if done > self.chunk and time.monotonic() - said > PATIENCE:
                 said = time.monotonic()
-                left = (said - start) / done * (len(scenes) - done) / 60
+                left = (said - start) / (done - self.chunk) * (len(scenes) - done) / 60
                 self.say(f"{done} of {len(scenes)} images of {what}, {left:.1f} minutes left")
             with self.memory.passing():
                 yield scenes[done : done + self.chunk]
