@@ -106,7 +106,7 @@ class Supervisor:
         return found
 
     def _kind(self, work: Work) -> Kind | None:
-        if not isinstance(work, int):
+        if not isinstance(work, int) or self.start:  # far from its run only the workers know what a unit is
             return None
         cell = self.run.units[work].cells[0]
         return cell.world.digest, cell.model.digest if cell.model else ""
