@@ -322,6 +322,13 @@ def test_a_worker_stays_with_its_world_and_then_helps_the_others(tmp_path):
     assert other.child.orders == [6, 7, 8, 9, 10, 11, 3, 4, 5]
 
 
+def test_a_worker_stays_with_its_world_when_others_are_at_it_too():
+    from diorama.launch.supervise import choose
+
+    here, there = ("birds", "birds_cnn"), ("sprites", "")
+    assert choose([there, here], here, {here}) == 1
+
+
 def test_two_places_may_sweep_up_after_a_killed_one_at_once(tmp_path, monkeypatch):
     """Found by scripts/chaos: the folder that one place looked at had just been removed by another, and the run ended."""
     from diorama.launch import place
