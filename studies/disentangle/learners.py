@@ -299,6 +299,7 @@ def main() -> None:
         "DOSES": dose_table, "BOXES": boxes(),
         "LONG": longer(["sprites/beta_vae", "twice/beta_vae", "matched/beta_vae"], "sprites", sizes),
         "LONGEST": longer(["curves/none-beta_vae-0", "longest/beta_vae"], world, sizes, 32),
+        "LONGEST_PAIRS": longer(["curves/pairs-beta_vae-0", "longest/pairs-beta_vae"], world, sizes, 32),
         "MATCHED": matched(), "JUDGES": judges(),
         "STATEMENTS": statements(candle, sprites, by_dose),
         "PICTURES": "\n\n".join(pictures(names, world, PAGE.with_suffix(""), called)),

@@ -19,7 +19,7 @@ from pathlib import Path
 from diorama.io.zoo import ZOO
 from studies.disentangle.judged import DRAWN
 from studies.disentangle.pool import FOLDER as POOL
-from studies.disentangle.pool import confounded, pool
+from studies.disentangle.pool import confounded
 from studies.page_kit import HOME
 
 #: Where trainings are kept: $DIORAMA_TRAININGS, else build/trainings.
@@ -37,12 +37,12 @@ DOSES = {
 }
 #: Strengths on candle. The CANDLE experiments have β = 10 twice: with it every object vanishes (`plain/beta_vae_10`).
 CANDLE = {"beta_vae": "beta=2", "beta_tcvae": "beta=4", "dip_vae": "off=10", "factor_vae": "gamma=4, width=256"}
-#: Those of the published sprites networks. Without `anneal` β-TCVAE learns nothing in so few steps: no latent is active.
+#: Those of the published sprites networks. Without `anneal` two of them learn nothing in so few steps: no latent is active.
 SPRITES = {
     "beta_vae": "beta=4",
     "beta_tcvae": "beta=6, anneal=750",
     "dip_vae": "off=10",
-    "factor_vae": "gamma=6.4, width=256",
+    "factor_vae": "gamma=6.4, width=256, anneal=750",
 }
 IMAGES = 4_000
 #: How a learner of candle learns: pixels in the object's box count 16 times, or it leaves objects out.
@@ -50,12 +50,11 @@ CANDLE_HOW = f"images={IMAGES}, batch=32, half=True"
 BOX = 15
 #: Steps of the learners of candle, of sprites and of the curves: what one core had time for.
 STEPS, STEPS_SPRITES, STEPS_CURVES = 2_500, 1_500, 1_500
-SEEDS = (0, 1)
+SEEDS = (0, 1, 2)
 #: Classifiers of the factors, for CG: of 64 × 64 images, and of 32 × 32 for the curves.
-OF_POOL = f"world=candle_recorded(root={POOL}), images=3200, held=400"
 JUDGES = {
-    "judges/candle_factors": f"candle_factors({OF_POOL}, steps=2000)",
-    "judges/32_candle_factors": f"candle_factors({OF_POOL}, size=32, steps=1500)",
+    "judges/candle_factors": "candle_factors",
+    "judges/32_candle_factors": "candle_factors(size=32)",
     "judges/sprites_factors": "sprites_factors(steps=2500)",
 }
 
@@ -90,6 +89,7 @@ def _more() -> dict[str, str]:
         "annealed/beta_vae": "beta_vae(world=sprites, beta=4, steps=12000, anneal=10000, half=True)",
         "annealed/beta_tcvae": "beta_tcvae(world=sprites, beta=6, steps=12000, anneal=10000, half=True)",
         "longest/beta_vae": _of_dose("none", "beta_vae", 0, 30_000),
+        "longest/pairs-beta_vae": _of_dose("pairs", "beta_vae", 0, 30_000),
     }
     return {f"plain/{name}": f"{text}, steps={STEPS}, {CANDLE_HOW})" for name, text in plain.items()} | longer
 
@@ -185,10 +185,8 @@ def _start(name: str) -> "subprocess.Popen[bytes]":
 
 def _stage(name: str) -> None:
     """Make the data of a training that learns from the pool."""
-    if name.startswith("judges/") and "candle" in name:
-        pool()
     for dose, world in DOSES.items():
-        if name.startswith(f"curves/{short(dose)}-") or (name.startswith("longest/") and dose == "none"):
+        if f"doses/{short(dose)})" in trainings()[name]:
             confounded(short(dose), world)
 
 
