@@ -19,7 +19,7 @@ def test_every_training_is_a_recipe_that_diorama_train_takes():
         (factor_recipe if name.startswith("judges/") else vae_recipe)(parse(text))
     assert len(set(listed.values())) == len(listed)
     groups = [name.partition("/")[0] for name in listed]
-    assert [groups.count(g) for g in ("candle", "sprites", "curves", "long")] == [8, 8, 20, 0]
+    assert [groups.count(g) for g in ("candle", "sprites", "curves")] == [8, 8, 30]
 
 
 def test_what_is_finished_is_told_from_cards(tmp_path, monkeypatch, capsys):
