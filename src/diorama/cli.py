@@ -196,7 +196,9 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--seed", type=int, help="Seed of the cases (default 0).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-@click.option("--engine", metavar="NAME", help="What computes logits: torch (default), onnxruntime or openvino.")
+@click.option(
+    "--engine", metavar="NAME", help="What computes logits: torch (default), onnxruntime, openvino or openvino_bf16."
+)
 @click.option(
     "--on",
     default="local",

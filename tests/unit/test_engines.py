@@ -68,6 +68,23 @@ def test_logits_are_those_of_the_network_in_double_precision(engine):
     assert np.abs(found - exact).max() < 2e-6 * np.abs(exact).max()
 
 
+def test_bfloat16_is_right_to_two_digits_and_has_a_key_of_its_own():
+    pytest.importorskip("openvino")
+    model, x = small(), images(11)
+    found, exact = engines.converted(model, "openvino_bf16").logits(x), model.logits(x)
+    assert np.abs(found - exact).max() < engines.TOLERANCE_BF16 * np.abs(exact).max()
+    given = {"worlds": ["birds"], "methods": [], "protocols": ["accuracy"], "models": ["birds_cnn"], "cases": 1}
+    cells = [expand(Plan(**given, engine=name)).cells[0] for name in ("openvino", "openvino_bf16")]
+    assert cells[0].key != cells[1].key and cells[1].description["logits"].startswith("openvino_bf16 20")
+
+
+def test_images_pass_an_engine_in_full_batches():
+    """Batches are filled up to the engine's size: a smaller batch would pass images for nothing."""
+    from diorama.methods.explain.passes import batches
+
+    assert {len(piece) % device.chunk("cpu") for piece in batches(1000, (448, 448))} == {0}
+
+
 def test_logits_do_not_depend_on_what_else_is_asked(engine):
     asked, x = engines.converted(small(), engine), images(11)
     assert np.array_equal(asked.logits(x)[:3], asked.logits(x[:3]))

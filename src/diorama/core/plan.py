@@ -208,7 +208,7 @@ class Cell:
             "engine": keys.engine_key(),
         }
         if self.model and self.engine != engines.USUAL:
-            described["logits"] = f"{self.engine} {keys.version(self.engine)}"
+            described["logits"] = f"{self.engine} {keys.version(engines.PACKAGES[self.engine][0])}"
         if self.fitted:  # what it is fitted on depends on all the cases
             described["fitted_on"] = self.cases.keys
         return described

@@ -18,7 +18,7 @@ from diorama.core.contracts import ImageByImage
 from diorama.io.digests import array_digest
 
 #: Pixels that pass through a model at once, and the fewest and most images.
-PIXELS, FEWEST, MOST = 800_000, 4, 50
+PIXELS, FEWEST, MOST = 800_000, 8, 50
 
 #: What a map is about: the target's logit, its probability (softmax), or its logit minus the mean over classes.
 Output = Literal["logit", "probability", "centred"]
@@ -51,7 +51,7 @@ def batches(count: int, shape: tuple[int, ...]) -> Iterator[range]:
     """range(count) in pieces whose images (h, w) pass together.
 
     >>> [len(piece) for piece in batches(120, (128, 128))], [len(piece) for piece in batches(9, (448, 448))]
-    ([48, 48, 24], [4, 4, 1])
+    ([48, 48, 24], [8, 1])
     """
     return pieces(count, min(max(PIXELS // (shape[0] * shape[1]), FEWEST), MOST))
 

@@ -32,8 +32,11 @@ class SameConv2d(nn.Conv2d):
     def forward(self, x: Tensor) -> Tensor:
         """The convolution of the padded input."""
         total = self.kernel_size[0] - self.stride[0]
-        edges = (total // 2, total - total // 2) * 2
-        return functional.conv2d(functional.pad(x, edges), self.weight, self.bias, self.stride, groups=self.groups)
+        near, far = total // 2, total - total // 2
+        if near == far:  # which the convolution does itself, without a copy
+            return functional.conv2d(x, self.weight, self.bias, self.stride, near, groups=self.groups)
+        wide = functional.pad(x, (near, far) * 2)
+        return functional.conv2d(wide, self.weight, self.bias, self.stride, groups=self.groups)
 
 
 def _convolution(
