@@ -40,17 +40,22 @@ CANDLE = {"beta_vae": "beta=2", "beta_tcvae": "beta=4", "dip_vae": "off=10", "fa
 #: Those of the published sprites networks. Without `anneal` two of them learn nothing in so few steps: no latent is active.
 SPRITES = {
     "beta_vae": "beta=4",
-    "beta_tcvae": "beta=6, anneal=750",
+    "beta_tcvae": "beta=6, anneal=2000",
     "dip_vae": "off=10",
-    "factor_vae": "gamma=6.4, width=256, anneal=750",
+    "factor_vae": "gamma=6.4, width=256, anneal=2000",
 }
-IMAGES = 4_000
+IMAGES = 8_000
 #: How a learner of candle learns: pixels in the object's box count 16 times, or it leaves objects out.
 CANDLE_HOW = f"images={IMAGES}, batch=32, half=True"
+CURVES_HOW = "images=4000, batch=32, half=True"
 BOX = 15
 #: Steps of the learners of candle, of sprites and of the curves: what one core had time for.
-STEPS, STEPS_SPRITES, STEPS_CURVES = 2_500, 1_500, 1_500
+STEPS, STEPS_SPRITES, STEPS_CURVES = 8_000, 8_000, 4_000
 SEEDS = (0, 1, 2)
+#: As the published networks of sprites learn: the same rate throughout, in float32, each image about once.
+AS_PUBLISHED = "steps=12000, images=400000, rate=0.0005, constant=True"
+#: The learners of the curves: the plainest, and a semi-supervised one.
+CURVED = ("beta_vae", "ss_beta_tcvae")
 #: Classifiers of the factors, for CG: of 64 × 64 images, and of 32 × 32 for the curves.
 JUDGES = {
     "judges/candle_factors": "candle_factors",
@@ -84,8 +89,8 @@ def _more() -> dict[str, str]:
         "ss_factor_vae": f"ss_factor_vae(world={PAIRS}, {CANDLE['factor_vae']}",
     }
     longer = {
-        "twice/beta_vae": f"beta_vae(world=sprites, beta=4, steps={2 * STEPS_SPRITES}, half=True)",
         "matched/beta_vae": "beta_vae(world=sprites, beta=4, steps=12000, half=True)",
+        "constant/beta_vae": f"beta_vae(world=sprites, beta=4, anneal=10000, {AS_PUBLISHED})",
         "annealed/beta_vae": "beta_vae(world=sprites, beta=4, steps=12000, anneal=10000, half=True)",
         "annealed/beta_tcvae": "beta_tcvae(world=sprites, beta=6, steps=12000, anneal=10000, half=True)",
         "longest/beta_vae": _of_dose("none", "beta_vae", 0, 30_000),
@@ -100,14 +105,14 @@ def _curves() -> dict[str, str]:
         f"curves/{short(dose)}-{learner}-{seed}": _of_dose(dose, learner, seed, STEPS_CURVES)
         for seed in SEEDS
         for dose in DOSES
-        for learner in ("beta_vae", "ss_factor_vae")
+        for learner in CURVED
     }
 
 
 def _of_dose(dose: str, learner: str, seed: int, steps: int) -> str:
     return (
         f"{learner}(world=candle_recorded(root={POOL.parent / 'doses' / short(dose)}),"
-        f" {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={steps}, seed={seed}, {CANDLE_HOW})"
+        f" {CANDLE[learner.removeprefix('ss_')]}, box={BOX}, size=32, steps={steps}, seed={seed}, {CURVES_HOW})"
     )
 
 

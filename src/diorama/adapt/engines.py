@@ -36,8 +36,9 @@ PACKAGES = {
     "openvino": ("openvino", "onnxscript"),
     "openvino_bf16": ("openvino", "onnxscript"),
 }
-#: The largest difference of a logit from torch's, relative to the largest logit: of float32, and of bfloat16.
-TOLERANCE, TOLERANCE_BF16 = 1e-4, 0.1
+#: The largest difference of a logit from torch's, relative to the largest logit: of float32, and of bfloat16. On noise, which
+#: no network has learnt, logits are small sums of large features, and bfloat16 leaves less of them.
+TOLERANCE, TOLERANCE_BF16, TOLERANCE_BF16_NOISE = 1e-4, 0.1, 0.5
 
 #: Images (n, 3, h, w) float32 to logits.
 Pass = Callable[[np.ndarray], np.ndarray]
@@ -77,7 +78,7 @@ class Converted(Model):
         self._compared = False
         side = model.size or USUAL_SIZE
         noise = np.random.default_rng(0).random((self.chunk, side, side, 3), np.float32)
-        self._compare(noise, self._logits(noise))
+        self._compare(noise, self._logits(noise), TOLERANCE_BF16_NOISE)
         self._compared = False
 
     def logits(self, images: np.ndarray) -> np.ndarray:
@@ -115,11 +116,11 @@ class Converted(Model):
             ) from outcome.error
         return outcome.value
 
-    def _compare(self, images: np.ndarray, found: np.ndarray) -> None:
+    def _compare(self, images: np.ndarray, found: np.ndarray, allowed_bf16: float = TOLERANCE_BF16) -> None:
         """Raise InputError unless torch gives the same logits."""
         expected = self.model.logits(images)
         apart = float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-30))
-        allowed = TOLERANCE_BF16 if self.engine == "openvino_bf16" else TOLERANCE
+        allowed = allowed_bf16 if self.engine == "openvino_bf16" else TOLERANCE
         if not apart <= allowed:
             raise InputError(
                 f"{self.engine} gives other logits of {self.name} than torch: they differ by {apart:.1e} of the largest"

@@ -53,6 +53,7 @@ class Learning:
     steps    of the training, in blocks of 250
     batch    images in a step
     rate     the largest learning rate; it rises for a quarter of the steps and falls to 0
+    constant whether the rate stays the same from the first step to the last instead, as in the papers
     anneal   steps over which the objective's penalty grows from 0 to its full weight: against latents that never wake up
     images   how many to learn from; None for 8,000, of a world that is a list all of its training part up to 64,000
     seed     of weights, noise and order; the images are the same for all seeds
@@ -75,6 +76,7 @@ class Learning:
     box: float = 0.0
     half: bool = False
     anneal: int = 0
+    constant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class VaeRecipe:
             shift=0,
             flip=False,
             seed=self.how.seed,
+            constant=self.how.constant,
         )
 
     @property
@@ -114,8 +117,9 @@ class VaeRecipe:
         """All that its result depends on, as plain values."""
         objective = {"objective": type(self.objective).__name__, **asdict(self.objective)}
         how = asdict(self.how)
-        if not self.how.anneal:  # trainings from before there was this parameter
-            del how["anneal"]
+        for later in ("anneal", "constant"):  # trainings from before there were these parameters
+            if not how[later]:
+                del how[later]
         return {"name": self.name, **objective, **{k: v for k, v in how.items() if self.supervised or k not in _TOLD}}
 
 
@@ -160,9 +164,9 @@ def _made(name: str, kind: type, given: dict[str, Any]) -> Any:
                 raise InputError(f"{name}: {key}={value!r}; {did_you_mean(str(value), list(_WORDS[key]))}")
         elif key == "world":
             given = {**given, "world": str(value)}
-        elif key == "half":
+        elif key in ("half", "constant"):
             if not isinstance(value, bool):
-                raise InputError(f"{name}: half={value!r} should be True or False")
+                raise InputError(f"{name}: {key}={value!r} should be True or False")
         elif value is None and key in ("images", "factor"):
             continue
         elif isinstance(value, bool) or not isinstance(value, int | float):

@@ -10,8 +10,8 @@ class Schedule:
 
     Early epochs on small images cost a fraction and teach most of what there is to learn. `shift` is the largest random
     shift in pixels of the full image, `flip` mirrors every second image; AdamW with a one-cycle learning rate up to
-    `rate` and weight decay `decay`; `average` is the decay of the averaged weights: 1 / (1 − average) steps must be a
-    small part of the training.
+    `rate` and weight decay `decay`, or that rate from the first step to the last (`constant`); `average` is the decay of the
+    averaged weights: 1 / (1 − average) steps must be a small part of the training.
     """
 
     sizes: tuple[int, ...]
@@ -22,6 +22,7 @@ class Schedule:
     shift: int = 6
     flip: bool = True
     seed: int = 0
+    constant: bool = False
 
     def rate_at(self, step: int, steps: int) -> float:
         """The learning rate of a step, with `steps` to the epoch: up in a line for a quarter, down a cosine.
@@ -30,6 +31,8 @@ class Schedule:
         >>> [round(how.rate_at(i, steps=2), 3) for i in (0, 1, 2, 4, 7)]
         [0.5, 1.0, 0.933, 0.5, 0.0]
         """
+        if self.constant:
+            return self.rate
         total = steps * len(self.sizes)
         warm = max(1, total // 4)
         if step < warm:
