@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 
 from diorama.training.autoencoders import LEARNERS
 from studies.disentangle.published import CANDLE
-from studies.disentangle.trainings import card, finished
+from studies.disentangle.trainings import CURVED, card, finished
 
 #: Differences of scores below this are called none: draws differ by as much.
 SMALL = 0.02
@@ -166,7 +166,7 @@ def _confounded(doses: Doses) -> str:
     if not doses:
         return "Confounded data make UC and CG fall: not measured, no learner of the curves is trained."
     parts, holds = [], True
-    for learner in ("beta_vae", "ss_factor_vae"):
+    for learner in CURVED:
         for head in ("UC1 corrected", "CG1 corrected", "IRS", "R²"):
             pair = [doses.get((learner, dose, head)) for dose in ("none", "pairs")]
             if None not in pair:

@@ -172,3 +172,14 @@ def test_images_are_kept_once_with_factors_and_boxes():
         assert [list(v).index(frame.truth["factors"][n]) for n, v in world.object.levels.items()] == row.tolist()
         assert np.allclose(box, box_of(frame)) and 0 < box[2] - box[0] < 1
     assert first.boxed and (first.targets < 1).all() and first.targets.shape == (3, 6)
+
+
+def test_a_constant_rate_is_the_same_at_every_step_and_is_written_down_only_where_it_is_asked_for():
+    asked = vae_recipe(parse("beta_vae(steps=1000, rate=0.0005, constant=True)"))
+    rates = {asked.schedule.rate_at(step, asked.block) for step in range(1000)}
+    assert rates == {0.0005} and asked.described()["constant"] is True
+    usual = vae_recipe(parse("beta_vae(steps=1000, rate=0.0005)"))
+    rates = [usual.schedule.rate_at(step, usual.block) for step in range(1000)]
+    assert max(rates) == rates[249] == 0.0005 and rates[-1] == 0 and "constant" not in usual.described()
+    with pytest.raises(InputError, match="constant='yes' should be True or False"):
+        vae_recipe(parse("beta_vae(constant=yes)"))
