@@ -20,7 +20,7 @@ from studies.page_kit import HOME
 #: 128 × 96 pixels with 16 light paths each, squeezed to 64 × 64: 48 paths for a pixel that a learner sees.
 DRAWN = "width=128, samples=16"
 #: What learners of candle are judged on, how many images of it, and where they lie.
-WORLD, COUNT, FOLDER = f"candle({DRAWN})", 1_500, HOME / "build" / "reproduce" / "learners" / "candle"
+WORLD, COUNT, FOLDER = f"candle({DRAWN})", 4_050, HOME / "build" / "reproduce" / "learners" / "candle"
 #: All combinations of the factors.
 COMBINATIONS = 4_050
 

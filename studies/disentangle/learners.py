@@ -30,9 +30,11 @@ from studies.page_kit import HOME, made, table
 BUILD = HOME / "build" / "reproduce" / "learners"
 PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
 #: Frames that CG decodes: each costs 13 passes through decoder and classifier for every protocol.
-DECODED = 60
+DECODED = 100
 #: Frames of the one draw that MIG of the longer learners is measured on, as for the published networks.
 MATCHED_FRAMES = 10_000
+#: Frames and draws of the learners of the curves, which are many and are averaged over seeds.
+OF_CURVES = (500, 3)
 NAMES = {"beta_vae": "β-VAE", "beta_tcvae": "β-TCVAE", "dip_vae": "DIP-VAE", "factor_vae": "FactorVAE"}
 #: Groups of trainings that are compared with logs of published networks: how the penalty grew, and what else was as there.
 MATCHED = {
@@ -117,6 +119,7 @@ def _codes(sizes: Sizes) -> Columns:
         for variant, word in (("", "corrected"), ("variant=published, ", "published"))
         for rho in (1, 2)
     }
+    ucs |= {f"UC{rho} null": (ucs[f"UC{rho} corrected"][0], "uc_null") for rho in (1, 2)}
     irs = {"IRS": (f"irs({n})", "irs"), "IRS null": (f"irs({n})", "irs_null")}
     return {**irs, **ucs, "MCC": (f"mcc({n})", "mcc"), "R²": (f"mcc({n})", "r2")}
 
@@ -191,10 +194,10 @@ def ranks(group: Group, paper: dict[str, Row]) -> str:
 # Doses, boxes, steps, labels
 
 
-def doses(sizes: Sizes, world: str) -> tuple[str, dict[tuple[str, str, str], float]]:
+def doses(world: str) -> tuple[str, dict[tuple[str, str, str], float]]:
     """Every score of learners at every dose of confounding, learnt there and judged on independent factors."""
     names = [name for name in trainings() if name.startswith("curves/")]
-    group = group_of(names, world, sizes, 32)
+    group = group_of(names, world, Sizes(*OF_CURVES), 32)
     heads = [head for head in (*group.codes, *group.decoded) if "null" not in head]
     rows: list[list[str]] = []
     means: dict[tuple[str, str, str], float] = {}
@@ -278,8 +281,8 @@ def steps_of(told: dict[str, Any]) -> str:
 def main() -> None:
     """Write docs/results/disentangle/learners.md and its pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("frames", type=int, nargs="?", default=500, help="frames of a draw")
-    parser.add_argument("draws", type=int, nargs="?", default=3)
+    parser.add_argument("frames", type=int, nargs="?", default=1000, help="frames of a draw")
+    parser.add_argument("draws", type=int, nargs="?", default=8)
     given = parser.parse_args()
     sizes = Sizes(given.frames, given.draws)
     done = [name for name in trainings() if finished(name)]
@@ -290,7 +293,7 @@ def main() -> None:
     world = recorded()
     candle = group_of([f"candle/{learner}" for learner in VAE_RECIPES], world, sizes)
     sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)
-    dose_table, by_dose = doses(sizes, world)
+    dose_table, by_dose = doses(world)
     names = [*candle.names, *sprites.names]
     filled = {
         "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them, CG of {DECODED}"),
