@@ -8,15 +8,18 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from diorama.core.errors import InputError
 from diorama.core.plan import Plan
 from diorama.core.run import create
 from diorama.launch.local import launch
+from diorama.report.summary import document, read_results
 
 HOME = Path(__file__).resolve().parents[1]
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
@@ -35,9 +38,34 @@ def computed(name: str, folder: Path, plan: Plan) -> None:
     tell(f"{name}: {missing} cases in {time.monotonic() - start:.0f} s")
 
 
+def cells_of(folder: Path, plan: Plan, processes: int | None = None) -> list[dict[str, Any]]:
+    """The cells of a run as its results document has them, computed where they are missing; no gallery is drawn."""
+    launch(create(folder, plan), processes or PROCESSES)
+    return list(document(read_results(folder))["cells"])
+
+
+def work_off(jobs: Iterable[tuple[str, Callable[[], None]]], end: float) -> None:
+    """Do jobs in their order until `end` on the monotonic clock; one that is refused is named, and the next one is done."""
+    for name, compute in jobs:
+        if time.monotonic() > end:
+            tell(f"no time is left for {name} and what follows")
+            return
+        try:
+            compute()
+        except InputError as error:
+            tell(f"{name}: {error}")
+
+
 def filled(template: Path, parts: Mapping[str, str]) -> str:
     """The text of a file with {NAME} replaced by the part of that name."""
-    return re.sub(r"\{([A-Z0-9]+)\}", lambda found: parts[found[1]], template.read_text(encoding="utf-8"))
+    return re.sub(r"\{([A-Z0-9_]+)\}", lambda found: parts[found[1]], template.read_text(encoding="utf-8"))
+
+
+def write_page(page: Path, text: str) -> None:
+    """Write a page of results and print where it is."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    print(page.relative_to(HOME))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: str = "---:") -> str:

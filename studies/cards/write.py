@@ -34,33 +34,6 @@ QUESTIONS = {
 }
 #: The protocol whose card says what truth and chance reach where the methods of a track were measured.
 JUDGES = {"explain": "single_deletion", "decompose": "lmse", "represent": "mig", "concept": "tcav"}
-#: The parts that the cards of a kind have, all of them, in this order; where there is nothing to show, a part says why.
-PARTS = {
-    "protocol": (
-        *("The question.", "Picture", "Formula, variants, what to know", "What it measures", "Parameters"),
-        *(
-            "Truth, chance and planted errors",
-            "What a case costs",
-            "Published against corrected",
-            "Known flaws",
-            "Cite",
-        ),
-    ),
-    "method": (
-        *("The question.", "Picture", "Formula, variants, what to know", "Parameters", "Beside truth and chance"),
-        *("What a case costs", "Known flaws", "Cite"),
-    ),
-    "world": (
-        *(
-            "What is known of every scene.",
-            "Picture",
-            "What it stages, what to know",
-            "Parameters",
-            "What a scene costs",
-        ),
-        *("Known flaws", "Cite"),
-    ),
-}
 
 
 def write_cards(out: Path) -> list[Path]:
@@ -83,7 +56,7 @@ def card(kind: Kind, entry: Entry) -> str:
     """The page of one component: all parts of its kind."""
     target: Any = find(kind, entry.name).target
     found, known = _read(kind, entry.name), _known(kind, entry.name)
-    blocks = [f"# {_title(entry)}", _md(entry.summary), _question(kind, entry.name, target)]
+    blocks = [f"# {_title(entry.name)}", _md(entry.summary), _question(kind, entry.name, target)]
     blocks += [_picture(kind, entry.name, found), _text(kind, target), *_metrics(target), _parameters(kind, entry.name)]
     if kind == "protocol":
         blocks += [*_controls(found), _cost_of_cases(found), _variants(target, found, known)]
@@ -103,8 +76,8 @@ def _known(kind: str, name: str) -> dict[str, str]:
     return {"flaws": found} if isinstance(found, str) else found
 
 
-def _title(entry: Entry) -> str:
-    return entry.name.rpartition("/")[2]
+def _title(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _file(name: str) -> str:
@@ -329,11 +302,7 @@ def _example(target: Any, name: str) -> list[str]:
     example = vars(target).get("example") or next(
         (vars(b)["example"] for b in target.__mro__ if vars(b).get("example")), ""
     )
-    return [f"## Try it\n\n```bash\n{example.replace('{}', _title_of(name))}\n```"] if example else []
-
-
-def _title_of(name: str) -> str:
-    return name.rpartition("/")[2]
+    return [f"## Try it\n\n```bash\n{example.replace('{}', _title(name))}\n```"] if example else []
 
 
 def _cited(target: Any) -> str:
@@ -352,7 +321,7 @@ def _index(kind: Kind, listed: list[Entry]) -> str:
         groups.setdefault(_group(kind, entry), []).append(entry)
     blocks = [f"# {kind.title()}s", _INTRODUCTIONS[kind]]
     for name, found in groups.items():
-        rows = [f"| [{_title(e)}]({_file(e.name)}.md) | {_md(e.summary)} |" for e in found]
+        rows = [f"| [{_title(e.name)}]({_file(e.name)}.md) | {_md(e.summary)} |" for e in found]
         blocks += ([f"## {name}"] if len(groups) > 1 else []) + ["\n".join(["| | |", "|---|---|", *rows])]
     tree = "\n".join(_file(entry.name) for entry in listed)
     return "\n\n".join([*blocks, f"```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{tree}\n```"]) + "\n"

@@ -8,13 +8,11 @@ Runs are kept in build/reproduce/concepts and taken up again: a second call goes
 
 import argparse
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diorama.core.catalogue import build
-from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
 from diorama.core.spec import parse
@@ -34,7 +32,7 @@ from studies.concepts.tables import (
     SCALES,
     Found,
 )
-from studies.page_kit import HOME, computed, filled, made, tell
+from studies.page_kit import HOME, computed, filled, made, work_off, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
 FIGURES = PAGE.with_suffix("")
@@ -265,14 +263,6 @@ def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str,
     return {method: (cells[0], cells[1]) for method, cells in found.items()}
 
 
-def _ready(all_jobs: dict[str, Job], end: float) -> Iterator[Job]:
-    for job in all_jobs.values():
-        if time.monotonic() > end:
-            tell(f"no time is left for {job.name} and what follows")
-            return
-        yield job
-
-
 def main() -> None:
     """Compute while the minutes last, then write the page and its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -286,11 +276,7 @@ def main() -> None:
     options = parser.parse_args()
     end, scale = time.monotonic() + 60 * options.minutes, FULL if options.full else SMALL
     found = jobs(scale, options.data.resolve(), options.miw)
-    for job in _ready({n: j for n, j in found.items() if n.startswith(options.only)}, end):
-        try:
-            job.compute()
-        except InputError as error:
-            tell(f"{job.name}: {error}")
+    work_off(((name, job.compute) for name, job in found.items() if name.startswith(options.only)), end)
     used = networks()
     more = {"extra": extra_columns(options, end - time.monotonic()), "table4": standard(used, scale.size)}
     more["brightness"] = brightness(used, scale.size)
@@ -300,9 +286,7 @@ def main() -> None:
         figure5(FIGURES / "figure5.png", used)
         figure6(BUILD / "figure6.png", used, natural(options.data.resolve(), options.miw, scale))
         figure7(FIGURES / "figure7.svg", found["figure7"].rows(), FAMILY)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(scale, found, more), encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, page(scale, found, more))
 
 
 if __name__ == "__main__":

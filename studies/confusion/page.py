@@ -13,7 +13,7 @@ import io
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,7 @@ from scipy.stats import spearmanr
 from diorama.adapt.engines import USUAL
 from diorama.core.bench import Bench
 from diorama.core.cases import Panel
-from diorama.core.catalogue import Kind, build
-from diorama.core.errors import InputError
+from diorama.core.catalogue import build
 from diorama.core.guard import attempt
 from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan
@@ -32,7 +31,7 @@ from diorama.core.run import open_run
 from diorama.report.summary import document, read_results
 from studies.confusion.published import TABLE
 from studies.figures import sheet
-from studies.page_kit import HOME, PROCESSES, computed, filled, made, tell
+from studies.page_kit import HOME, PROCESSES, computed, filled, made, work_off, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
 LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
@@ -164,7 +163,13 @@ def compute(job: Job) -> None:
     else:
         engine = setup.engine if method == LIME else USUAL
         plan = Plan([setup.world], [method], ["confusion"], [setup.model], count, engine=engine)
-    computed(f"{setup.data} · {setup.network} · {method}", setup.folder / _slug(method), plan)
+    computed(named(job), setup.folder / _slug(method), plan)
+
+
+def named(job: Job) -> str:
+    """What a job is called while it is done."""
+    setup, method, _ = job
+    return f"{setup.data} · {setup.network} · {method}"
 
 
 def _number(summary: dict[str, Any]) -> str:
@@ -327,7 +332,7 @@ def figure(setup: Setup, index: int, path: Path, only: tuple[str, ...]) -> None:
 
 def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) -> None:
     """How the evidence of each method moves when one cell shows another class."""
-    protocol, world, model = (build(kind, text) for kind, text in _parts(setup))
+    protocol, world, model = build("protocol", "cell_swap"), build("world", setup.world), build("model", setup.model)
     case, rows = protocol.object.case(world.object, 0, index), []
     for method in methods:
         plan = Cell(world, model, build("method", method), protocol, 0, index + 1)
@@ -336,10 +341,6 @@ def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) 
         shown = [Panel(caption, panel.image) for caption, panel in zip(captions, panels, strict=True)]
         rows.append((NAMES[method][:9], shown))
     sheet(path, rows, 192)
-
-
-def _parts(setup: Setup) -> tuple[tuple[Kind, str], ...]:
-    return ("protocol", "cell_swap"), ("world", setup.world), ("model", setup.model)
 
 
 def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> str:
@@ -394,25 +395,15 @@ def main() -> None:
     data = options.data.resolve()
     found = setups(data, options.resnet)
     few, changed = shots(found[DOGS, LITE]), others(found)
-    end = time.monotonic() + 60 * options.minutes
-    for job in jobs(found, few, changed):
-        if time.monotonic() > end:
-            break
-        if options.only not in f"{job[0].data} · {job[0].network} · {job[1]}":
-            continue
-        try:
-            compute(job)
-        except InputError as error:
-            tell(f"{job[0].network} · {job[1]}: {error}")
+    asked = ((named(job), partial(compute, job)) for job in jobs(found, few, changed) if options.only in named(job))
+    work_off(asked, time.monotonic() + 60 * options.minutes)
     if (BIRDS, "birds_cnn") in found:
         birds = found[BIRDS, "birds_cnn"]
         figure(birds, 3, PAGE.with_suffix("") / "figure1_birds.png", (LRP, LIME, CAM, IG))
         swap_figure(birds, 3, PAGE.with_suffix("") / "swap_birds.png", (LRP, CAM, IG))
     if options.minutes and (DOGS, LITE) in found:  # LIME takes minutes here, so its map is not drawn again
         figure(found[DOGS, LITE], 1, BUILD / "figure1_photos.png", (LRP, CAM, IG))
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(found, few, changed), encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, page(found, few, changed))
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ from diorama.core.scene import digest
 from diorama.report.summary import read_results
 from diorama.training.autoencoders import VAE_RECIPES
 from studies.disentangle.judged import recorded
-from studies.disentangle.page import PROCESSES, Measured, shown
+from studies.disentangle.page import Measured, shown
 from studies.disentangle.pictures import pictures
 from studies.disentangle.published import AAAI, CANDLE, LOGS, SPRITES, Row
 from studies.disentangle.statements import statements
 from studies.disentangle.trainings import DOSES, FOLDER, SEEDS, card, checkpoint, finished, short, trainings
-from studies.page_kit import HOME, made, table
+from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
 
 BUILD = HOME / "build" / "reproduce" / "learners"
 PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
@@ -286,7 +286,7 @@ def main() -> None:
     sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)
     dose_table, by_dose = doses(sizes, world)
     names = [*candle.names, *sprites.names]
-    filled = {
+    parts = {
         "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them, CG of {DECODED}"),
         "DONE": f"{len(done)} of {len(trainings())}",
         "MISSING": ", ".join(name for name in trainings() if name not in done) or "none",
@@ -304,12 +304,7 @@ def main() -> None:
         "STATEMENTS": statements(candle, sprites, by_dose),
         "PICTURES": "\n\n".join(pictures(names, world, PAGE.with_suffix(""), called)),
     }  # fmt: skip
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    for name, value in filled.items():
-        text = text.replace("{{" + name + "}}", value)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, filled(Path(__file__).with_suffix(".md"), parts))
 
 
 if __name__ == "__main__":

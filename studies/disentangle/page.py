@@ -6,7 +6,6 @@ build/reproduce/disentangle and taken up again. Arguments: the folder of the net
 
 import argparse
 import json
-import os
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,16 +30,15 @@ from diorama.metrics.planted import planted, unit
 from diorama.metrics.sap import sap
 from diorama.metrics.uc import top, uc, uc_published
 from diorama.report.summary import read_results
+from studies.disentangle.pictures import counterfactual, moved
 from studies.figures import sheet
-from studies.page_kit import made, table
+from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "disentangle", HOME / "docs" / "results" / "disentangle.md"
 FIGURES = PAGE.with_suffix("")
 NETWORKS = {"VAE": "VAE", "β-VAE-H": "betaH", "β-VAE-B": "betaB", "FactorVAE": "factor", "β-TCVAE": "btcvae",
             "β-TCVAE α−5": "btcvae", "β-TCVAE α0": "btcvae", "β-TCVAE α5": "btcvae"}  # fmt: skip
 SUFFIX = {"β-TCVAE α−5": "_a-5", "β-TCVAE α0": "_a0", "β-TCVAE α5": "_a5"}
-PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Sprites that the planted defects are measured on, and levels of their factors: at most 20, so that MIG can reach 1.
 PLANTED, LEVELS = 3000, (3, 6, 20, 16, 16)
@@ -220,23 +218,12 @@ def pictures(folder: Path) -> None:
         vae = build("method", method(folder, name)).object
         codes = vae.encode(frames)
         widest = np.argsort(-codes.std(axis=0))[:6]
-        rows = [(f"z{m}", _traversal(vae, codes, m)) for m in widest]
+        rows = [(f"z{m}", moved(vae, codes, int(m))) for m in widest]
         sheet(FIGURES / f"traversal_{NETWORKS[name]}.png", rows, 64)
         chosen, far = top(irs(codes, factors, rule="all").matrix, 1), farthest(codes)
-        rows = []
-        for n in range(3):
-            moved = [codes[n], *(np.where(chosen[:, i], far[n], codes[n]) for i in range(5))]
-            captions = ["decoded", *(f"{f} moved" for f in world.levels)]
-            panels = [Panel(c, x) for c, x in zip(captions, vae.decode(np.stack(moved)), strict=True)]
-            rows.append((f"frame {n}", [Panel("frame", frames[n].image), *panels]))
+        shown = (counterfactual(vae, frames[n], codes[n], far[n], chosen, list(world.levels)) for n in range(3))
+        rows = [(f"frame {n}", panels) for n, panels in enumerate(shown)]
         sheet(FIGURES / f"counterfactual_{NETWORKS[name]}.png", rows, 80)
-
-
-def _traversal(vae: Any, codes: np.ndarray, latent: int) -> list[Panel]:
-    steps = np.quantile(codes[:, latent], np.linspace(0.02, 0.98, 7))
-    moved = np.repeat(codes[:1], len(steps), axis=0)
-    moved[:, latent] = steps
-    return [Panel(f"{s:+.1f}", image) for s, image in zip(steps, vae.decode(moved), strict=True)]
 
 
 def candle_sheets() -> None:
@@ -294,8 +281,7 @@ def main() -> None:
          shown(decoded[name, "cg", "accuracy_decoded"])]
         for name in names
     ]  # fmt: skip
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    filled = {
+    parts = {
         "MADE": made(("numpy", "torch", "scikit-learn"), "seed 0"), "FRAMES": f"{given.frames:,}", "DRAWS": str(draws),
         "TABLE1": table(["network", "IRS", "null", "IRS, dead pruned", "MIG", "modularity", "null"], first),
         "TABLE2": table(["network", "published ρ=1", "published ρ=2", "corrected ρ=1", "corrected ρ=2"], second),
@@ -303,10 +289,7 @@ def main() -> None:
         "TABLE4": table(["network", "CG signed", "own", "other", "Eq. 3", "Eq. 4", "random sets", "CG signed ρ=2",
                          "as released", "told on reconstructions"], fourth),
     }  # fmt: skip
-    for name, value in filled.items():
-        text = text.replace("{{" + name + "}}", value)
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, filled(Path(__file__).with_suffix(".md"), parts))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from diorama import api
-from studies.funnybirds.table2 import BUILD, HOME
-from studies.page_kit import made
+from studies.funnybirds.table2 import BUILD
+from studies.page_kit import HOME, made, write_page
 
 PAGE = HOME / "docs" / "results" / "funnybirds" / "rise-and-lime.md"
 HEAD = ("| settings | SD | Com | mX |", "|---|---|---|---|")
@@ -131,9 +131,7 @@ def main() -> None:
         final = specs(few, method, f"{samples}={asked.masks}") | {"part_shapley": "part_shapley"}
         found = judged([*final.values()], asked.model, asked.birds, 0, BUILD / "sampling" / method)
         reported[method] = [line(name, found[spec]) for name, spec in final.items() if spec in found]
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(tried, reported, asked), encoding="utf-8")
-    print(PAGE)
+    write_page(PAGE, page(tried, reported, asked))
 
 
 if __name__ == "__main__":

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from diorama.core.plan import Plan
-from diorama.core.run import create
-from diorama.launch.local import launch
-from diorama.report.summary import document, read_results
-from studies.page_kit import table
+from studies.page_kit import HOME, table
+from studies.page_kit import cells_of as computed
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD = HOME / "build" / "reproduce" / "funnybirds"
 #: Explanations of any network by maps, in the order of the paper's table.
 MAPS = ("integrated_gradients", "integrated_gradients_abs", "input_x_gradient", "grad_cam")
@@ -81,10 +77,8 @@ def cells_of(network: Network, size: Size) -> Cells:
 
 
 def _computed(network: str, kind: str, methods: Sequence[str], birds: int, controls: bool, size: Size) -> Cells:
-    out = BUILD / f"{network}-{kind}"
     plan = Plan(["birds"], list(methods), list(PROTOCOLS), [network], birds, size.seed, controls)
-    launch(create(out, plan), size.processes)  # without a gallery, which would explain once more
-    return [cell | {"kind": kind} for cell in document(read_results(out))["cells"]]
+    return [cell | {"kind": kind} for cell in computed(BUILD / f"{network}-{kind}", plan, size.processes)]
 
 
 def named(cell: dict[str, Any]) -> str:

@@ -22,9 +22,6 @@ MOVED = (0.25, 0.5, 0.75, 1.0)
 TABLES = (0.0, 0.25, 0.5, 0.85)
 FLAT = ([0.6, 0.3, 0.15], [0.2, 0.5, 0.3], [0.25, 0.3, 0.6])
 STRAY = 0.05  # radiance of the room's walls: no room is quite dark, and R cannot be known where no light falls
-#: The most that R, S and C are off without noise, motion and interreflection. Flat paint: rounding. Textured: pixels in
-#: which reflectance and light vary together, where the mean of a product is not the product of means.
-FLOOR = {"rgb": {"R": 1e-6, "S": 1e-6, "C": 1e-6}, "textured": {"R": 0.06, "S": 0.05, "C": 1e-6}}
 
 
 @dataclass(frozen=True, slots=True)

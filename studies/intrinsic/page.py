@@ -29,7 +29,7 @@ from diorama.protocols.layers.judging import comparison
 from diorama.report import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
-from studies.page_kit import HOME, PROCESSES, made, table
+from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
 FIGURES = PAGE.with_suffix("")
@@ -206,19 +206,14 @@ def components(world: str, out: Path) -> None:
         parts["specular C"] = original.truth["specular"]
         rows.append((objects[0].scene(i)[0], [_panel(n, layer, original.mask) for n, layer in parts.items()]))
     sheet(out / "figure1.png", rows[:1], 150)
-    sheet(
-        out / "figure3.png", [(name, panels if i == 0 else _bare(panels)) for i, (name, panels) in enumerate(rows)], 84
-    )
+    bare = [(name, [Panel("", panel.image) for panel in panels]) for name, panels in rows[1:]]
+    sheet(out / "figure3.png", [*rows[:1], *bare], 84)
 
 
 def _panel(caption: str, layer: np.ndarray, mask: np.ndarray) -> Panel:
     top = max(float(np.quantile(layer[mask], 0.995)), 1e-3)
     shown = np.where(mask[:, :, None], np.broadcast_to(layer, (*mask.shape, 3)), 0)
     return Panel(caption, linear_to_srgb(shown / top))
-
-
-def _bare(panels: Sequence[Panel]) -> list[Panel]:
-    return [Panel("", panel.image) for panel in panels]
 
 
 def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Panel]]]:
@@ -293,26 +288,26 @@ def page(root: str, parity: bool) -> str:
     captured = studied()
     both = {key: (value, values("l1", "retinex_color")[key]) for key, value in values("mit", "retinex_color").items()}
     pairs(FIGURES / "figure6_objects.svg", "LMSE of colour Retinex", ("L2", "L1"), both)
-    text = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
-    return text.format(
-        made=made(("numpy", "scipy"), f"seed 0 of runs and {SEED} of staged scenes"),
-        table=report("mit"),
-        figure4=figure4(mit),
-        l1=l1_table(mit, l1, irls),
-        better=sum(b < a for a, b in both.values()),
-        windows=sizes,
-        specular=specular(mit, original),
-        spread=table_of_spread,
-        against=against,
-        learned=facts,
-        capture=captured,
-        scenes=SCENES,
-        stage=STAGE,
-        seed=SEED,
-        unseen=UNSEEN,
-        staged=STAGED,
-        staged_table=table(["algorithm", "LMSE", "mean rank"], staged_rows()),
-    )
+    parts = {
+        "MADE": made(("numpy", "scipy"), f"seed 0 of runs and {SEED} of staged scenes"),
+        "TABLE": report("mit"),
+        "FIGURE4": figure4(mit),
+        "L1": l1_table(mit, l1, irls),
+        "BETTER": str(sum(b < a for a, b in both.values())),
+        "WINDOWS": sizes,
+        "SPECULAR": specular(mit, original),
+        "SPREAD": table_of_spread,
+        "AGAINST": against,
+        "LEARNED": facts,
+        "CAPTURE": captured,
+        "SCENES": str(SCENES),
+        "STAGE": STAGE,
+        "SEED": str(SEED),
+        "UNSEEN": str(UNSEEN),
+        "STAGED": str(STAGED),
+        "STAGED_TABLE": table(["algorithm", "LMSE", "mean rank"], staged_rows()),
+    }
+    return filled(Path(__file__).with_name("page.md"), parts)
 
 
 def staged_rows() -> list[list[str]]:
@@ -327,8 +322,7 @@ def main() -> None:
     parser.add_argument("root", help="the folder of MIT Intrinsic Images")
     root = Path(parser.parse_args().root).resolve()
     for parity in (False, True):  # the page is there early, its slowest column at the end
-        PAGE.write_text(page(f"mit_intrinsic(root={root})", parity), encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+        write_page(PAGE, page(f"mit_intrinsic(root={root})", parity))
 
 
 if __name__ == "__main__":
