@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from diorama.adapt.arrays import Arrays, is_array
 from diorama.adapt.classifying import is_module
-from diorama.adapt.live import Live, answers, by_case, component
+from diorama.adapt.live import Live, component
 from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
@@ -141,18 +142,18 @@ def _side(worlds: list[str | Component]) -> int | None:
 
 def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
     """Answers already computed with the names of their cases; anything else as it is."""
-    if not answers(given):
+    if not is_array(given):
         return given
     if len(worlds) > 1:
         raise InputError("answers already computed belong to one world: name one in on=")
     world = component("world", worlds[0]).object
     layers = isinstance(given, Mapping) and set(given) <= {"reflectance", "shading"}
     if isinstance(given, Mapping) and not layers:
-        return by_case(given, ())
+        return Arrays(given, ())
     count = len(next(iter(given.values())) if isinstance(given, Mapping) else given)
     if world.length is not None and count > world.length:
         raise InputError(f"{count} answers were given, and the world has {world.length} scenes")
-    return by_case(given, [world.scene_at(seed, i)[0] for i in range(count)])
+    return Arrays(given, [world.scene_at(seed, i)[0] for i in range(count)])
 
 
 def _live(plan: Plan) -> list[Live]:

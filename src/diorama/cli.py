@@ -16,7 +16,7 @@ from diorama import __version__, reading
 from diorama.core import spec
 from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
 from diorama.lab.command import lab
-from diorama.progress import shown
+from diorama.progress import say, shown
 from diorama.streams import apart
 
 OK, FAILURE, USAGE, SOME_FAILED, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -87,10 +87,6 @@ def _check_words(words: list[str]) -> None:
 def _say(message: str, code: int) -> int:
     print(shortened(f"diorama: {message}"), file=sys.stderr)
     return code
-
-
-def _tell(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 @cli.command("ls")
@@ -166,7 +162,7 @@ def look(world: str, changes: tuple[str, ...], model: str | None, scene: int, se
     with apart() as results:
         found = look_at(world, scene, ", ".join(changes), model, seed)
         print(found.save(out), file=results)
-        _tell(repr(found))
+        say(repr(found))
 
 
 @cli.command()
@@ -183,7 +179,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
     with apart() as results:
         found = traversed(encoder, world, scene, steps, None, seed)
         print(found.save(out), file=results)
-        _tell(repr(found))
+        say(repr(found))
 
 
 @cli.command()
@@ -260,7 +256,7 @@ def run(
 def _name_imports(plan: Any) -> None:
     """A plan names code: say which, before it is imported."""
     for name in plan.imports():
-        _tell(f"imports {name}")
+        say(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
@@ -296,9 +292,7 @@ def _check_timeout(seconds: float | None) -> None:
 
 def _prepared(made: Any) -> int:
     _announce(made)
-    _tell(
-        f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it"
-    )
+    say(f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it")
     return OK
 
 
@@ -309,7 +303,7 @@ def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO)
 
     for gate in gates:
         gate.check(made)
-    _tell(launcher.describe(made))
+    say(launcher.describe(made))
     _announce(made)
     with shown("scoring", "cases") as progress:
         ended = execute(made, launcher, progress, launcher.need.timeout)
@@ -320,17 +314,15 @@ def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO)
     report = write_report([found], None, "html")
     text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([found], None, "text")
     print(text, file=out, flush=True)
-    _tell(f"report: {report}")
+    say(f"report: {report}")
     unmet = failed_gates(gates, results, made.cells)
     for line in unmet:
-        _tell(f"diorama: required {line}")
+        say(f"diorama: required {line}")
     failures = sum(s["n_error"] for cell in results["cells"] for s in list(cell["summary"].values())[:1])
     if failures:
-        _tell(
-            f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks"
-        )
+        say(f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks")
     if results["missing"]:
-        _tell(f"diorama: {results['missing']} cases have no result; the same command computes them")
+        say(f"diorama: {results['missing']} cases have no result; the same command computes them")
     return GATE_FAILED if unmet else SOME_FAILED if failures or results["missing"] else OK
 
 
@@ -338,20 +330,20 @@ def _announce(made: Any) -> None:
     """What will be computed and what is already known, before the work starts."""
     missing = {cell.key: len(made.missing(cell)) for cell in made.cells}
     total = sum(cell.count for cell in made.cells)
-    _tell(
+    say(
         f"{len(made.cells)} cells, {total} cases: {total - sum(missing.values())} known, {sum(missing.values())} to compute"
     )
     if made.plan.engine != "torch":
-        _tell(f"  logits are computed by {made.plan.engine}, gradients by torch")
+        say(f"  logits are computed by {made.plan.engine}, gradients by torch")
     for cell in made.cells:
         if missing[cell.key]:
-            _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
+            say(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
     labels = ("method", "protocol", "world")
     skipped = [" × ".join(p[k] for k in labels if p[k]) + f": {p['reason']}" for p in made.expansion.skipped]
     for line in skipped[:6]:
-        _tell(f"  skipped {line}")
+        say(f"  skipped {line}")
     if len(skipped) > 6:
-        _tell(f"  … and {len(skipped) - 6} more pairs; the report lists them with their reasons")
+        say(f"  … and {len(skipped) - 6} more pairs; the report lists them with their reasons")
 
 
 @cli.command()

@@ -14,6 +14,11 @@ EVERY = 15.0
 REDRAWN = 0.25
 
 
+def say(line: str) -> None:
+    """Say a line to whoever watches."""
+    print(line, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def shown(what: str, units: str) -> Iterator[Progress]:
     """Show how far `what` is, counted in `units`, until the end of the block: a bar in a notebook and on a terminal."""
@@ -88,7 +93,7 @@ def _lines(what: str, units: str) -> Iterator[Progress]:
 
     def tell() -> None:
         while not ended.wait(EVERY):
-            print(state.line(), file=sys.stderr, flush=True)
+            say(state.line())
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()

@@ -1,12 +1,12 @@
 """The commands that read runs: report, cite, compare. None of them imports or builds a component."""
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
 from diorama.core.errors import InputError
+from diorama.progress import say
 
 
 @click.command()
@@ -34,7 +34,7 @@ def report(
     print(write_report(list(runs), out, form, style))
     for folder in runs:
         for line in lacking(folder):
-            print(line, file=sys.stderr, flush=True)
+            say(line)
 
 
 def _renamed(text: str) -> tuple[str, str]:

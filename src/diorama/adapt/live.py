@@ -11,14 +11,12 @@ import inspect
 import sys
 import sysconfig
 import types
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from diorama.adapt import adapt
-from diorama.adapt.arrays import Arrays, is_array
 from diorama.adapt.classifying import is_module
 from diorama.adapt.state import StateDigest, codes
 from diorama.core import keys, spec
@@ -190,13 +188,3 @@ def _of_captum(kind: Kind, given: Any) -> spec.Spec | None:
     name = getattr(given, "__name__", "")
     known = kind == "method" and inspect.isclass(given) and captum is not None and getattr(captum, name, None) is given
     return spec.Spec("captum", {"name": name}) if known else None
-
-
-def by_case(given: Any, names: Sequence[str]) -> Arrays:
-    """Answers already computed, one for each of the named cases, or a dictionary of them by case."""
-    return Arrays(given, names)
-
-
-def answers(given: Any) -> bool:
-    """Whether something is answers already computed: an array, or a dictionary of arrays."""
-    return is_array(given) or (isinstance(given, dict) and len(given) > 0 and all(map(is_array, given.values())))

@@ -14,7 +14,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -308,7 +308,7 @@ def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
     if isinstance(given, Component):
         return given
     component = find(kind, given)
-    _check_parameters(component)
+    check_parameters(component.name, component.target, component.spec.params, kind)
     _ = component.object
     return component
 
@@ -448,42 +448,43 @@ def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspec
     return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
-def _check_parameters(component: Component) -> None:
-    known = {p.name: p for p in parameters(component.target, component.kind)}
-    if not is_maker(component.target, component.kind):
+def check_parameters(owner: str, target: Callable[..., Any], params: Mapping[str, Any], kind: Kind = "method") -> None:
+    """Raise InputError where a target does not take the parameters: their names, or their types where these are plain."""
+    known = {p.name: p for p in parameters(target, kind)}
+    if not is_maker(target, kind):
         return
-    for name, given in component.spec.params.items():
+    for name, given in params.items():
         if name not in known:
-            now = getattr(component.target, "renamed", {}).get(name)
+            now = getattr(target, "renamed", {}).get(name)
             hint = f"it is called {now!r} now" if now else did_you_mean(name, list(known))
-            raise InputError(f"{component.name} has no parameter {name!r}; {hint}")
-        _check_type(component, name, given)
-    missing = [n for n, p in known.items() if p.default is p.empty and n not in component.spec.params]
+            raise InputError(f"{owner} has no parameter {name!r}; {hint}")
+        _check_type(owner, target, name, given)
+    missing = [n for n, p in known.items() if p.default is p.empty and n not in params]
     if missing:
-        raise InputError(f"{component.name} needs {missing[0]!r}: write {component.name}({missing[0]}=…)")
+        raise InputError(f"{owner} needs {missing[0]!r}: write {owner}({missing[0]}=…)")
 
 
-def _check_type(component: Component, name: str, given: Any) -> None:
+def _check_type(owner: str, target: Callable[..., Any], name: str, given: Any) -> None:
     """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
-    hint = _hints(component.target).get(name)
+    hint = _hints(target).get(name)
     if hint is None:
         return
     options = _options(hint)
     if all(typing.get_origin(o) is Literal or o is type(None) for o in options):
         choices = [choice for o in options for choice in typing.get_args(o) or (None,)]
         if given not in choices:
-            raise InputError(f"{component.name}: {name}={given!r} is not one of {', '.join(map(repr, choices))}")
+            raise InputError(f"{owner}: {name}={given!r} is not one of {', '.join(map(repr, choices))}")
         return
     lists = any(typing.get_origin(o) in (tuple, list) for o in options)
     if lists and str not in options and isinstance(given, str | int | float):
-        raise InputError(f"{component.name}: {name}={given!r} should be a list: write {name}=[{given}]")
+        raise InputError(f"{owner}: {name}={given!r} should be a list: write {name}=[{given}]")
     if not all(o in (int, float, str, bool, type(None)) for o in options):
         return
     numeric = isinstance(given, int) and not isinstance(given, bool) and float in options
     if not numeric and type(given) not in options:
         wanted = " or ".join("None" if o is type(None) else o.__name__ for o in options)
-        raise InputError(f"{component.name}: {name}={given!r} should be {wanted}")
-    for option in _options(_hints(component.target, bounds=True)[name]) if given is not None else ():
+        raise InputError(f"{owner}: {name}={given!r} should be {wanted}")
+    for option in _options(_hints(target, bounds=True)[name]) if given is not None else ():
         for bound in typing.get_args(option)[1:]:
             if isinstance(bound, Within) and not bound.allows(given):
-                raise InputError(f"{component.name}: {name}={given!r}: give a number {bound}")
+                raise InputError(f"{owner}: {name}={given!r}: give a number {bound}")

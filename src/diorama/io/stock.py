@@ -21,7 +21,7 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.scene import digest
-from diorama.io.files import cache_folder, check_memory
+from diorama.io.files import bytes_of, cache_folder, check_memory
 from diorama.io.saved import damage_named, read_npy
 from diorama.io.store import remove_leftovers, write_whole
 
@@ -38,14 +38,8 @@ def budget() -> float:
     >>> budget() / 2**20 if VARIABLE not in os.environ else 2048.0
     2048.0
     """
-    said = os.environ.get(VARIABLE, "")
-    try:
-        megabytes = float(said) if said else DEFAULT_MB
-    except ValueError:
-        megabytes = math.nan
-    if not 0 <= megabytes < math.inf:
-        raise InputError(f"{VARIABLE}={said[:40]!r}: give the disk space for rendered frames in megabytes, 0 for none")
-    return megabytes * 2**20
+    hint = "give the disk space for rendered frames in megabytes, 0 for none"
+    return bytes_of(VARIABLE, DEFAULT_MB, lambda megabytes: 0 <= megabytes < math.inf, hint)
 
 
 class Stock:

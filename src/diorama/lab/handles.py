@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any
 
@@ -56,10 +56,6 @@ class Handle:
     ids: tuple[int, ...] = ()
     #: What a click on the region does, and undoes: numbers of options.
     removed: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As the page gets it."""
-        return asdict(self)
 
 
 def menu(name: str, values: Sequence[Any], now: Any, label: str = "") -> Handle:

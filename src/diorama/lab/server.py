@@ -168,15 +168,13 @@ class Lab:
         for want in asked.want:
             if want in ("hello", "sample", "cases", "case", "save"):
                 told = attempt(lambda want=want: self._other(want, asked))  # type: ignore[misc]
-                reply = told.value if told.error is None else Reply("error", {"message": told.text})
-                deliver(reply.head(asked.seq), reply.buffers())
+                job.send(told.value if told.error is None else Reply("error", {"message": told.text}))
 
     def _other(self, want: str, asked: Request) -> Reply:
         if want == "hello":
             return Reply("hello", {**self.desk.hello(), **self._about()})
         if want == "sample":
-            name, scene = self.desk.numbered(asked.seed, asked.index)
-            return Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index})
+            return self.desk.sample(asked)
         if want == "save":
             return Reply("saved", saved_case(self.folder, self.desk, asked))
         if self.cases is None:

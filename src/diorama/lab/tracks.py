@@ -14,12 +14,11 @@ from diorama.core.capabilities import Parted
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Fitting
 from diorama.core.errors import InputError
-from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.data.traverse import Prepared, moved, prepared
 from diorama.data.views import WorldView
 from diorama.io.images import quantise
-from diorama.lab.desk import PLAIN, Desk, Send, Stale, middle
+from diorama.lab.desk import PLAIN, Desk, Send, middle, tried
 from diorama.lab.handles import Handle, handles, resolved, worded
 from diorama.lab.messages import Reply, Request
 from diorama.methods.decompose.leak import Leak
@@ -54,9 +53,7 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         if isinstance(method.object, Fitting):
             send(Reply("layers", {"method": number, "why": "it has to be fitted: run it with diorama run"}))
             continue
-        outcome = attempt(partial(_decomposed, desk, scene, method))
-        if isinstance(outcome.error, Stale):
-            raise outcome.error
+        outcome = tried(lambda method=method: desk.bench(scene, 0, "decompose", method).layers(scene))  # type: ignore[misc]
         if outcome.error:
             send(Reply("layers", {"method": number, "name": method.label, "why": outcome.reason}))
         else:
@@ -69,10 +66,6 @@ def _point(desk: Desk, method: Component) -> str:
     point = cell.asked.points[middle(cell)]
     values = ", ".join(f"{name}={worded(value)}" for name, value in point.items())
     return f"at {values}, the middle of its grid; a run chooses on other cases" if point else ""
-
-
-def _decomposed(desk: Desk, scene: Scene, method: Component) -> Layers:
-    return desk.bench(scene, 0, "decompose", method).layers(scene)
 
 
 def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> Reply:
@@ -97,9 +90,7 @@ def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         fresh()
         number = list(desk.methods).index(method)
         send(Reply("progress", {"method": number, "name": method.label, "done": 0, "of": None}))
-        outcome = attempt(partial(_codes, desk, scene, method, sweeps, fresh))
-        if isinstance(outcome.error, Stale):
-            raise outcome.error
+        outcome = tried(partial(_codes, desk, scene, method, sweeps, fresh))
         if outcome.error:
             send(Reply("codes", {"method": number, "name": method.label, "why": outcome.reason}))
         else:

@@ -13,8 +13,8 @@ from diorama.core.guard import attempt
 from diorama.core.scene import Scene
 from diorama.data.views import WorldView
 from diorama.lab.desk import Desk
-from diorama.lab.lanes import Job, Lane, both
-from diorama.lab.messages import Reply, Request, request
+from diorama.lab.lanes import Deliver, Job, Lane, both
+from diorama.lab.messages import Reply, request
 
 STATIC = Path(__file__).parent / "static"
 #: The modules of the page, each after those it imports; a notebook takes one file.
@@ -65,22 +65,15 @@ def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0)
     return widget
 
 
-def taken(desk: Desk, lane: Lane, first: Scene, content: Any, send: Any) -> None:
-    """Hand a message of the page to the lane, or answer it."""
-
-    def deliver(head: dict[str, Any], buffers: list[bytes]) -> None:
-        send(head, buffers)
-
+def taken(desk: Desk, lane: Lane, first: Scene, content: Any, send: Deliver) -> None:
+    """Hand a message of the page to the lane, or answer it; `send` takes the head of a reply and its arrays' bytes."""
     outcome = attempt(lambda: request(content))
     if outcome.error:
-        return deliver(Reply("error", {"message": outcome.text}).head(0), [])
-    asked: Request = outcome.value
-    if "hello" in asked.want:
+        return send(Reply("error", {"message": outcome.text}).head(0), [])
+    job = Job(0, outcome.value, send)
+    if "hello" in job.request.want:
         about = {"command": f"diorama lab '{desk.world.label}'", "started": "notebook", "cases": False}
-        return deliver(Reply("hello", {**desk.hello(), **about, "first": first.to_json()}).head(asked.seq), [])
-    if "sample" in asked.want:
-        name, scene = desk.numbered(asked.seed, asked.index)
-        return deliver(
-            Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index}).head(asked.seq), []
-        )
-    lane.put(Job(0, asked, deliver))
+        return job.send(Reply("hello", {**desk.hello(), **about, "first": first.to_json()}))
+    if "sample" in job.request.want:
+        return job.send(desk.sample(job.request))
+    lane.put(job)

@@ -122,11 +122,7 @@ def _step(net: nn.Module, shape: tuple[int, int], classes: int, clock: Clock) ->
     for _ in range(3):  # the first one prepares kernels
         start = clock()
         multi_target_loss(trial(images), targets).backward()
-        _finish(place)
+        if place.type != "cpu":
+            torch.accelerator.synchronize(place)
         seconds.append(clock() - start)
     return min(seconds[1:]) / TIMED
-
-
-def _finish(place: torch.device) -> None:
-    if place.type != "cpu":
-        torch.accelerator.synchronize(place)

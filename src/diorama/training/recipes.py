@@ -6,7 +6,6 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from diorama.core.examples import Order
 from diorama.core.progress import Progress
 from diorama.core.spec import Spec, parse
 from diorama.io.locks import locked
-from diorama.metrics.intervals import wilson
+from diorama.progress import say
 from diorama.training import card
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Staged, staged
@@ -141,7 +140,7 @@ def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
     if not given["backbone"]:
         raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
     job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
-    tune_in(job, out, progress, lambda line: print(line, file=sys.stderr, flush=True))
+    tune_in(job, out, progress, say)
     return out / "weights.safetensors"
 
 
@@ -190,9 +189,7 @@ def finish(
     full = accuracy(state.mean, test)
 
     def judged() -> dict[str, Any]:
-        rate = accuracy(state.mean, test)
-        interval = list(wilson(round(rate * len(test)), len(test)))
-        accuracies = {"value": rate, "interval": interval, "birds": len(test)}
+        accuracies = card.share(accuracy(state.mean, test), len(test)) | {"birds": len(test)}
         return {"accuracy": accuracies, "accuracy_float32": full, **facts}
 
     return card.finish(recipe, state.mean, state.history, _WORLD, judged, out)

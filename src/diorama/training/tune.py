@@ -12,7 +12,6 @@ import json
 import math
 import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from diorama.adapt.classifying import first_pass, is_module, laid_out
@@ -38,11 +38,11 @@ from diorama.io.digests import file_digest
 from diorama.io.files import read_json
 from diorama.io.locks import locked
 from diorama.io.store import write_json, write_whole
-from diorama.metrics.intervals import wilson
 from diorama.models.full_size import head_name, with_classes
-from diorama.progress import clock, shown
+from diorama.progress import clock, say, shown
 from diorama.solvers.logistic import fit_logistic
 from diorama.training.budget import Budget, Clock, Pace, measured, planned
+from diorama.training.card import share
 from diorama.training.loop import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
 from diorama.training.losses import multi_target_loss
 from diorama.training.schedule import Schedule
@@ -123,13 +123,9 @@ def tune(
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
         progress = stack.enter_context(shown(f"tuning {job.name}", "steps"))
-        found = tune_in(job, folder, progress, _tell)
+        found = tune_in(job, folder, progress, say)
     found.path = folder if out else None
     return found
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None = None) -> Job:
@@ -173,18 +169,18 @@ def _network(net: Any) -> tuple[nn.Module, str, str]:
     return copy.deepcopy(model.module), net, net
 
 
-def tune_in(job: Job, folder: Path, progress: Progress, say: Say, timer: Clock = time.perf_counter) -> Tuned:
+def tune_in(job: Job, folder: Path, progress: Progress, tell: Say, timer: Clock = time.perf_counter) -> Tuned:
     """Plan, announce, stage, fit and judge; continues what an earlier call left unfinished in this folder."""
     with locked(folder / "lock"):
         budget, pace = _plan(job, folder, timer)
         card = folder / "card.json"
         if not card.exists():
             for line in announced(job, budget, pace, folder):
-                say(line)
+                tell(line)
             _work(job, budget, folder, progress)
-        job.net.load_state_dict(_tensors(folder / "weights.safetensors"))
+        job.net.load_state_dict(load_file(folder / "weights.safetensors"))
         found = Tuned(job.net, read_json(card), folder).eval()
-    say(f"{job.name} on {job.on}: {verdict(found.card)}")
+    tell(f"{job.name} on {job.on}: {verdict(found.card)}")
     return found
 
 
@@ -198,7 +194,7 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
                 f"{folder} belongs to another network, world or setting: choose another folder, or delete it"
             )
         # a live network may have other random weights now
-        job.net.load_state_dict(_tensors(folder / "start.safetensors"))
+        job.net.load_state_dict(load_file(folder / "start.safetensors"))
         told, pace = known["budget"], known["pace"]
         train = {int(side): seconds for side, seconds in pace["train"].items()}
         return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
@@ -350,19 +346,10 @@ def _finish(
 
 
 def _rate(net: nn.Module, data: Staged) -> dict[str, Any]:
-    value = accuracy(net, data)
-    return {"value": value, "interval": list(wilson(round(value * len(data)), len(data))), "scenes": len(data)}
-
-
-def _tensors(path: Path) -> dict[str, Tensor]:
-    from safetensors.torch import load_file
-
-    return load_file(path)
+    return share(accuracy(net, data), len(data)) | {"scenes": len(data)}
 
 
 def _write_tensors(path: Path, net: nn.Module) -> None:
-    from safetensors.torch import save
-
     write_whole(path, save({name: tensor.contiguous() for name, tensor in net.state_dict().items()}))
 
 
