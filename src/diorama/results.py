@@ -14,7 +14,7 @@ from diorama.core.device import one_thread
 from diorama.core.errors import InputError, did_you_mean, missing_package
 from diorama.core.memory import Memory
 from diorama.report import compare as comparison
-from diorama.report.sections import Section, sections
+from diorama.report.sections import Section
 from diorama.report.summary import CellResult, document, read_results
 from diorama.report.summary import Results as Read
 from diorama.report.tables import records, text
@@ -48,7 +48,7 @@ class Results:
     @cached_property
     def sections(self) -> list[Section]:
         """The cells that are compared with each other: those of one world, model and protocol, best first."""
-        return sections({"": self._read})
+        return self._read.sections
 
     @cached_property
     def document(self) -> dict[str, Any]:

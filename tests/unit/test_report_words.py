@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 
 from diorama.core.errors import InputError
-from diorama.core.gallery import hardest
+from diorama.core.summary import hardest
 from diorama.report import write_report
 from diorama.report.conclusion import conclude
 from diorama.report.differences import cases_wanted

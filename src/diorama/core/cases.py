@@ -72,21 +72,13 @@ class Score:
 
 
 def _plain(metric: str, value: Any) -> float | list[float] | None:
-    """A value as Python's own numbers."""
-    if value is None or type(value) in (float, int):
+    """A value as Python's own floats."""
+    if value is None or type(value) is float:
         return value
-    outcome = attempt(lambda: np.asarray(value, np.float64).tolist())
-    if (
-        isinstance(value, str | bytes)
-        or outcome.error
-        or not (isinstance(outcome.value, float) or _flat(outcome.value))
-    ):
+    outcome = attempt(lambda: np.asarray(value, np.float64))
+    if isinstance(value, str | bytes) or outcome.error or outcome.value.ndim > 1 or not outcome.value.size:
         raise AnswerError(f"{metric} is {type(value).__name__}, not a number or a list of numbers")
-    return outcome.value
-
-
-def _flat(values: Any) -> bool:
-    return isinstance(values, list) and len(values) > 0 and all(isinstance(v, float) for v in values)
+    return outcome.value.tolist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -142,7 +141,9 @@ def _lay_out(run: Run) -> None:
         if run.cell_folder(cell).exists():
             _mend(run, cell)
     write_whole(folder / "plan.toml", run.plan.to_toml().encode())
-    write_json(folder / "cells.json", _contents(run))
+    listed = [{"key": cell.key, "cases": cell.cases.keys} for cell in run.cells]
+    # enough to read the results without any component: which cells and cases the plan comes to
+    write_json(folder / "cells.json", {"cells": listed, "skipped": run.expansion.skipped})
 
 
 def _mend(run: Run, cell: Cell) -> None:
@@ -155,12 +156,6 @@ def _mend(run: Run, cell: Cell) -> None:
     data = json_bytes(cell.manifest())
     if not path.exists() or content(path) != data:
         write_whole(path, data)
-
-
-def _contents(run: Run) -> dict[str, Any]:
-    """Which cells and cases the plan comes to: enough to read the results without any component."""
-    listed = [{"key": cell.key, "cases": cell.cases.keys} for cell in run.cells]
-    return {"cells": listed, "skipped": run.expansion.skipped}
 
 
 def open_run(folder: Path) -> Run:
@@ -365,7 +360,7 @@ def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared
     lost = [why for what in ("fit", "case") if (why := watch.lost.get(Step(what, cell.key, index)))]
     if lost:
         return _failed(run, cell, case, "error", lost[0], lost[0], 0.0)
-    outcome = attempt(lambda: _good(cell, case, _scores(cell, case, _asked(run, cell, index, watch), run.memory)))
+    outcome = attempt(lambda: _scored(cell, case, _asked(run, cell, index, watch), run.memory))
     seconds = round(time.perf_counter() - start + prepared, 4)
     if outcome.error is None:
         trace_path(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
@@ -373,15 +368,6 @@ def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared
         rows: list[Row] = outcome.value
         return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
     return _failed(run, cell, case, *_failure(outcome), seconds)
-
-
-def _good(cell: Cell, case: Case, scores: dict[str, Score]) -> list[Row]:
-    return [Row(cell.key, case.key, m, _plain(s.value), s.status, s.reason, s.at) for m, s in scores.items()]
-
-
-def _plain(value: Any) -> Any:
-    """A number or a list of numbers as Python's own floats."""
-    return None if value is None else np.asarray(value, float).tolist()
 
 
 def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
@@ -424,7 +410,7 @@ def asked_for(run: Run, cell: Cell, index: int) -> Asked:
     return fitted(cell, index, run.folder / "fits", run.memory) if cell.fitted else cell.asked
 
 
-def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, Score]:
+def _scored(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
     """Every metric of a case; a list over the grid where the method has one."""
     if case.failure:
         raise AnswerError(f"the case could not be made: {case.failure}")
@@ -434,7 +420,8 @@ def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, S
         for point in range(len(asked.points)):
             for score in protocol.score(cell.bench(case, memory, asked, point), case):
                 found.setdefault(score.metric, []).append(score)
-    return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
+    merged = {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
+    return [Row(cell.key, case.key, m, s.value, s.status, s.reason, s.at) for m, s in merged.items()]
 
 
 def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:

@@ -49,6 +49,12 @@ class WorldView:
         """The classes by label, where there are any."""
         return self.world.classes if isinstance(self.world, Labelled) else ()
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes by label."""
+        named = isinstance(self.world, Labelled)
+        return tuple(self.world.class_name(i) for i in range(len(self.classes))) if named else ()
+
     def sample(self, n: int = 1, seed: int = 0) -> list[Scene]:
         """The first n scenes of a seed, the very ones that `diorama run` judges on."""
         return [self.world.scene_at(seed, i)[1] for i in range(self._count(n))]

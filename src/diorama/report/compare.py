@@ -7,8 +7,9 @@ from typing import Any
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.scene import canonical
 from diorama.report.paired import paired
-from diorama.report.shown import NONE, bounds, decimals, label, number
+from diorama.report.shown import NONE, bounds, crossed, decimals, label, number
 from diorama.report.summary import CellResult, Results
+from diorama.report.tables import Column, aligned
 
 LABELS = ("world", "model", "method", "protocol", "control")
 CLOSING = (
@@ -112,21 +113,13 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     places = decimals([f["mean"] for f in scored])
     head = ["method", "protocol", "world", "metric", "b − a", "95 % interval", "p", "p (sign flips)"]
     head += ["better/worse/equal", "only a/b"]
-    lines = [head, *([_line(f, places) for f in scored])]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    lines.insert(1, ["─" * w for w in widths])
-    body = [
-        "  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines
-    ]
-    alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
+    texts = zip(*(_line(f, places) for f in scored), strict=True)
+    body = aligned([Column(h, list(t), numeric=i >= 4) for i, (h, t) in enumerate(zip(head, texts, strict=False))])
+    alone = [f"  not compared: {crossed(f)}: {f['reason']}" for f in found if f["reason"]]
     closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
     led = sorted({(f["lead"], f["metric"]) for f in scored if f["lead"] != f["metric"]})
     closing += "".join(f"\nreports lead with {lead}, which no single case has: compared is {m}" for lead, m in led)
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
-
-
-def _pad(value: str, width: int, column: int) -> str:
-    return value.ljust(width) if column < 4 else value.rjust(width)
 
 
 def _line(found: dict[str, Any], places: int) -> list[str]:
@@ -138,7 +131,3 @@ def _line(found: dict[str, Any], places: int) -> list[str]:
     world = " ".join(label(found[k]) for k in ("world", "model") if found[k])
     metric = f"{found['metric']} {'↓' if found['direction'] == 'lower' else '↑'}"
     return [method, label(found["protocol"]), world, metric, gap, spread, *p, wins, alone]
-
-
-def _name(found: dict[str, Any]) -> str:
-    return " × ".join(label(found[k]) for k in ("world", "model", "method", "protocol") if found[k])

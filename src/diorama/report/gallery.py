@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from diorama.core.summary import means
 from diorama.io.names import case_path
 from diorama.io.store import content
 from diorama.report.sections import Line, Section
@@ -215,28 +216,18 @@ def _stack(section: Section) -> list[tuple[str, list[Picture]]]:
     places = case_places(section)
     drawn = [pictures(section, line, places) for line in lines]
     cases = list(dict.fromkeys(case for of in drawn for case in of))
-    order = _difficulty(section)
-    cases.sort(key=lambda case: order.get(case, float("inf")))
+    sign, known = -1.0 if section.direction == "lower" else 1.0, mean_values(section)
+    cases.sort(key=lambda case: sign * known[case] if case in known else float("inf"))
     return [(case, [of[case] for of in drawn if case in of]) for case in cases]
-
-
-def _difficulty(section: Section) -> dict[str, float]:
-    """The mean of each case over methods, with the sign that puts the hardest first."""
-    sign = -1.0 if section.direction == "lower" else 1.0
-    return {case: sign * mean for case, mean in mean_values(section).items()}
 
 
 def mean_values(section: Section) -> dict[str, float]:
     """The mean value of each case over the methods that have one, or over the controls where there is no method."""
-    found: dict[str, list[float]] = {}
-    for line in section.methods or section.lines:
-        for case, value in case_values(line)[1].items():
-            found.setdefault(case, []).append(value)
-    return {case: sum(values) / len(values) for case, values in found.items()}
+    return means([case_values(line)[1] for line in section.methods or section.lines])
 
 
 def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
-    means, places = mean_values(section), case_places(section)
+    known, places = mean_values(section), case_places(section)
     found, used = [], set[str]()
     for case, strips in cases:
         anchor = f"{prefix}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', case)}"
@@ -245,16 +236,11 @@ def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Pictur
         alike = [set(strip.panels) for strip in strips]
         common = set.intersection(*alike) if len(alike) > 1 else set()
         first = [i for i, panel in enumerate(strips[0].panels) if panel in common]
-        own = [(k, strip, _own(strip, common)) for k, strip in enumerate(strips)]
+        own = [(k, s, [i for i, panel in enumerate(s.panels) if panel not in common]) for k, s in enumerate(strips)]
         metric = case_values((section.methods or section.lines)[0])[0]
-        mean = f"mean {metric} {number(means[case], places)}" if case in means and len(section.methods) > 1 else ""
+        mean = f"mean {metric} {number(known[case], places)}" if case in known and len(section.methods) > 1 else ""
         found.append(Shown(anchor, printable(case), mean, first, own, _matrix(strips)))
     return found
-
-
-def _own(strip: Picture, common: Iterable[str]) -> list[int]:
-    """A strip's own panels; one whose numbers are in the table below is not shown again."""
-    return [i for i, panel in enumerate(strip.panels) if panel not in common]
 
 
 def _matrix(strips: Sequence[Picture]) -> Matrix | None:

@@ -72,7 +72,7 @@ def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
 
 def fragment(results: Results) -> str:
     """What a cell of a notebook shows: tables, verdicts, dose curves and the hardest cases."""
-    found = sections({"": results})
+    found = results.sections
     first = found[:SHOWN]
     gallery = select(first, PICTURES, WORST)
     context = {"parts": _parts(first, 1), "gallery": gallery, "more": len(found) - len(first)}

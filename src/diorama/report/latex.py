@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from diorama.report.notes import incomplete, skipped
 from diorama.report.sections import Section, sections
 from diorama.report.shown import NONE, number
 from diorama.report.spread import spreads
-from diorama.report.tables import Column, Runs, Style, Table, groups, spread_table, table
+from diorama.report.tables import Column, Runs, Style, Table, closing, groups, spread_table, table
 from diorama.report.words import question, words
 
 _TEX = {
@@ -26,9 +25,8 @@ def tex(runs: Runs, style: Style) -> str:
     blocks += [
         _float(one, f"One set of answers under every protocol: {one.caption.partition(' · ')[2]}.") for one in found
     ]
-    missing = incomplete(runs.values())
-    closing = ([missing] if missing else []) + [f"skipped {text}" for text in skipped(runs.values())]
-    return "\n\n".join(["% needs \\usepackage{booktabs}", *blocks, *(f"% {_line(text)}" for text in closing)]) + "\n"
+    last = (f"% {_line(text)}" for text in closing(runs))
+    return "\n\n".join(["% needs \\usepackage{booktabs}", *blocks, *last]) + "\n"
 
 
 def _paper(group: list[Section], style: Style) -> str:

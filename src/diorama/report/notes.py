@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from diorama.core.summary import summarise
 from diorama.report.sections import OF_THE_WORLD, Line, Section
-from diorama.report.shown import bounds, brief, count, label, number, printable
+from diorama.report.shown import bounds, brief, count, crossed, label, number, printable
 from diorama.report.summary import Results
 
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
@@ -106,16 +106,13 @@ def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
         if row.status in statuses and (row.reason or row.status != "ok"):
             found = cases.setdefault((row.status, printable(row.reason)), ({}, {}))
             found[0][printable(row.case)], found[1][row.metric] = None, None
-    name = line.name or "the model"
+    name, lead = line.name or "the model", line.cell.case_metric
     return [
-        Failure(name, "" if s == "ok" else s, reason, list(which), _some(line, metrics) if s != "ok" else ())
+        Failure(
+            name, "" if s == "ok" else s, reason, list(which), () if s == "ok" or lead in metrics else tuple(metrics)
+        )
         for (s, reason), (which, metrics) in cases.items()
     ]
-
-
-def _some(line: Line, metrics: dict[str, None]) -> tuple[str, ...]:
-    """The metrics that a failure concerns, where the one that leads is not among them."""
-    return () if line.cell.case_metric in metrics else tuple(metrics)
 
 
 def world_notes(section: Section) -> list[str]:
@@ -184,11 +181,7 @@ def incomplete(runs: Iterable[Results]) -> str:
 def skipped(runs: Iterable[Results]) -> list[str]:
     """The pairs that make no sense, with reasons."""
     pairs = [pair for run in runs for pair in run.skipped]
-    return list(dict.fromkeys(f"{_pair(p)}: {printable(p['reason'])}" for p in pairs))
-
-
-def _pair(pair: dict[str, str | None]) -> str:
-    return " × ".join(label(pair[k]) for k in ("world", "model", "method", "protocol") if pair.get(k))
+    return list(dict.fromkeys(f"{crossed(p)}: {printable(p['reason'])}" for p in pairs))
 
 
 def chosen(line: Line) -> str:

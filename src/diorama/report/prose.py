@@ -90,7 +90,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
             "cells",
             f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed",
         ),
-        ("seeds", ", ".join(_unique(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
+        ("seeds", ", ".join(dict.fromkeys(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
         ("computing time", f"{seconds(spent)}, summed over cases"),
         ("last row written", _last(results)),
         ("diorama", str(run.get("diorama", "–"))),
@@ -99,10 +99,6 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("machine", str(run.get("system", "–"))),
     ]
     return [("run", str(results.folder)), *found]
-
-
-def _unique(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))
 
 
 def _last(results: Results) -> str:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,8 @@ class Table:
 def table(group: list[Section], style: Style = AS_IT_IS) -> Table:
     """One table of sections that share a protocol. What is the same on every line goes to the caption."""
     pairs = [(section, line) for section in group for line in section.lines]
-    names = [_name_column(head, [getattr(s, head) for s, _ in pairs]) for head in ("run", "world", "model")]
+    named = {head: [label(getattr(section, head)) for section, _ in pairs] for head in ("run", "world", "model")}
+    names = [Column(head, cells, 9, numeric=False, key=head) for head, cells in named.items()]
     shared = [label(getattr(group[0], c.head)) for c in names if len(set(c.cells)) < 2]
     first, better = group[0], ARROWS[group[0].direction]
     caption = " · ".join(part for part in [*shared, first.protocol, f"{first.metric} {better}"] if part)
@@ -106,10 +107,6 @@ def table(group: list[Section], style: Style = AS_IT_IS) -> Table:
     )
 
 
-def _name_column(head: str, values: list[str]) -> Column:
-    return Column(head, [label(v) for v in values], 9, numeric=False, key=head)
-
-
 def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Style) -> list[Column]:
     lines, metric = [line for _, line in pairs], group[0].metric
     like = {key: dose for section in group for key, dose in like_doses(section).items()}
@@ -117,12 +114,14 @@ def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Styl
     means = [number(line.mean, p) for line, p in zip(lines, places, strict=True)]
     ends = [bounds(line.primary["lo"], line.primary["hi"], p) for line, p in zip(lines, places, strict=True)]
     published = [number(line.entry["published"], p) for line, p in zip(lines, places, strict=True)]
+    stds = (line.primary["std"] if _spread(line) else None for line in lines)
+    deviations = [number(std, p) for std, p in zip(stds, places, strict=True)]
     head = f"{metric} {ARROWS[group[0].direction]}"
     return [
         Column("method", [name(line, style) for line in lines], 9, numeric=False, key="method"),
         Column(head, means, 9, best=best(pairs, metric, means), key=metric),
         Column("95 % interval", ends, 8, key="interval"),
-        Column("std", [_std(line, p) for line, p in zip(lines, places, strict=True)], 7, key="std"),
+        Column("std", deviations, 7, key="std"),
         Column("ok/undef/excl/err", [counts(line) for line in lines], 9, key="cases"),
         Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5, key="rank"),
         Column("published", published, 6, key="published"),
@@ -161,10 +160,6 @@ def counts(line: Line) -> str:
 def _spread(line: Line) -> bool:
     """Whether the protocol's table shows standard deviations."""
     return bool(line.cell.manifest.get("shows_deviation"))
-
-
-def _std(line: Line, places: int) -> str:
-    return number(line.primary["std"], places) if _spread(line) else NONE
 
 
 def _metric(metric: str, pairs: list[tuple[Section, Line]], style: Style) -> Column:
@@ -223,7 +218,7 @@ def spread_table(spread: Spread) -> Table:
     return Table(caption, columns, spread.notes, [False] * len(spread.rows))
 
 
-def _closing(runs: Runs) -> list[str]:
+def closing(runs: Runs) -> list[str]:
     """What concerns the whole report: what is missing and what was skipped."""
     missing = incomplete(runs.values())
     return ([missing] if missing else []) + [f"skipped {text}" for text in skipped(runs.values())]
@@ -232,22 +227,26 @@ def _closing(runs: Runs) -> list[str]:
 def text(runs: Runs, style: Style = AS_IT_IS, width: int | None = None) -> str:
     """Plain aligned tables. Where the width is short the least important columns are left out, and named."""
     blocks = [_text_table(t, width) for t in tables(runs, style)]
-    closing = "\n".join(f"  {note}" for note in _closing(runs))
-    return "\n\n".join(block for block in [*blocks, closing] if block) + "\n"
+    last = "\n".join(f"  {note}" for note in closing(runs))
+    return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
 
 
 def _text_table(whole: Table, width: int | None) -> str:
     fitted = fit(whole, width)
     dropped = [c.head for c in whole.columns if c not in fitted.columns]
-    lines = [[c.head for c in fitted.columns], ["─" * c.width for c in fitted.columns], *fitted.rows]
-    body = ["  ".join(_pad(t, c) for t, c in zip(row, fitted.columns, strict=True)).rstrip() for row in lines]
     notes = [f"  {i}. {note}" for i, note in enumerate(whole.notes, 1)]
     left = [f"  not shown for lack of width: {', '.join(dropped)}"] if dropped else []
-    return "\n".join([whole.caption, "", *body, "", *left, *notes])
+    return "\n".join([whole.caption, "", *aligned(fitted.columns), "", *left, *notes])
 
 
-def _pad(value: str, column: Column) -> str:
-    return value.rjust(column.width) if column.numeric else value.ljust(column.width)
+def aligned(columns: Sequence[Column]) -> list[str]:
+    """Columns as lines of text: the heads, a rule, the cells; numbers to the right."""
+
+    def padded(column: Column) -> list[str]:
+        pad = str.rjust if column.numeric else str.ljust
+        return [pad(text, column.width) for text in (column.head, "─" * column.width, *column.cells)]
+
+    return ["  ".join(line).rstrip() for line in zip(*map(padded, columns), strict=True)]
 
 
 def fit(whole: Table, width: int | None) -> Table:
@@ -264,8 +263,8 @@ def fit(whole: Table, width: int | None) -> Table:
 def markdown(runs: Runs, style: Style = AS_IT_IS) -> str:
     """Markdown tables, the best in bold, with footnotes as lists: to paste into an issue."""
     blocks = [_markdown_table(t) for t in tables(runs, style)]
-    closing = "\n".join(f"- {_md(note)}" for note in _closing(runs))
-    return "\n\n".join(block for block in [*blocks, closing] if block) + "\n"
+    last = "\n".join(f"- {_md(note)}" for note in closing(runs))
+    return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
 
 
 def _markdown_table(shown: Table) -> str:

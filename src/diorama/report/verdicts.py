@@ -137,16 +137,13 @@ def _monotone(section: Section, curve: Curve) -> Verdict:
             turns.append(f"at dose {brief(curve.doses[i + 1])} ({section.show(a)} → {section.show(b)}{sure})")
     if turns:
         return Verdict("dose", "fails", f"Not monotone: a larger error scores better {listing(turns)}.")
-    flat = [brief(d) for d, a, b in _steps(curve) if not section.better(a, b)]
+    steps = zip(curve.doses[1:], curve.means[:-1], curve.means[1:], strict=True)
+    flat = [brief(dose) for dose, before, after in steps if not section.better(before, after)]
     still = f" It does not move at dose {listing(flat)}." if flat else ""
     ends = f"{section.show(curve.means[0])} at dose {brief(curve.doses[0])}, {section.show(curve.means[-1])} at dose"
     return Verdict(
         "dose", "holds", f"Monotone: the score worsens with the dose, {ends} {brief(curve.doses[-1])}.{still}"
     )
-
-
-def _steps(curve: Curve) -> list[tuple[float, float, float]]:
-    return list(zip(curve.doses[1:], curve.means[:-1], curve.means[1:], strict=True))
 
 
 def _certain(curve: Curve, i: int) -> bool:

@@ -11,7 +11,6 @@ import copy
 import json
 import math
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable
@@ -34,7 +33,6 @@ from diorama.core.errors import InputError
 from diorama.core.examples import Order, described, labelled
 from diorama.core.progress import Progress
 from diorama.core.scene import digest
-from diorama.io.digests import file_digest
 from diorama.io.files import read_json
 from diorama.io.locks import locked
 from diorama.io.store import write_json, write_whole
@@ -42,7 +40,7 @@ from diorama.models.full_size import head_name, with_classes
 from diorama.progress import clock, say, shown
 from diorama.solvers.logistic import fit_logistic
 from diorama.training.budget import Budget, Clock, Pace, measured, planned
-from diorama.training.card import share
+from diorama.training.card import made_of, share
 from diorama.training.loop import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
 from diorama.training.losses import multi_target_loss
 from diorama.training.schedule import Schedule
@@ -337,10 +335,8 @@ def _finish(
         "budget": asdict(budget),
         "schedule": asdict(schedule(job, budget)),
         "history": about["history"],
-        "parameters": sum(p.numel() for p in net.parameters()),
-        "digest": file_digest(path),
         "made_from": digest(job.identity),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        **made_of(net, path),
     }
     write_json(folder / "card.json", card)
 
