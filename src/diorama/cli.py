@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from diorama import __version__, reading
 from diorama.core import spec
-from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
+from diorama.core.errors import KEPT, InputError, WorkerError, did_you_mean, missing_package, shortened
 from diorama.lab.command import lab
 from diorama.progress import say, shown
 from diorama.streams import apart
@@ -63,7 +63,7 @@ def main() -> None:
     except ImportError as error:
         code = _say(missing_package(error), USAGE)
     except (KeyboardInterrupt, click.Abort):
-        code = _say("stopped; what was computed is kept, and the same command goes on from there", INTERRUPTED)
+        code = _say(f"stopped; {KEPT} from there", INTERRUPTED)
     except WorkerError as error:
         code = _say(str(error), FAILURE)
     except BrokenPipeError:  # the reader has gone: there is nobody left to tell
@@ -71,9 +71,7 @@ def main() -> None:
         code = OK
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        code = _say(
-            f"{error.strerror or error}{where}; what was computed is kept, and the same command goes on", FAILURE
-        )
+        code = _say(f"{error.strerror or error}{where}; {KEPT}", FAILURE)
     sys.exit(code if isinstance(code, int) else OK)
 
 
@@ -148,9 +146,7 @@ def render(
 
 @cli.command()
 @click.argument("world")
-@click.option(
-    "--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="What to change: --do beak=none."
-)
+@click.option("--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="The change: --do beak=none.")
 @click.option("-M", "--model", help="Also show what this model says before and after.")
 @click.option("--scene", default=0, show_default=True, help="The number of the scene.")
 @click.option("--seed", default=0, show_default=True)
@@ -192,9 +188,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--seed", type=int, help="Seed of the cases (default 0).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-@click.option(
-    "--engine", metavar="NAME", help="What computes logits: torch (default), onnxruntime, openvino or openvino_bf16."
-)
+@click.option("--engine", metavar="NAME", help="Logits by torch (default), onnxruntime, openvino or openvino_bf16.")
 @click.option(
     "--on",
     default="local",
@@ -209,9 +203,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
-@click.option(
-    "--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows, for diorama.Results.read."
-)
+@click.option("--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows (diorama.Results.read).")
 @click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
 @click.option("--dry-run", is_flag=True, help="With --on slurm: print the job array and submit nothing.")
 @click.option("--no-wait", is_flag=True, help="With --on slurm: return once the job array is submitted.")
@@ -299,7 +291,7 @@ def _prepared(made: Any) -> int:
 def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO) -> int:
     from diorama.api import execute
     from diorama.gates import failed_gates
-    from diorama.report import write_report
+    from diorama.report.write import write_report
 
     for gate in gates:
         gate.check(made)
@@ -330,9 +322,8 @@ def _announce(made: Any) -> None:
     """What will be computed and what is already known, before the work starts."""
     missing = {cell.key: len(made.missing(cell)) for cell in made.cells}
     total = sum(cell.count for cell in made.cells)
-    say(
-        f"{len(made.cells)} cells, {total} cases: {total - sum(missing.values())} known, {sum(missing.values())} to compute"
-    )
+    todo = sum(missing.values())
+    say(f"{len(made.cells)} cells, {total} cases: {total - todo} known, {todo} to compute")
     if made.plan.engine != "torch":
         say(f"  logits are computed by {made.plan.engine}, gradients by torch")
     for cell in made.cells:
@@ -348,9 +339,7 @@ def _announce(made: Any) -> None:
 
 @cli.command()
 @click.argument("recipe")
-@click.option(
-    "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
-)
+@click.option("-o", "out", type=click.Path(path_type=Path), help="Folder for data and weights (default: train-RECIPE).")
 def train(recipe: str, out: Path | None) -> None:
     """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
     "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:

@@ -3,13 +3,12 @@
 import inspect
 import shlex
 import textwrap
-import types
 import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from diorama.core.catalogue import Component, build, find, nested, parameters
+from diorama.core.catalogue import Component, build, find, hints, nested, options, parameters
 from diorama.core.contracts import Contract
 from diorama.core.references import references
 from diorama.core.spec import Spec, parse
@@ -92,15 +91,8 @@ def _parameter(p: inspect.Parameter, stated: str) -> str:
 
 
 def _type(target: Any, p: inspect.Parameter) -> str:
-    if p.annotation is p.empty:
-        return ""
-    try:
-        hint = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=True)[
-            p.name
-        ]
-    except (KeyError, NameError, TypeError):  # a name that exists for type checkers only
-        hint = p.annotation
-    return _spelt_type(hint)
+    # a name that exists for type checkers only has no hint, and is spelt as it is written
+    return "" if p.annotation is p.empty else _spelt_type(hints(target, bounds=True).get(p.name, p.annotation))
 
 
 def _spelt_type(hint: Any) -> str:
@@ -109,8 +101,8 @@ def _spelt_type(hint: Any) -> str:
         return ", ".join([_spelt_type(kind), *map(str, bounds)])
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(repr, typing.get_args(hint)))
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        return " | ".join(map(_spelt_type, typing.get_args(hint)))
+    if len(found := options(hint)) > 1:
+        return " | ".join(map(_spelt_type, found))
     if hint is type(None):
         return "None"
     return hint if isinstance(hint, str) else inspect.formatannotation(hint)

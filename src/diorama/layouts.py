@@ -50,9 +50,7 @@ class Writing:
     def unchanged(self, layout: str) -> None:
         """Refuse changes in a layout that writes scenes as they are."""
         if self.changes:
-            raise InputError(
-                f"layout {layout!r} writes scenes as they are: leave --do {next(iter(self.changes))}=… out"
-            )
+            raise InputError(f"layout {layout!r} writes scenes unchanged: leave --do {next(iter(self.changes))}=… out")
 
 
 def write_flat(ask: Writing) -> Path:
@@ -212,9 +210,7 @@ def write_mosaic(ask: Writing) -> Path:
 
     ask.unchanged("mosaic")
     if ask.seed:
-        raise InputError(
-            "layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --seed"
-        )
+        raise InputError("layout 'mosaic' writes a mosaic world as it is: write mosaic(…, seed=…), no --seed")
     return write_mosaics(ask.world.object, ask.count, ask.out, ask.progress)
 
 

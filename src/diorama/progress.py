@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from diorama.core.progress import Progress
 
@@ -19,13 +19,11 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def shown(what: str, units: str) -> Iterator[Progress]:
+def shown(what: str, units: str) -> AbstractContextManager[Progress]:
     """Show how far `what` is, counted in `units`, until the end of the block: a bar in a notebook and on a terminal."""
-    with (
-        _cell(what, units) if in_notebook() else _bar(what) if sys.stderr.isatty() else _lines(what, units) as progress
-    ):
-        yield progress
+    if in_notebook():
+        return _cell(what, units)
+    return _bar(what) if sys.stderr.isatty() else _lines(what, units)
 
 
 def in_notebook() -> bool:

@@ -72,10 +72,7 @@ class Results:
 
     def compare(self, a: str, b: str) -> "Comparison":
         """Two methods case by case: of each world, model and protocol the mean difference b − a, its interval and p."""
-        found = comparison.compare(self._read, self._read, (a, b))
-        if all(line["reason"] for line in found):
-            raise InputError(f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found))}")
-        return Comparison(a, b, found)
+        return Comparison(a, b, comparison.compared(self._read, self._read, (a, b)))
 
     def case(self, method: str, case: int | str, by: str | None = None, on: str | None = None) -> "CaseView":
         """A case by its number or name: its frame, truth and answer as arrays, and `.show()`.

@@ -34,6 +34,8 @@ from studies.concepts.tables import (
 )
 from studies.page_kit import HOME, computed, filled, made, work_off, write_page
 
+#: The usual scores of decompositions.
+STANDARD = ["si_mse", "lmse", "dssim"]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
 FIGURES = PAGE.with_suffix("")
 
@@ -119,9 +121,7 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
     count = 8 * small.scenes
     found = [
         Job("doses", Plan([small.world()], planted, [INVARIANCE, *both], cases=count)),
-        Job(
-            "doses_standard", Plan([f"test_scenes(size={small.size})"], planted, ["si_mse", "lmse", "dssim"], cases=40)
-        ),
+        Job("doses_standard", Plan([f"test_scenes(size={small.size})"], planted, STANDARD, cases=40)),
         Job(
             "doses_more",
             Plan([small.world()], planted, [small.csm(PUBLISHED, more=m) for m in CHOICES.values()], cases=count),
@@ -135,9 +135,7 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
     for setting in paper.SETTINGS:
         world = scale.world(f", setting={setting}", images=scale.images)
         found.append(Job(f"table1/{setting}", Plan([world], methods, protocols, cases=scale.sets)))
-    found.append(
-        Job("standard", Plan([f"test_scenes(size={scale.size})"], methods, ["si_mse", "lmse", "dssim"], cases=40))
-    )
+    found.append(Job("standard", Plan([f"test_scenes(size={scale.size})"], methods, STANDARD, cases=40)))
     if networks():
         world = scale.world(", setting=rgb-simple, change=albedo", images=scale.images)
         more = Scale(**{**vars(scale), "runs": 100})
@@ -186,9 +184,7 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
     wild = {name.removeprefix("natural/"): job.rows() for name, job in found.items() if name.startswith("natural/")}
     followed = planted(found, _tests(found["doses"]))
     if followed:
-        shown = {
-            k: [f for f in several if f.name.removeprefix("CSM ") not in CHOICES] for k, several in followed.items()
-        }
+        shown = {k: [f for f in some if f.name.removeprefix("CSM ") not in CHOICES] for k, some in followed.items()}
         doses.figure(shown, FIGURES / "doses.svg")
     lacking = [name for name in FAMILY if name not in networks()]
     parts = {

@@ -34,6 +34,7 @@ DECODED = 60
 #: Frames of the one draw that MIG of the longer learners is measured on, as for the published networks.
 MATCHED_FRAMES = 10_000
 NAMES = {"beta_vae": "β-VAE", "beta_tcvae": "β-TCVAE", "dip_vae": "DIP-VAE", "factor_vae": "FactorVAE"}
+UNFINISHED = "(no training of this group is finished)"
 #: Found values by (training, protocol, metric).
 Found = dict[tuple[str, str, str], Measured]
 #: What tables show of a protocol: its spec and metric, by head.
@@ -145,7 +146,7 @@ def codes_table(group: Group, paper: dict[str, Row], later: bool) -> str:
         told = [f"{row.irs:.2f}", f"{row.uc1:.2f}", f"{row.uc2:.2f}", *([f"{AAAI[learner][0]:.2f}"] if later else [])]
         rows.append([called(learner), *(group.cell(name, head) for head in group.codes), *told])
     heads = ["learner", *group.codes, "paper: IRS", "paper: UC1", "paper: UC2", *(["AAAI: IRS"] if later else [])]
-    return table(heads, rows) if rows else "(no training of this group is finished)"
+    return table(heads, rows) if rows else UNFINISHED
 
 
 def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
@@ -163,9 +164,7 @@ def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
         values = [f"{row.cg1:.2f}", f"{row.cg2:.2f}", *([f"{AAAI[learner][1]:.2f}"] if later else [])]
         rows.append([called(learner), *(group.cell(name, head) for head in group.decoded), *errors, *values])
     heads = ["learner", *group.decoded, "reconstruction", "squared error", "KL", "active", "paper: CG1", "paper: CG2"]
-    return (
-        table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else "(no training of this group is finished)"
-    )
+    return table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else UNFINISHED
 
 
 def ranks(group: Group, paper: dict[str, Row]) -> str:

@@ -53,10 +53,9 @@ def _drawn(
     rows = [("", counterfactual(vae, frames[n], codes[n], far[n], chosen, levels)) for n in first]
     sheet(folder / f"counterfactual_{file}.png", rows, 88)
     group, _, learner = name.partition("/")
-    both = [
-        f"![{what}s of {called(learner)}]({folder.name}/{what}_{file}.png)" for what in ("traversal", "counterfactual")
-    ]
-    return "\n\n".join([f"**{called(learner)}**, {group}", *both])
+    title = called(learner)
+    both = [f"![{what}s of {title}]({folder.name}/{what}_{file}.png)" for what in ("traversal", "counterfactual")]
+    return "\n\n".join([f"**{title}**, {group}", *both])
 
 
 def counterfactual(

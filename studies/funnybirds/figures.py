@@ -53,10 +53,8 @@ def boxed(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 def figure3(found: dict[str, Cells], path: Path, index: int = 0) -> None:
     """A, BI, Com, Cor, Con and mX of every row as bars, best first, beside the map of one bird; one SVG."""
-    mine = [
-        (network, c) for network, cells in found.items() for c in of_variant(cells, "corrected") if not c["control"]
-    ]
-    mine = [(network, c) for network, c in mine if c["kind"] != "further"]
+    mine = [(network, c) for network, cells in found.items() for c in of_variant(cells, "corrected")]
+    mine = [(network, c) for network, c in mine if not c["control"] and c["kind"] != "further"]
     mine.sort(key=lambda pair: -(value(pair[1], "mx") or 0))
     parts, left, step = [], 270, 88
     for i, metric in enumerate(SHOWN):
@@ -121,9 +119,8 @@ def figure9(network: str, path: Path, birds: Sequence[int] = (0, 1, 2, 3)) -> No
         best = max(sets, key=lambda s: sum(found[i] for i in range(5) if s >> i & 1) / s.bit_count())
         true = np.array([bool(best >> i & 1) for i in range(5)])
         panels = [Panel("input", frame.srgb()), Panel("IG", shown(answer, frame.srgb()))]
-        panels += [
-            Panel(t, _only(frame, ids, f)) for t, f in (("important, t = 0.02", found), ("sufficient set", true))
-        ]
+        kept = {"important, t = 0.02": found, "sufficient set": true}
+        panels += [Panel(caption, _only(frame, ids, parts)) for caption, parts in kept.items()]
         rows.append((f"bird {index}", panels))
     sheet(path, rows, 128)
 

@@ -26,7 +26,7 @@ from diorama.core.run import asked_for, open_run, silent
 from diorama.core.summary import settle
 from diorama.io.store import write_json
 from diorama.protocols.layers.judging import comparison
-from diorama.report import write_report
+from diorama.report.write import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
 from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page

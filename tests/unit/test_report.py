@@ -18,7 +18,6 @@ from diorama.core.rows import Row
 from diorama.core.summary import Settled
 from diorama.io.images import encode_webp
 from diorama.io.row_files import write_part
-from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text
 from diorama.report.figures import Axis, dose_figure, methods_figure, shorten, spread, tick_label
@@ -30,6 +29,7 @@ from diorama.report.sections import name_runs, sections
 from diorama.report.summary import read_results
 from diorama.report.tables import fit, tables
 from diorama.report.verdicts import verdicts
+from diorama.report.write import write_report
 
 CASES = ["ant", "bee", "cat", "dog"]
 DOSES = [0.0, 0.5, 1.0]

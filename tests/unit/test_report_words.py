@@ -14,7 +14,6 @@ from scipy.stats import norm
 
 from diorama.core.errors import InputError
 from diorama.core.summary import hardest
-from diorama.report import write_report
 from diorama.report.conclusion import conclude
 from diorama.report.differences import cases_wanted
 from diorama.report.html import LIMIT, html
@@ -25,6 +24,7 @@ from diorama.report.sections import sections
 from diorama.report.summary import document, read_results
 from diorama.report.tables import Style
 from diorama.report.words import question, told_apart
+from diorama.report.write import write_report
 from tests.unit import test_report
 from tests.unit.test_report import GOOD, NASTY, POOR, RISING, Given, controls, make_run, parsed, picture
 

@@ -78,6 +78,6 @@ def fill(net: nn.Module, state: Mapping[str, Tensor], path: str, name: str) -> N
     for key, value in state.items():
         if value.shape != own[key].shape:
             raise InputError(
-                f"{name}: {key} in {path} is {tuple(value.shape)}, this network has {tuple(own[key].shape)}"
+                f"{name}: {key} of {path} is {tuple(value.shape)}, the network has {tuple(own[key].shape)}"
             )
     net.load_state_dict(dict(state), strict=False)

@@ -52,7 +52,7 @@ def reflectance(
     """
     if not diffuse or len(diffuse) != len(uniform):
         raise InputError(
-            f"reflectance: {len(diffuse)} photographs and {len(uniform)} of the twin; give one each a light"
+            f"reflectance: {len(diffuse)} photographs and {len(uniform)} of the twin; give as many of both"
         )
     _one_size([*diffuse, *uniform])
     top, bottom = sum(diffuse), sum(uniform)

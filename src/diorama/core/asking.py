@@ -97,15 +97,13 @@ def _explain(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequen
     if isinstance(method, ImageByImage):
         return list(method.explain_targets(bench.forward, frames[0].srgb(), list(targets)))
     if isinstance(method, SharedPasses):
-        return _explain_shared(bench, method, frames, targets)
+        return _shared_passes(bench, method, frames, targets)
     assert bench.model is not None
     images, wanted = screens(frames, bench.chunk), np.array(padded(targets, bench.chunk))
     return list(method.explain(bench.model.object, images, wanted))
 
 
-def _explain_shared(
-    bench: Bench, method: SharedPasses, frames: Sequence[Frame], targets: Sequence[Any]
-) -> list[Answer]:
+def _shared_passes(bench: Bench, method: SharedPasses, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
     """One pass of all images for their first target, one for their second …; an image with fewer repeats its last target."""
     assert bench.model is not None
     model, rows = bench.model.object, dict[str, list[int]]()

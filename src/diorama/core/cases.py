@@ -22,9 +22,7 @@ class Case:
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not isinstance(self.payload, dict):
-            raise AnswerError(
-                f"a case is Case(key: str, payload: dict), not Case({self.key!r}, {self.payload!r})"[:300]
-            )
+            raise AnswerError(f"a case is Case(key: str, payload: dict), not ({self.key!r}, {self.payload!r})"[:300])
         object.__setattr__(self, "key", readable(self.key))
 
     @property

@@ -212,9 +212,7 @@ class Component(Generic[Made]):
         told = attempt(self.object.fingerprint)
         if told.error or not isinstance(told.value, str):
             what = told.reason or f"it gave {type(told.value).__name__}"
-            raise InputError(
-                f"{self.label}: fingerprint() should give a text that says what the component holds: {what}"
-            )
+            raise InputError(f"{self.label}: fingerprint() should give a text of what the component holds: {what}")
         return told.value
 
     def _found(self) -> str:
@@ -358,27 +356,27 @@ def nested(target: Callable[..., Any], kind: Kind) -> dict[str, Nested]:
     """The parameters of a component that are components themselves."""
     if not is_maker(target, kind):
         return {}
-    found = {name: _declared(hint) for name, hint in _hints(target).items()}
+    found = {name: _declared(hint) for name, hint in hints(target).items()}
     return {name: declared for name, declared in found.items() if declared}
 
 
 def _declared(hint: Any) -> Nested | None:
-    options = _options(hint)
-    inner = next((typing.get_args(o)[0] for o in options if typing.get_origin(o) is Component), None)
+    members = options(hint)
+    inner = next((typing.get_args(o)[0] for o in members if typing.get_origin(o) is Component), None)
     if inner is None:
         return None
     kind = next(kind for kind, contract in CONTRACTS.items() if issubclass(inner, contract))
-    names = [name for o in options if typing.get_origin(o) is Literal for name in typing.get_args(o)]
-    return Nested(kind, str in options, tuple(names))
+    names = [name for o in members if typing.get_origin(o) is Literal for name in typing.get_args(o)]
+    return Nested(kind, str in members, tuple(names))
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def options(hint: Any) -> tuple[Any, ...]:
     """The members of a union; anything else alone."""
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     return typing.get_args(hint) if union else (hint,)
 
 
-def _hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
+def hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
     """The types of a maker's parameters, with what they may be if `bounds` is set; none where they cannot be told."""
     try:
         return typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=bounds)
@@ -466,25 +464,25 @@ def check_parameters(owner: str, target: Callable[..., Any], params: Mapping[str
 
 def _check_type(owner: str, target: Callable[..., Any], name: str, given: Any) -> None:
     """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
-    hint = _hints(target).get(name)
+    hint = hints(target).get(name)
     if hint is None:
         return
-    options = _options(hint)
-    if all(typing.get_origin(o) is Literal or o is type(None) for o in options):
-        choices = [choice for o in options for choice in typing.get_args(o) or (None,)]
+    members = options(hint)
+    if all(typing.get_origin(o) is Literal or o is type(None) for o in members):
+        choices = [choice for o in members for choice in typing.get_args(o) or (None,)]
         if given not in choices:
             raise InputError(f"{owner}: {name}={given!r} is not one of {', '.join(map(repr, choices))}")
         return
-    lists = any(typing.get_origin(o) in (tuple, list) for o in options)
-    if lists and str not in options and isinstance(given, str | int | float):
+    lists = any(typing.get_origin(o) in (tuple, list) for o in members)
+    if lists and str not in members and isinstance(given, str | int | float):
         raise InputError(f"{owner}: {name}={given!r} should be a list: write {name}=[{given}]")
-    if not all(o in (int, float, str, bool, type(None)) for o in options):
+    if not all(o in (int, float, str, bool, type(None)) for o in members):
         return
-    numeric = isinstance(given, int) and not isinstance(given, bool) and float in options
-    if not numeric and type(given) not in options:
-        wanted = " or ".join("None" if o is type(None) else o.__name__ for o in options)
+    numeric = isinstance(given, int) and not isinstance(given, bool) and float in members
+    if not numeric and type(given) not in members:
+        wanted = " or ".join("None" if o is type(None) else o.__name__ for o in members)
         raise InputError(f"{owner}: {name}={given!r} should be {wanted}")
-    for option in _options(_hints(target, bounds=True)[name]) if given is not None else ():
+    for option in options(hints(target, bounds=True)[name]) if given is not None else ():
         for bound in typing.get_args(option)[1:]:
             if isinstance(bound, Within) and not bound.allows(given):
                 raise InputError(f"{owner}: {name}={given!r}: give a number {bound}")

@@ -11,6 +11,10 @@ class InputError(ValueError):
         return [f"{type(self).__name__}: {self}"]
 
 
+#: What is true whenever a command ends before its work is done.
+KEPT = "what was computed is kept, and the same command goes on"
+
+
 class AnswerError(ValueError):
     """A method answered with something that is not an answer: wrong shape, wrong type, NaN."""
 

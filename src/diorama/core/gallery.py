@@ -113,10 +113,9 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
-    listed = chosen(run, worst)
-    lacking = (
-        (cell, [at for at in cases if not whole_picture(picture_path(run, cell, *at))]) for cell, cases in listed
-    )
+    lacking = [
+        (c, [at for at in cases if not whole_picture(picture_path(run, c, *at))]) for c, cases in chosen(run, worst)
+    ]
     return [(cell, cases) for cell, cases in lacking if cases]
 
 
@@ -204,9 +203,8 @@ def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     path, picture = picture_path(run, cell, index, point), encode_webp(strip(panels, SIDE))
     write_whole(path, picture)
     captions = _captions(cell, case.key, point, panels)
-    write_json(
-        path.with_suffix(".json"), {**captions, "picture": checksum(picture)}
-    )  # last: it says that both are there
+    # last: it says that both are there
+    write_json(path.with_suffix(".json"), {**captions, "picture": checksum(picture)})
 
 
 def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:

@@ -128,9 +128,7 @@ def _read(path: Path) -> KeptCase:
     with np.load(path, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
     frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
-    answers = {
-        name: array.astype(np.float32) * np.float32(held[f"scale/{name}"]) for name, array in _of(held, "answer/")
-    }
+    answers = {n: a.astype(np.float32) * np.float32(held[f"scale/{n}"]) for n, a in _of(held, "answer/")}
     truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
     return KeptCase(frame, truth, answers)
 

@@ -387,9 +387,7 @@ def _check_needs(parts: dict[str, list[Component]], plan: Plan) -> None:
         if protocol.object.track and not (plan.methods or plan.controls):
             raise InputError(f"{protocol.name} needs a method: give one with -m, or --controls for the controls alone")
     if models and not any(protocol.object.model for protocol in protocols):
-        raise InputError(
-            f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need no model"
-        )
+        raise InputError(f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need none")
 
 
 def _count(world: Component, protocol: Component, asked: int | None) -> int:

@@ -35,9 +35,7 @@ def refusal(cell: Cell) -> str:
         return ""
     method, model = cell.method.object, cell.model.object if cell.model else None
     if method.track and method.track != protocol.track:
-        return (
-            f"{cell.method.name} is a method of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
-        )
+        return f"{cell.method.name} is of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
     if cell.model and method.gradients and not cell.model.object.differentiable:
         return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in method.views for name in view}

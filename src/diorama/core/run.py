@@ -213,10 +213,6 @@ NOBODY = Watch()
 Ended = Callable[[Run, int, Watch], None]
 
 
-def nothing(run: Run, k: int, watch: Watch) -> None:
-    """Do nothing with a unit that has ended."""
-
-
 def silent(done: int, total: int, doing: str = "") -> None:
     """Progress that nobody looks at."""
 
@@ -249,7 +245,7 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -> None:
+def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended | None = None) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts.
 
     `ended` is called once they are written, while frames, logits and answers of the unit are remembered.
@@ -269,7 +265,7 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
         out.flush()
-        if missing:
+        if missing and ended:
             ended(run, k, watch)
     finally:  # also when this process is told to stop
         run.memory.end("unit")

@@ -21,9 +21,7 @@ def canonical(value: Any) -> str:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     except (ValueError, TypeError, RecursionError) as error:
         said = " ".join(str(error).split())[:80]
-        raise InputError(
-            f"{_shown(value)} cannot be written as JSON ({said}): give finite numbers and words"
-        ) from error
+        raise InputError(f"{_shown(value)} cannot be JSON ({said}): give finite numbers and words") from error
 
 
 def _shown(value: Any) -> str:

@@ -57,9 +57,8 @@ class Look(Drawn):
         top = int(self.logits_before.argmax())
         fall = f"{self.logits_before[top]:.2f} → {self.logits_after[top]:.2f}"
         now = int(self.logits_after.argmax())
-        return f"; {self.model}: class {self._class(top)} {fall}" + (
-            f", now class {self._class(now)}" if now != top else ""
-        )
+        moved = f", now class {self._class(now)}" if now != top else ""
+        return f"; {self.model}: class {self._class(top)} {fall}{moved}"
 
     def _class(self, index: int) -> str:
         return self.classes[index] if index < len(self.classes) else str(index)

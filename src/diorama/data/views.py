@@ -85,9 +85,7 @@ class WorldView:
             return [self.world.sample(rng(seed, "dataset", split, i)) for i in range(self._count(n))]
         low, high = (round(share * self.world.length) for share in ENDS[split])
         if not 0 < n <= high - low:
-            raise InputError(
-                f"n={n}: the split {split!r} of {self.name} has {high - low} scenes; give 1 to {high - low}"
-            )
+            raise InputError(f"n={n}: split {split!r} of {self.name} has {high - low} scenes; give 1 to {high - low}")
         places = rng(seed, "dataset", self.world.length).permutation(self.world.length)[low : low + n]
         return [self.world.scene_at(seed, int(i))[1] for i in places]
 
@@ -107,9 +105,7 @@ class WorldView:
         from diorama.data.torch_dataset import WorldDataset
 
         if not isinstance(self.world, Labelled | Levelled):
-            raise InputError(
-                f"{self.name} has neither classes nor factor levels to learn: use .frames(n), or another world"
-            )
+            raise InputError(f"{self.name} has neither classes nor levels to learn: use .frames(n), or another world")
         return WorldDataset(self.world, self.examples(n, split, seed), transform)
 
     def _count(self, n: int) -> int:

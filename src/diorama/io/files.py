@@ -94,9 +94,7 @@ def read_json(path: Path) -> Any:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not JSON ({' '.join(str(error).split())[:100]}): fetch or write it again"
-        ) from error
+        raise InputError(f"{path} is not JSON ({' '.join(str(error).split())[:100]}): fetch it again") from error
 
 
 def cache_folder() -> Path:

@@ -72,9 +72,7 @@ def decode(data: bytes, name: str, bits: int | None = None) -> np.ndarray:
     header = walk(data, name)
     check_pixels(header.width, header.height, name)
     if bits is not None and header.bits != bits:
-        raise InputError(
-            f"{name} has {header.bits} bits per channel, expected {bits}: was it saved again by another program?"
-        )
+        raise InputError(f"{name} has {header.bits} bits per channel, expected {bits}: did another program save it?")
     image = _pixels(data)
     if image is None:
         raise InputError(f"{name} cannot be decoded as a {kind} image: fetch or save it again")

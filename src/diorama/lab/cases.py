@@ -69,9 +69,7 @@ class Cases:
         """Every case with its worst rank over the cells: 0 is the best of its cell, 1 the worst; the worst first."""
         worst: dict[str, float] = {}
         for cell in self._cells:
-            values = {
-                row.case: float(row.value) for row in cell.of(cell.case_metric) if isinstance(row.value, int | float)
-            }
+            values = cell.values(cell.case_metric)
             ordered = sorted(values, key=lambda case: values[case], reverse=cell.manifest["direction"] == "higher")
             for place, case in enumerate(ordered):
                 worst[case] = max(worst.get(case, 0.0), place / max(len(ordered) - 1, 1))

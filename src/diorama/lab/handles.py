@@ -131,14 +131,10 @@ def _(world: Birds, scene: Scene) -> list[Handle]:
         part(world, name, [Option(f"variant {i + 1}", {name: i}) for i in range(len(CATALOGUE[name]))], variants[name])
         for name in world.part_names
     ]
-    domes = [
-        Handle("dome", name, label, scene.params[name]) for name, label in (("light", "lamp"), ("camera", "camera"))
-    ]
+    domes = [Handle("dome", name, _LABELS.get(name, name), scene.params[name]) for name in ("light", "camera")]
     classes = menu("label", list(range(len(world.classes))), scene.params["label"], "class")
     left = [i for i, thing in enumerate(scene.params["background"]) if thing is not None]
-    away = Option(
-        "none left" if not left else f"take all {len(left)} away", {"background_without": left} if left else {}
-    )
+    away = Option(f"take all {len(left)} away" if left else "none left", {"background_without": left} if left else {})
     ground = Handle("menu", "background", "background", None, [Option(f"{len(left)} objects", {}), away])
     distance = slider("camera.distance", scene.params["camera"]["distance"], (200, 400), 5, "camera distance")
     return [*parts, *domes, distance, classes, ground]

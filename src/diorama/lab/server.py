@@ -106,9 +106,7 @@ class Lab:
 
     async def _page(self, asked: HttpRequest) -> Response:
         if not self.knows(asked.query_params.get("token")):
-            return PlainTextResponse(
-                "Open the address that `diorama lab` printed: its token is missing or wrong.\n", 403
-            )
+            return PlainTextResponse("Open the address that `diorama lab` printed: the token is wrong.\n", 403)
         return HTMLResponse((STATIC / "index.html").read_text(encoding="utf-8"))
 
     async def _report(self, asked: HttpRequest) -> Response:

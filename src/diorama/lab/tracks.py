@@ -40,11 +40,8 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
     if {"reflectance", "shading"} - set(frame.truth):
         return
     planted = Leak(request.leak).decompose([frame])
-    send(
-        _compared(
-            "leak", -1, frame, planted, f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
-        )
-    )
+    said = f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
+    send(_compared("leak", -1, frame, planted, said))
     if request.drag:
         return
     for method in desk.methods_of("decompose"):

@@ -31,6 +31,15 @@ def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> l
     return found + [_alone(cell, "a", between) for cell in left] + [_alone(cell, "b", between) for cell in right]
 
 
+def compared(a: Results, b: Results, between: tuple[str, str] | None = None) -> list[dict[str, Any]]:
+    """The same for somebody who asks for it: that nothing can be compared is a mistake."""
+    found = compare(a, b, between)
+    if all(line["reason"] for line in found):
+        why = "; ".join(dict.fromkeys(line["reason"] for line in found)) or "no cells"
+        raise InputError(f"nothing was compared: {why}")
+    return found
+
+
 def _of(results: Results, method: str) -> list[CellResult]:
     """The cells of a method, by its label or the name before its parameters."""
     cells = [c for c in results.cells if c.manifest["method"] == method]
@@ -85,7 +94,7 @@ def _difference(a: CellResult, b: CellResult) -> dict[str, Any]:
         return {**said, "reason": "a dose curve has no single value per case"}
     if a.case_metric != b.case_metric or a.manifest["direction"] != b.manifest["direction"]:
         return {**said, "reason": f"the protocols disagree: {a.case_metric} in a, {b.case_metric} in b"}
-    found = paired(_values(a), _values(b), a.manifest["direction"])
+    found = paired(a.values(a.case_metric), b.values(b.case_metric), a.manifest["direction"])
     reason = "" if found.n else "no case has a value in both"
     said["lead"] = a.metric
     return {**said, "metric": a.case_metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
@@ -96,10 +105,6 @@ def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
     method = one["method"] if one["method"] == other["method"] else f"{one['method']} → {other['method']}"
     shown = {name: one[name] for name in LABELS if name != "method"}
     return {**shown, "method": method, "variant": one["variant"]}
-
-
-def _values(cell: CellResult) -> dict[str, float]:
-    return {row.case: row.value for row in cell.of(cell.case_metric) if isinstance(row.value, float | int)}
 
 
 def _alone(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:

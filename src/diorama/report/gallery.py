@@ -257,9 +257,8 @@ def _matrix(strips: Sequence[Picture]) -> Matrix | None:
         return None
     columns, found = next(iter(known.items()))
     whose = tuple(f"{strip.method}: " for strip in strips)
-    return as_table(
-        columns, dict(sorted(found.items(), key=lambda row: row[0].startswith(whose)))
-    )  # what all share first
+    # what all share first
+    return as_table(columns, dict(sorted(found.items(), key=lambda row: row[0].startswith(whose))))
 
 
 def as_table(columns: Iterable[str], rows: Mapping[str, list[Any]]) -> Matrix:

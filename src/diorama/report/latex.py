@@ -22,9 +22,7 @@ def tex(runs: Runs, style: Style) -> str:
     """A table for every protocol, and one for every set of answers that several protocols have scored."""
     blocks = [_paper(group, style) for group in groups(runs)]
     found = [] if style.columns else [spread_table(spread) for spread in spreads(sections(runs))]
-    blocks += [
-        _float(one, f"One set of answers under every protocol: {one.caption.partition(' · ')[2]}.") for one in found
-    ]
+    blocks += [_float(t, f"One set of answers under every protocol: {t.caption.partition(' · ')[2]}.") for t in found]
     last = (f"% {_line(text)}" for text in closing(runs))
     return "\n\n".join(["% needs \\usepackage{booktabs}", *blocks, *last]) + "\n"
 

@@ -59,12 +59,10 @@ def _alike(found: list[Failure]) -> list[Failure]:
 def _together(several: list[Failure]) -> Failure:
     first = several[0]
     reasons = dict.fromkeys(one.reason for one in several)
-    reason = (
-        first.reason if len(reasons) == 1 else f"{first.reason} (and {len(reasons) - 1} more that differ in numbers)"
-    )
+    more = f" (and {len(reasons) - 1} more that differ in numbers)" if len(reasons) > 1 else ""
     cases = list(dict.fromkeys(case for one in several for case in one.cases))
     methods = tuple(dict.fromkeys(o.method for o in several))
-    return replace(first, method=", ".join(methods), reason=reason, cases=cases, methods=methods)
+    return replace(first, method=", ".join(methods), reason=first.reason + more, cases=cases, methods=methods)
 
 
 def remarks(section: Section) -> list[Failure]:

@@ -162,9 +162,7 @@ def _separates(section: Section, curve: Curve) -> Verdict:
     """The smallest dose whose interval no longer overlaps that of the smallest dose."""
     first = curve.points[0]
     if first["lo"] is None:
-        return Verdict(
-            "sensitivity", "unknown", "With fewer than three cases there are no intervals that could separate."
-        )
+        return Verdict("sensitivity", "unknown", "Fewer than three cases give no intervals that could separate.")
     name = section.some.manifest["dose_name"]
     meaning = f" ({name})" if name else ""
     for dose, seen in zip(curve.doses[1:], curve.points[1:], strict=True):

@@ -29,9 +29,7 @@ def write_report(
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {did_you_mean(format, list(FORMATS))}")
     if style != AS_IT_IS and format not in SHAPED:
-        raise InputError(
-            f"--columns, --digits and --name shape tables of the formats {', '.join(SHAPED)}, not {format}"
-        )
+        raise InputError(f"--columns, --digits and --name shape tables of {', '.join(SHAPED)}, not {format}")
     runs = name_runs(_read(given))
     if format in TEXTS and out is None:
         width = shutil.get_terminal_size((120, 40)).columns

@@ -138,12 +138,13 @@ def vae_recipe(asked: Spec) -> VaeRecipe:
     for name in asked.params:
         if name not in known:
             raise InputError(f"{asked.name} has no parameter {name!r}; {did_you_mean(name, known)}")
-    parts = []
-    for part, names in ((kind, own), (Learning, shared)):
+
+    def made(part: type, names: set[str]) -> Any:
         given = {name: value for name, value in asked.params.items() if name in names}
         check_parameters(asked.name, part, given)
-        parts.append(part(**given))
-    return VaeRecipe(asked.name, *parts)
+        return part(**given)
+
+    return VaeRecipe(asked.name, made(kind, own), made(Learning, shared))
 
 
 def _objectives() -> dict[str, type[Objective]]:
@@ -185,9 +186,7 @@ def _check_told(recipe: VaeRecipe, images: Gathered) -> None:
         least = len(images.levels)
         raise InputError(f"{name}: {least} factors need as many latents: write latents={least}, or more")
     if recipe.how.box and not images.boxed:
-        raise InputError(
-            f"{name}: box={recipe.how.box:g}, but {world} does not tell where its objects are: leave it out"
-        )
+        raise InputError(f"{name}: box={recipe.how.box:g}: {world} does not tell where its objects are: leave it out")
 
 
 # Training

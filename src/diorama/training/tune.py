@@ -147,9 +147,7 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
             ).classes
             != classes
         ):
-            raise InputError(
-                f"tune: the last layer of {name} does not give its logits: give it {classes} outputs yourself"
-            )
+            raise InputError(f"tune: {name}'s last layer does not give its logits: give it {classes} outputs yourself")
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
 
 
@@ -158,9 +156,7 @@ def _network(net: Any) -> tuple[nn.Module, str, str]:
     if is_module(net) and not isinstance(net, type):
         return copy.deepcopy(net), type(net).__name__, ""
     if not isinstance(net, str):
-        raise InputError(
-            f"tune: {type(net).__name__} is no network: give a torch module, or a spec such as timm:resnet18"
-        )
+        raise InputError(f"tune: {type(net).__name__} is no network: give a torch module, or a spec like timm:resnet18")
     model = build("model", net).object
     if model.module is None:
         raise InputError(f"tune: {net} has no torch module that could be trained")
@@ -188,9 +184,7 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
     if path.exists():
         known = read_json(path)
         if known["job"] != json.loads(json.dumps(job.identity)):
-            raise InputError(
-                f"{folder} belongs to another network, world or setting: choose another folder, or delete it"
-            )
+            raise InputError(f"{folder} belongs to another network, world or setting: choose another, or delete it")
         # a live network may have other random weights now
         job.net.load_state_dict(load_file(folder / "start.safetensors"))
         told, pace = known["budget"], known["pace"]
