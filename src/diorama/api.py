@@ -11,7 +11,7 @@ from typing import Any
 
 from diorama.adapt.arrays import Arrays, is_array
 from diorama.adapt.classifying import is_module
-from diorama.adapt.live import Live, component
+from diorama.adapt.live import Live, component, listed
 from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
@@ -90,28 +90,17 @@ def _plan(
     methods: Any, model: Any, on: Any, by: Any, cases: int | None, seed: int, controls: bool, keep: str | None
 ) -> Plan:
     for name, given in (("on", on), ("by", by)):
-        if not _listed(given):
+        if not listed(given):
             kind = "world" if name == "on" else "protocol"
             raise InputError(f"{name} is empty: name a {kind}, e.g. {name}='{_EXAMPLES[kind]}' (diorama ls {kind}s)")
-    worlds, protocols = _components("world", _listed(on)), _components("protocol", _listed(by))
-    side = _side(worlds) if any(not isinstance(one, str) for _, one in _listed(model)) else None
-    models = _components("model", _listed(model), side)
-    given = [(name, _with_names(one, worlds, seed)) for name, one in _listed(methods)]
+    worlds, protocols = _components("world", listed(on)), _components("protocol", listed(by))
+    side = _side(worlds) if any(not isinstance(one, str) for _, one in listed(model)) else None
+    models = _components("model", listed(model), side)
+    given = [(name, _with_names(one, worlds, seed)) for name, one in listed(methods)]
     return Plan(worlds, _components("method", given), protocols, models, cases, seed, controls, keep or "")
 
 
 _EXAMPLES = {"world": "birds", "protocol": "single_deletion"}
-
-
-def _listed(given: Any) -> list[tuple[str, Any]]:
-    """Components with their names: a single one, a list, or a dictionary by name."""
-    if given is None or (isinstance(given, list | tuple) and not given):
-        return []
-    if isinstance(given, Mapping):
-        return [(str(name), one) for name, one in given.items()]
-    if isinstance(given, list | tuple):
-        return [("", one) for one in given]
-    return [("", given)]
 
 
 def _components(kind: Kind, given: list[tuple[str, Any]], side: int | None = None) -> list[str | Component]:

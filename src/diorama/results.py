@@ -1,7 +1,6 @@
 """Results: the table, the rows, comparisons, cases, plots and the report of a run, in a notebook or a terminal."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 
 from diorama.core import kept
 from diorama.core.device import one_thread
-from diorama.core.errors import InputError, did_you_mean, missing_package
+from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.core.memory import Memory
 from diorama.report import compare as comparison
 from diorama.report.sections import Section
@@ -104,7 +103,7 @@ class Results:
     @property
     def plot(self) -> Any:
         """Figures for a paper: `.plot.methods()`, `.plot.doses()`, `.plot.cases()`; each has `savefig("x.pdf")`."""
-        with _wanted():
+        with importing():
             from diorama.report.plots import Plots
         return Plots(self.sections)
 
@@ -185,7 +184,7 @@ class CaseView:
 
     def show(self) -> Any:
         """A figure: the frame, its truth and the answer."""
-        with _wanted():
+        with importing():
             from diorama.report.plots import case_figure
         said = ", ".join(f"{m} {v:.3g}" for m, v in self.values.items() if isinstance(v, float))
         return case_figure(f"{self.method}, {self.case}", said, self.frame, self.truth, self.answer)
@@ -212,16 +211,7 @@ class Comparison(list[dict[str, Any]]):
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-@contextmanager
-def _wanted() -> Iterator[None]:
-    """A library of the extra `notebook` that is not installed is one line."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError(missing_package(error)) from error
-
-
 def _pandas() -> Any:
-    with _wanted():
+    with importing():
         import pandas
     return pandas

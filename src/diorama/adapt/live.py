@@ -11,6 +11,7 @@ import inspect
 import sys
 import sysconfig
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +42,19 @@ def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -
     found = Live(kind, spec.Spec(f"{LIVE}{label}"), label, type(given), Path(), keys.OURS, label, given, side)
     _ = found.object  # mistakes in it are found here
     return found
+
+
+def listed(given: Any) -> list[tuple[str, Any]]:
+    """Components with their names: a single one, a list, or a dictionary by name.
+
+    >>> listed("rise"), listed({"mine": print}), listed(())
+    ([('', 'rise')], [('mine', <built-in function print>)], [])
+    """
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [(str(name), one) for name, one in given.items()]
+    return [("", one) for one in (given if isinstance(given, list | tuple) else [given])]
 
 
 def called(given: Any) -> str:

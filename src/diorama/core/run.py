@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
@@ -100,32 +100,17 @@ def taken(folder: Path, plan: Plan) -> Iterator[Run]:
     """A run directory made or taken up, and locked against other runs: a second one is refused and changes nothing."""
     run = Run(folder, plan)
     _ = run.expansion  # a mistake in the plan is found before anything is written
-    with _held(folder):
+    with ExitStack() as held:
         try:
+            folder.mkdir(parents=True, exist_ok=True)
+            check_layout(folder)
+            held.enter_context(locked(folder / "lock"))
             _lay_out(run)
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            why = error.strerror or error
+            raise InputError(f"cannot write to {folder}: {why}; choose another place with -o") from error
         yield run
         remove_leftovers(folder)  # of workers that outlived a killed run, and wrote when this one had begun
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        check_layout(folder)
-        lock = locked(folder / "lock")
-        lock.__enter__()
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    try:
-        yield
-    finally:
-        lock.__exit__(None, None, None)
-
-
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"cannot write to {folder}: {error.strerror or error}; choose another place with -o")
 
 
 def _lay_out(run: Run) -> None:

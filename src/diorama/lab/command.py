@@ -25,13 +25,11 @@ def lab(
     Without -M and -m a world that has a bundled model is shown with it; a RUN is shown with its own.
     """
     from diorama.core import device
-    from diorama.core.errors import InputError
+    from diorama.core.errors import InputError, importing
 
     device.start_with_one_thread()
-    try:
+    with importing():
         from diorama.lab.server import Lab, bound, serve, shown_scene
-    except ModuleNotFoundError as error:
-        raise InputError(f"the lab needs {error.name}: pip install 'diorama[lab]'") from error
     from diorama.lab.targets import opened
 
     if token is not None and len(token) < 16:

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from diorama.adapt.live import component
+from diorama.adapt.live import component, listed
 from diorama.core.catalogue import Component, Kind
-from diorama.core.errors import InputError
+from diorama.core.errors import importing
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene
 from diorama.data.views import WorldView
@@ -40,19 +40,13 @@ def desk_of(world: Any, model: Any, methods: Any) -> Desk:
 
 
 def _each(kind: Kind, given: Any, side: int | None) -> list[Component]:
-    if given is None or (isinstance(given, list | tuple | dict) and not given):
-        return []
-    if isinstance(given, dict):
-        return [component(kind, one, str(name), side) for name, one in given.items()]
-    return [component(kind, one, "", side) for one in (given if isinstance(given, list | tuple) else [given])]
+    return [component(kind, one, name, side) for name, one in listed(given)]
 
 
 def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0) -> Any:
     """The lab as a widget of anywidget."""
-    try:
+    with importing():
         import anywidget
-    except ModuleNotFoundError as error:
-        raise InputError("the lab in a notebook needs anywidget: pip install 'diorama[lab]'") from error
     desk = desk_of(world, model, methods)
     first = scene if isinstance(scene, Scene) else desk.numbered(0, scene)[1]
 

@@ -189,10 +189,7 @@ def _chosen(cell: CellResult) -> list[dict[str, Any]]:
     if cell.record.places:
         often = Counter(tuple(place.items()) for place in cell.record.places.values())
         return [{"point": dict(place), "cases": n} for place, n in often.most_common()]
-    counts: dict[int, int] = defaultdict(int)
-    for point in cell.settled.chosen.values():
-        counts[point] += 1
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(Counter(cell.settled.chosen.values()).items(), key=lambda item: (-item[1], item[0]))
     return [{"point": cell.manifest["points"][point], "cases": n} for point, n in ordered]
 
 

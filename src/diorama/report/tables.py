@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.report.notes import chosen, failures, incomplete, remarks, skipped, world_notes
 from diorama.report.sections import Line, Section, sections
 from diorama.report.shown import NONE, bounds, decimals, label, number, seconds
@@ -362,11 +362,9 @@ def as_json(runs: Runs) -> str:
 
 def write_parquet(runs: Runs, path: Path) -> None:
     """The records of the CSV as a Parquet file."""
-    try:
+    with importing():
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise InputError("Parquet files need pyarrow: pip install 'diorama[parquet]'") from None
     kinds = {field: pa.float64() if field in ("value", "seconds") else pa.string() for field in FIELDS}
     found = list(records(runs))
     columns = {f: pa.array([_typed(r[f], f) for r in found], kinds[f]) for f in FIELDS}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from diorama.core.errors import InputError, did_you_mean, missing_package
+from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.report.sections import name_runs, sections
 from diorama.report.summary import Results, read_results
 from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, text, write_parquet
@@ -59,10 +59,8 @@ def _read(given: Sequence[Path | Results]) -> list[Results]:
 
 def _draw(runs: Runs, folder: Path, format: str) -> None:
     """The figures of a paper: methods, dose curves where there are any, and cases."""
-    try:
+    with importing():
         from diorama.report.plots import Plots
-    except ModuleNotFoundError as error:
-        raise InputError(missing_package(error)) from error
     plots = Plots(sections(runs))
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in (("methods", plots.methods), ("doses", plots.doses), ("cases", plots.cases)):

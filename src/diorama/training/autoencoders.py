@@ -12,11 +12,12 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import torch
+from torch import nn
 
-from diorama.adapt.explaining import need
 from diorama.core.bounds import Count, NotNegative, Positive, Several, Within
 from diorama.core.catalogue import Component, Nested, check_parameters
 from diorama.core.errors import InputError, did_you_mean
@@ -26,22 +27,27 @@ from diorama.data.weak import labelled
 from diorama.io.images import write_png
 from diorama.io.locks import locked
 from diorama.io.store import write_json
+from diorama.methods.represent.burgess_network import Autoencoder
 from diorama.training.card import finish
 from diorama.training.gathered import Gathered, available, gathered
+from diorama.training.learner import Criterion, Learner, Shown, judge
+from diorama.training.loop import Task, fit, reduced, to_tensor
+from diorama.training.objectives.beta_tcvae import BetaTcvae
+from diorama.training.objectives.beta_vae import BetaVae
+from diorama.training.objectives.dip_vae import DipVae
+from diorama.training.objectives.factor_vae import FactorVae
+from diorama.training.objectives.objective import Objective
 from diorama.training.schedule import Schedule
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from diorama.training.loop import Task
-    from diorama.training.objectives.objective import Objective
+from diorama.training.traversals import traversals
 
 #: Steps after which the state is written and the traversals are drawn.
 EVERY = 250
 #: Images to learn from where `images` does not say, at most, of a world without an end and of a list; and images held out.
 USUAL, USUAL_OF_LIST, HELD = 8_000, 64_000, 400
 #: The learners; `ss_` before a name: with labels.
-LEARNERS = ("beta_vae", "beta_tcvae", "dip_vae", "factor_vae")
+LEARNERS: dict[str, type[Objective]] = {
+    "beta_vae": BetaVae, "beta_tcvae": BetaTcvae, "dip_vae": DipVae, "factor_vae": FactorVae
+}  # fmt: skip
 VAE_RECIPES = (*LEARNERS, *(f"ss_{name}" for name in LEARNERS))
 
 
@@ -131,8 +137,7 @@ _TOLD = ("labels", "weight")
 
 def vae_recipe(asked: Spec) -> VaeRecipe:
     """The learner that a spec names: `beta_tcvae(world=candle, beta=6, steps=4000)`; a mistake is an InputError."""
-    need("torch", f"training {asked.name}", "torch")
-    kind = _objectives()[asked.name.removeprefix("ss_")]
+    kind = LEARNERS[asked.name.removeprefix("ss_")]
     own, shared = {f.name for f in fields(kind)}, {f.name for f in fields(Learning)}
     known = [*own, *(name for name in shared if asked.name.startswith("ss_") or name not in _TOLD)]
     for name in asked.params:
@@ -145,15 +150,6 @@ def vae_recipe(asked: Spec) -> VaeRecipe:
         return part(**given)
 
     return VaeRecipe(asked.name, made(kind, own), made(Learning, shared))
-
-
-def _objectives() -> dict[str, type[Objective]]:
-    from diorama.training.objectives.beta_tcvae import BetaTcvae
-    from diorama.training.objectives.beta_vae import BetaVae
-    from diorama.training.objectives.dip_vae import DipVae
-    from diorama.training.objectives.factor_vae import FactorVae
-
-    return dict(zip(LEARNERS, (BetaVae, BetaTcvae, DipVae, FactorVae), strict=True))
 
 
 # Images
@@ -194,11 +190,6 @@ def _check_told(recipe: VaeRecipe, images: Gathered) -> None:
 
 def train_vae(recipe: VaeRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
-    import torch
-
-    from diorama.training.learner import judge
-    from diorama.training.loop import fit
-
     with locked(out / "lock"):
         _same_recipe(recipe, out)
         data = images_of(recipe, progress)
@@ -227,10 +218,6 @@ def _same_recipe(recipe: VaeRecipe, out: Path) -> None:
 
 def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = None) -> Task:
     """The learner with its loss and its images, as the loop takes them."""
-    from diorama.methods.represent.burgess_network import Autoencoder
-    from diorama.training.learner import Criterion, Learner, Shown, judge
-    from diorama.training.loop import Task
-
     how, train = recipe.how, data["train"]
     net = Autoencoder(how.latents, train.channels, how.size)
     learner = Learner(net, recipe.objective.critic(how.latents), how.batch, how.seed, how.anneal)
@@ -253,9 +240,6 @@ def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = Non
 
 def _drawn(held: Gathered, side: int, out: Path) -> Callable[[nn.Module], None]:
     """Draws traversals.png of a network."""
-    from diorama.training.loop import reduced, to_tensor
-    from diorama.training.traversals import traversals
-
     images = to_tensor(reduced(held.images[:64], side))
 
     def draw(net: nn.Module) -> None:

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
-from diorama.adapt.explaining import need
 from diorama.core.bounds import Count, Positive
 from diorama.core.catalogue import build, check_parameters
 from diorama.core.errors import InputError
 from diorama.core.progress import Progress
 from diorama.core.spec import Spec
 from diorama.io.locks import locked
+from diorama.models.factor_layers import FactorNetwork
 from diorama.training.card import finish, share
 from diorama.training.gathered import Gathered, gathered
+from diorama.training.learner import Shown
+from diorama.training.loop import Task, fit, reduced, to_tensor
 from diorama.training.schedule import Schedule
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 EVERY = 250
 
@@ -80,13 +82,6 @@ def factor_recipe(asked: Spec) -> FactorRecipe:
 
 def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
-    need("torch", f"training {recipe.name}", "torch")
-    import torch
-
-    from diorama.models.factor_layers import FactorNetwork
-    from diorama.training.learner import Shown
-    from diorama.training.loop import Task, fit
-
     with locked(out / "lock"):
         world = build("world", recipe.world)
         data = {s: gathered(world, s, n, 0, progress) for s, n in (("train", recipe.images), ("val", recipe.held))}  # type: ignore[arg-type]
@@ -118,8 +113,6 @@ class FactorLoss:
 
     def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The loss of a batch; targets (n, factors) are levels."""
-        from torch.nn.functional import cross_entropy
-
         parts = logits.split(self.heads, dim=1)
         losses = [cross_entropy(part, targets[:, i].long()) for i, part in enumerate(parts)]
         return sum(losses[1:], losses[0])
@@ -127,10 +120,6 @@ class FactorLoss:
 
 def accuracies(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
     """The share of held-out images on which each factor is told, by name."""
-    import torch
-
-    from diorama.training.loop import reduced, to_tensor
-
     images, side = data
     net.eval()
     right = []
