@@ -68,16 +68,27 @@ def write_page(page: Path, text: str) -> None:
     print(page.relative_to(HOME))
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: str = "---:") -> str:
-    """A Markdown table, the first column left, the others right; `numbers` is how the others are aligned.
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text: int = 1) -> str:
+    """A Markdown table; the first columns, of text, to the left, the others, of numbers, to the right.
 
     >>> print(table(["method", "lmse"], [["weiss", ".0215"]]))
     | method | lmse |
     | :--- | ---: |
     | weiss | .0215 |
     """
-    lines = [heads, [":---", *[numbers] * (len(heads) - 1)], *rows]
+    lines = [heads, [":---" if i < text else "---:" for i in range(len(heads))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def with_interval(mean: float | None, lo: float | None, hi: float | None, places: int, none: str = "–") -> str:
+    """A mean with its interval in brackets, where there is one; `none` where there is no mean.
+
+    >>> with_interval(0.5, 0.25, 0.75, 2), with_interval(None, None, None, 2)
+    ('0.50 [0.25, 0.75]', '–')
+    """
+    if mean is None:
+        return none
+    return f"{mean:.{places}f}" + ("" if lo is None else f" [{lo:.{places}f}, {hi:.{places}f}]")
 
 
 def svg_text(

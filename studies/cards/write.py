@@ -14,6 +14,7 @@ from diorama.core.wording import MARKS, documented, is_line
 from diorama.describe import meanings, parameter_lines
 from diorama.report.shown import count
 from studies.cards.curve import curve
+from studies.page_kit import table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MEASURED = DOCS / "measured"
@@ -151,9 +152,9 @@ def _metrics(target: Any) -> list[str]:
     said = {name: text for name, text in documented(_module_text(target)).items() if text[:1] in MARKS}
     if not said:
         return []
-    rows = [f"| `{name}` | {text[0]} | {_md(text[1:].strip())} |" for name, text in said.items()]
+    rows = [[f"`{name}`", text[0], _md(text[1:].strip())] for name, text in said.items()]
     key = "↑ higher is better, ↓ lower is better, · neither is."
-    return ["## What it measures", "\n".join(["| metric | | meaning |", "|---|---|---|", *rows]), key]
+    return ["## What it measures", table(["metric", "", "meaning"], rows, text=3), key]
 
 
 def _parameters(kind: Kind, name: str) -> str:
@@ -162,8 +163,8 @@ def _parameters(kind: Kind, name: str) -> str:
     if not listed:
         return "## Parameters\n\nNone."
     lines = dict(zip([p.name for p in listed], parameter_lines(component), strict=True))
-    rows = [f"| `{_code(line)}` | {_md(said.get(name, ''))} |" for name, line in lines.items()]
-    return "\n".join(["## Parameters", "", "| parameter | meaning |", "|---|---|", *rows])
+    rows = [[f"`{_code(line)}`", _md(said.get(name, ""))] for name, line in lines.items()]
+    return f"## Parameters\n\n{table(['parameter', 'meaning'], rows, text=2)}"
 
 
 def _picture(kind: str, name: str, found: dict[str, Any]) -> str:
@@ -251,14 +252,15 @@ def _beside(name: str, found: dict[str, Any]) -> str:
 
 def _scores(one: dict[str, Any]) -> str:
     names = {"oracle": "*the truth itself*", "random": "*chance*"}
-    rows = [
-        f"| {names.get(line['control']) or _md(line['method'] or one['model'])} | {_number(line['mean'])} |"
-        f" {_ends(line)} | {'–' if line['seconds'] is None else format(line['seconds'], '.2g')} |"
-        for line in one["lines"]
-    ]
+    rows = []
+    for line in one["lines"]:
+        name = names.get(line["control"]) or _md(line["method"] or one["model"])
+        seconds = "–" if line["seconds"] is None else f"{line['seconds']:.2g}"
+        ends = "–" if line["lo"] is None else f"{line['lo']:.4f} … {line['hi']:.4f}"
+        rows.append([name, _number(line["mean"]), ends, seconds])
     better = "higher" if one["direction"] == "higher" else "lower"
     head = f"{_md(one['protocol'])}: {count(one['cases'], 'case')} of `{one['world']}`, {better} is better."
-    return "\n".join([head, "", f"| | {one['metric']} | 95 % interval | s/case |", "|---|---:|---:|---:|", *rows])
+    return f"{head}\n\n{table(['', one['metric'], '95 % interval', 's/case'], rows)}"
 
 
 def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
@@ -273,10 +275,9 @@ def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
         return f"{head}\n\n{_md(known.get('variants', missing))}"
     methods = [line["method"] for line in runs[0]["lines"] if not line["control"]]
     heads = [f"{_md(one['protocol'])}: {one['metric']}" for one in runs]
-    rows = [" | ".join([f"| {_md(method)}", *(_number(_of(one, method)) for one in runs)]) + " |" for method in methods]
-    table = [f"| | {' | '.join(heads)} |", "|---|" + "---:|" * len(runs), *rows]
+    rows = [[_md(method), *(_number(_of(one, method)) for one in runs)] for method in methods]
     said = [_md(known["variants"])] if "variants" in known else []
-    return "\n\n".join([head, *said, "On the same answers:", "\n".join(table)])
+    return "\n\n".join([head, *said, "On the same answers:", table(["", *heads], rows)])
 
 
 def _of(one: dict[str, Any], method: str) -> float | None:
@@ -285,10 +286,6 @@ def _of(one: dict[str, Any], method: str) -> float | None:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
-
-
-def _ends(line: dict[str, Any]) -> str:
-    return "–" if line["lo"] is None else f"{line['lo']:.4f} … {line['hi']:.4f}"
 
 
 def _flaws(target: Any, known: dict[str, str]) -> str:
@@ -321,8 +318,8 @@ def _index(kind: Kind, listed: list[Entry]) -> str:
         groups.setdefault(_group(kind, entry), []).append(entry)
     blocks = [f"# {kind.title()}s", _INTRODUCTIONS[kind]]
     for name, found in groups.items():
-        rows = [f"| [{_title(e.name)}]({_file(e.name)}.md) | {_md(e.summary)} |" for e in found]
-        blocks += ([f"## {name}"] if len(groups) > 1 else []) + ["\n".join(["| | |", "|---|---|", *rows])]
+        rows = [[f"[{_title(e.name)}]({_file(e.name)}.md)", _md(e.summary)] for e in found]
+        blocks += ([f"## {name}"] if len(groups) > 1 else []) + [table(["", ""], rows, text=2)]
     tree = "\n".join(_file(entry.name) for entry in listed)
     return "\n\n".join([*blocks, f"```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{tree}\n```"]) + "\n"
 

@@ -32,7 +32,7 @@ from studies.concepts.tables import (
     SCALES,
     Found,
 )
-from studies.page_kit import HOME, computed, filled, made, work_off, write_page
+from studies.page_kit import HOME, computed, filled, made, table, work_off, write_page
 
 #: The usual scores of decompositions.
 STANDARD = ["si_mse", "lmse", "dssim"]
@@ -191,7 +191,7 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
         "MADE": made(("numpy", "scipy", "scikit-learn", "torch"), "seed 0"),
         "LACKING": f"Without weights when this was written: {', '.join(lacking)}." if lacking else "",
         "SCALE": _scale(scale, found),
-        "DOSES": "\n".join(doses.report(followed)),
+        "DOSES": doses.report(followed),
         "FOLLOWS": follows(followed),
         "SCALES": tables.scale_table(found["scales"].rows()),
         "ORDERING": tables.ordering(sets),
@@ -229,17 +229,13 @@ def _scale(scale: Scale, found: dict[str, Job]) -> str:
     """What was scaled down."""
     if scale is FULL:
         return "This is the paper's scale (`--full`)."
-    lines = ["| | here | the paper (`--full`) |", "|---|---|---|"]
-    rows = {name: ("all" if value is None else str(value), "all" if full is None else str(full))
-            for (name, value), full in zip(vars(scale).items(), vars(FULL).values(), strict=True)}  # fmt: skip
+    sizes = zip(vars(scale).items(), vars(FULL).values(), strict=True)
+    rows = {name: ["all" if size is None else str(size) for size in (here, full)] for (name, here), full in sizes}
     words = {"size": "pixels", "scenes": "base scenes per setting", "images": "images of a set", "tests": "test images",
              "sets": "sets per setting", "randoms": "negatives", "runs": "CAV runs"}  # fmt: skip
-    lines += [f"| {words[name]} | {small} | {full} |" for name, (small, full) in rows.items()]
+    compared = table(["", "here", "the paper (`--full`)"], [[words[name], *both] for name, both in rows.items()])
     small = found["doses"].plan
-    return (
-        "\n".join(lines)
-        + f"\n\nThe dose study: `{small.worlds[0]}`, the first {small.cases} sets, `{small.protocols[1]}`."
-    )
+    return f"{compared}\n\nThe dose study: `{small.worlds[0]}`, the first {small.cases} sets, `{small.protocols[1]}`."
 
 
 def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str, tuple[str, str]]:

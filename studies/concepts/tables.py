@@ -9,7 +9,7 @@ from diorama.core.spec import parse
 from diorama.core.summary import Summary, summarise
 from diorama.protocols.concepts.csm.summary import condense
 from studies.concepts import published as paper
-from studies.page_kit import table
+from studies.page_kit import table, with_interval
 
 #: Our networks and the family each is of.
 FAMILY = {"iid_timelapse": "IIWW", "iid_translation": "USI3D", "iid_supervised": "CGIID"}
@@ -25,7 +25,7 @@ LAYERS = ("decoder1", "decoder3", "decoder5")
 NONE = Summary(None, None, None, 0, 0, 0, 0)
 #: (protocol or variant, method) → rows
 Found = dict[tuple[str, str], list[Row]]
-_table = partial(table, numbers="---")
+_table = partial(table, text=99)
 HEAD = [f"{score} {setting}" for score in ("CSM_S", "CSM_R") for setting in (*paper.SETTINGS, "overall")]
 
 
@@ -36,11 +36,8 @@ def ratios(rows: Sequence[Row], variant: str) -> dict[str, Summary]:
 
 
 def _shown(summary: Summary | None, places: int = 2) -> str:
-    if summary is None or summary.mean is None:
-        return "–"
-    text = f"{summary.mean:.{places}f}"
-    text += "" if summary.lo is None else f" [{summary.lo:.{places}f}, {summary.hi:.{places}f}]"
-    return text.replace("-", "−")
+    found = summary or NONE
+    return with_interval(found.mean, found.lo, found.hi, places).replace("-", "−")
 
 
 def _named(method: str) -> str:

@@ -31,7 +31,7 @@ from diorama.core.run import open_run
 from diorama.report.summary import document, read_results
 from studies.confusion.published import TABLE
 from studies.figures import sheet
-from studies.page_kit import HOME, PROCESSES, computed, filled, made, work_off, write_page
+from studies.page_kit import HOME, PROCESSES, computed, filled, made, table, work_off, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
 LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
@@ -186,24 +186,20 @@ def _count(cell: dict[str, Any]) -> str:
     return ", ".join(said + ([f"{errors} excluded or failed"] if errors else [])) or "0"
 
 
-def our_table(found: list[Setup]) -> list[str]:
+def our_table(found: list[Setup]) -> str:
     """Table 1 of the paper with our data and networks."""
-    lines = [
-        "| data | network (accuracy) | method | mosaics | precision | accuracy | recall | F1 | undefined | s/mosaic |",
-        "|---|---|---|---:|---:|---:|---:|---:|---|---:|",
-    ]
+    heads = ["data", "network (accuracy)", "method", "mosaics", "precision", "accuracy", "recall", "F1", "undefined"]
+    rows = []
     for setup in found:
         for method, name in NAMES.items():
             cell = setup.results(method)
             if not cell or cell["cases"] == cell["missing"]:
                 continue
             done = cell["cases"] - cell["missing"]
-            scores = " | ".join(_number(cell["summary"][m]) for m in METRICS)
-            lines.append(
-                f"| {setup.data} | {setup.network} ({_share(setup.accuracy)}) | {name} | {done} | {scores} "
-                f"| {_count(cell)} | {cell['seconds'] / done:.1f} |"
-            )
-    return lines
+            network = f"{setup.network} ({_share(setup.accuracy)})"
+            scores = [_number(cell["summary"][m]) for m in METRICS]
+            rows.append([setup.data, network, name, str(done), *scores, _count(cell), f"{cell['seconds'] / done:.1f}"])
+    return table([*heads, "s/mosaic"], rows, text=3)
 
 
 def _share(value: float | None) -> str:
@@ -215,16 +211,13 @@ def published() -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(TABLE)))
 
 
-def paper_table() -> list[str]:
+def paper_table() -> str:
     """The paper's Table 1."""
-    lines = [
-        "| data | network (accuracy) | method | precision | accuracy | recall | F1 |",
-        "|---|---|---|---:|---:|---:|---:|",
-    ]
+    rows = []
     for row in published():
-        scores = " | ".join((row[m] and f"{row[m]} ({row[f'{m}_std']})") or "–" for m in METRICS)
-        lines.append(f"| {row['data']} | {row['network']} ({row['network_accuracy']}) | {row['method']} | {scores} |")
-    return lines
+        scores = [(row[m] and f"{row[m]} ({row[f'{m}_std']})") or "–" for m in METRICS]
+        rows.append([row["data"], f"{row['network']} ({row['network_accuracy']})", row["method"], *scores])
+    return table(["data", "network (accuracy)", "method", "precision", "accuracy", "recall", "F1"], rows, text=3)
 
 
 #: (method, network's accuracy, {metric − precision})
@@ -256,9 +249,9 @@ def _differences(means: dict[str, float]) -> dict[str, float]:
     return {m: means[m] - means["precision"] for m in METRICS[1:]}
 
 
-def claim(points: list[Point], source: str) -> list[str]:
+def claim(points: list[Point], source: str) -> list[list[str]]:
     """Spearman's ρ between the network's accuracy and the difference of each metric to precision, by method."""
-    lines = []
+    rows = []
     for method in dict.fromkeys(p[0] for p in points):
         mine = [p for p in points if p[0] == method]
         if len(mine) < 4:
@@ -269,8 +262,8 @@ def claim(points: list[Point], source: str) -> list[str]:
             values = [p[2][metric] for p in mine]
             rho, chance = spearmanr(accuracy, values)
             cells.append(f"{rho:+.2f} (p {chance:.2f}), {min(values):+.3f} … {max(values):+.3f}")
-        lines.append(f"| {source} | {method} | {len(mine)} | " + " | ".join(cells) + " |")
-    return [line.replace("-", "−") if not line.startswith("|---") else line for line in lines]
+        rows.append([cell.replace("-", "−") for cell in (source, method, str(len(mine)), *cells)])
+    return rows
 
 
 def verdict(points: list[Point]) -> str:
@@ -346,19 +339,17 @@ def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) 
 def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> str:
     """The page of results."""
     every = list(found.values())
-    claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
-              "|---|---|---:|---|---|---|"]  # fmt: skip
-    claims += claim(their_points(), "the paper") + claim(our_points(every), "here")
-    claims += claim(
-        our_points([*few, *(s for s in every if (s.data, s.network) == (DOGS, LITE))]), "heads of few photos"
-    )
+    heads = ["points from", "method", "points", "accuracy − precision", "recall − precision", "F1 − precision"]
+    lite = [setup for setup in every if (setup.data, setup.network) == (DOGS, LITE)]
+    claims = [*claim(their_points(), "the paper"), *claim(our_points(every), "here")]
+    claims += claim(our_points([*few, *lite]), "heads of few photos")
     parts = {
         "MADE": made(("numpy", "torch", "zennit", "scikit-image"), f"seed 0, {PROCESSES} processes"),
-        "OURS": "\n".join(our_table(every)),
-        "FEW": "\n".join(our_table(few)),
-        "CHANGED": "\n".join(our_table(changed)),
-        "PAPER": "\n".join(paper_table()),
-        "CLAIM": CLAIM + "\n\n" + "\n".join(claims) + "\n\n" + verdict(our_points(every)),
+        "OURS": our_table(every),
+        "FEW": our_table(few),
+        "CHANGED": our_table(changed),
+        "PAPER": paper_table(),
+        "CLAIM": "\n\n".join([CLAIM, table(heads, claims, text=2), verdict(our_points(every))]),
         "TURNED": "\n".join(turned(s) for s in every if s.data == BIRDS and s.results(LRP)),
         "EXPECTED": "\n".join(expected(found)),
     }

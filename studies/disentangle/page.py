@@ -32,7 +32,7 @@ from diorama.metrics.uc import top, uc, uc_published
 from diorama.report.summary import read_results
 from studies.disentangle.pictures import counterfactual, moved
 from studies.figures import sheet
-from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
+from studies.page_kit import HOME, PROCESSES, filled, made, table, with_interval, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "disentangle", HOME / "docs" / "results" / "disentangle.md"
 FIGURES = PAGE.with_suffix("")
@@ -86,10 +86,7 @@ def run(folder: Path, protocols: list[str], draws: int, out: str, models: tuple[
 
 def shown(measured: Measured, places: int = 3) -> str:
     found = measured.summary
-    if found.mean is None:
-        return "undefined"
-    spread = "" if found.lo is None else f" [{found.lo:.{places}f}, {found.hi:.{places}f}]"
-    return f"{found.mean:.{places}f}{spread}"
+    return with_interval(found.mean, found.lo, found.hi, places, "undefined")
 
 
 def distribution(measured: Measured) -> str:

@@ -17,10 +17,10 @@ from typing import Any
 
 from diorama import api
 from studies.funnybirds.table2 import BUILD
-from studies.page_kit import HOME, made, write_page
+from studies.page_kit import HOME, made, table, with_interval, write_page
 
 PAGE = HOME / "docs" / "results" / "funnybirds" / "rise-and-lime.md"
-HEAD = ("| settings | SD | Com | mX |", "|---|---|---|---|")
+HEADS = ("settings", "SD", "Com", "mX")
 REASON = """\
 RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below
 zero, so that the map is that offset times the mean mask, and its noise. LIME hides whole superpixels in black, which
@@ -76,20 +76,13 @@ def best_of(named: dict[str, str], scores: dict[str, dict[str, Any]]) -> str:
     return max(known, key=lambda name: float(scores[named[name]]["mx"]["mean"]))
 
 
-def line(name: str, summary: dict[str, Any]) -> str:
+def line(name: str, summary: dict[str, Any]) -> list[str]:
     """A row of the page: SD, Com and mX with their intervals."""
-    return f"| {name} | {value(summary['sd'])} | {value(summary['com'])} | {value(summary['mx'])} |"
+    told = [summary[metric] for metric in ("sd", "com", "mx")]
+    return [name, *(with_interval(one["mean"], one["lo"], one["hi"], 3) for one in told)]
 
 
-def value(told: dict[str, Any]) -> str:
-    """A mean with its interval, where both exist."""
-    if told["mean"] is None:
-        return "–"
-    between = "" if told["lo"] is None else f" [{told['lo']:.3f}, {told['hi']:.3f}]"
-    return f"{told['mean']:.3f}{between}"
-
-
-def page(tried: dict[str, list[str]], reported: dict[str, list[str]], asked: argparse.Namespace) -> str:
+def page(tried: dict[str, list[list[str]]], reported: dict[str, list[list[str]]], asked: argparse.Namespace) -> str:
     """The page as Markdown."""
     text = [f"# Why RISE and LIME fail on these birds, and what makes them work ({asked.model})", ""]
     text += [
@@ -104,8 +97,13 @@ def page(tried: dict[str, list[str]], reported: dict[str, list[str]], asked: arg
             f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:",
             "",
         ]
-        text += [*HEAD, *reported[method], ""]
-        text += [f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:", "", *HEAD, *rows, ""]
+        text += [table(HEADS, reported[method]), ""]
+        text += [
+            f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:",
+            "",
+            table(HEADS, rows),
+            "",
+        ]
     return "\n".join(text)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from diorama.capture.virtual import Capture, Photographs, develop, errors, noisy, photograph, twins
 from diorama.core.scene import Scene, rng
 from diorama.worlds.tabletop.tabletop import Tabletop
+from studies.page_kit import table
 
 NOISE = (0.001, 0.003, 0.01, 0.03)
 MOVED = (0.25, 0.5, 0.75, 1.0)
@@ -88,15 +89,14 @@ def markdown(rows: Iterable[Condition]) -> str:
 
     >>> print(markdown([Condition("noise", "σ = 0.01", "R from one light", 0.1, 0.02, 0.005)]))
     | study | level | variant | R % | S % | C % | shift off by, px |
-    |---|---|---|---|---|---|---|
-    | noise | σ = 0.01 | R from one light | 10.00 | 2.00 | 0.50 | |
+    | :--- | :--- | :--- | ---: | ---: | ---: | ---: |
+    | noise | σ = 0.01 | R from one light | 10.00 | 2.00 | 0.50 |  |
     """
-    lines = ["| study | level | variant | R % | S % | C % | shift off by, px |", "|---|---|---|---|---|---|---|"]
+    lines = []
     for row in rows:
-        figures = " | ".join(f"{100 * value:.2f}" for value in (row.R, row.S, row.C))
-        off = "" if row.off is None else f"{row.off:.3f} "
-        lines.append(f"| {row.study} | {row.level} | {row.variant} | {figures} | {off}|")
-    return "\n".join(lines)
+        figures = [f"{100 * value:.2f}" for value in (row.R, row.S, row.C)]
+        lines.append([row.study, row.level, row.variant, *figures, "" if row.off is None else f"{row.off:.3f}"])
+    return table(["study", "level", "variant", "R %", "S %", "C %", "shift off by, px"], lines, text=3)
 
 
 def main() -> int:
