@@ -173,7 +173,7 @@ def report(found: dict[str, list[Followed]]) -> str:
         "mean ρ with the dose",
         "scenes with ρ ≥ 0.9",
         "pooled ρ",
-        "follows the dose?",
+        "follows it?",
     ]
     return table(heads, rows, text=2)
 

@@ -70,9 +70,9 @@ def _one_scene(world: Tabletop, scene: Scene, seed: int) -> Iterator[Result]:
         off = float(np.hypot(*np.subtract(capture.shift, moved)))
         yield "misalignment", f"{far:g} px", "aligned", errors(capture, taken), off
     bouncing = replace(world, bounces=3)
-    for table in TABLES:
-        taken = photograph(bouncing, world.do(scene, table=table))
-        yield from _by_lights("interreflection", f"table {table:g}", taken)
+    for gray in TABLES:
+        taken = photograph(bouncing, world.do(scene, table=gray))
+        yield from _by_lights("interreflection", f"table {gray:g}", taken)
 
 
 def _by_lights(study_name: str, level: str, taken: Photographs) -> Iterator[Result]:
