@@ -166,15 +166,7 @@ def report(found: dict[str, list[Followed]]) -> str:
             rows.append(
                 [f"{other} into {into}", f.name, f"{len(f.rho)} of {f.scenes}", f.text, share, f.pooled, f.verdict]
             )
-    heads = [
-        "leak",
-        "score",
-        "scenes with ρ",
-        "mean ρ with the dose",
-        "scenes with ρ ≥ 0.9",
-        "pooled ρ",
-        "follows it?",
-    ]
+    heads = ["leak", "score", "scenes with ρ", "mean ρ with the dose", "scenes with ρ ≥ 0.9", "pooled ρ", "follows it?"]
     return table(heads, rows, text=2)
 
 

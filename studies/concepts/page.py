@@ -21,17 +21,7 @@ from diorama.report.summary import read_results
 from studies.concepts import doses, tables
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
-from studies.concepts.tables import (
-    CHOICES,
-    CLASSICAL,
-    CORRECTED,
-    FAMILY,
-    INVARIANCE,
-    LAYERS,
-    PUBLISHED,
-    SCALES,
-    Found,
-)
+from studies.concepts.tables import CHOICES, CLASSICAL, CORRECTED, FAMILY, INVARIANCE, LAYERS, PUBLISHED, SCALES, Found
 from studies.page_kit import HOME, computed, filled, made, table, work_off, write_page
 
 #: The usual scores of decompositions.

@@ -169,16 +169,10 @@ def _switches() -> dict[str, _Switch]:
         "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
         "torch's default device": (torch.get_default_device, torch.set_default_device),
         "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
-        "torch's deterministic mode": (
-            torch.are_deterministic_algorithms_enabled,
-            torch.use_deterministic_algorithms,
-        ),
+        "torch's deterministic mode": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         "torch's matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
         "torch's anomaly detection": (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
-        "torch's autocast": (
-            lambda: torch.is_autocast_enabled("cpu"),
-            lambda v: torch.set_autocast_enabled("cpu", v),
-        ),
+        "torch's autocast": (lambda: torch.is_autocast_enabled("cpu"), lambda v: torch.set_autocast_enabled("cpu", v)),
         "hooks on all of torch's modules": (_global_hooks, _unhook),
     }
 

@@ -90,11 +90,7 @@ class WorldView:
         return [self.world.scene_at(seed, int(i))[1] for i in places]
 
     def torch_dataset(
-        self,
-        n: int,
-        seed: int = 0,
-        split: Split = "train",
-        transform: Callable[[Any], Any] | None = None,
+        self, n: int, seed: int = 0, split: Split = "train", transform: Callable[[Any], Any] | None = None
     ) -> WorldDataset:
         """A map-style torch dataset of n `examples`: (image, target, truth), rendered when asked for.
 
