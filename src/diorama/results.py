@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from diorama.core import kept
 from diorama.core.device import one_thread
 from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.core.memory import Memory
+from diorama.core.run import Run, asked_for, open_run
 from diorama.report import compare as comparison
 from diorama.report.sections import Section
 from diorama.report.summary import CellResult, document, read_results
 from diorama.report.summary import Results as Read
 from diorama.report.tables import records, text
-
-if TYPE_CHECKING:
-    from diorama.core.run import Run
 
 #: Columns of a text table where there is no terminal.
 WIDTH = 120
@@ -28,7 +26,7 @@ WIDTH = 120
 class Results:
     """What a run came to. In a notebook it shows itself; `print` gives the tables as text."""
 
-    def __init__(self, folder: Path, run: "Run | None" = None):
+    def __init__(self, folder: Path, run: Run | None = None):
         self.folder, self._run = folder, run
         #: Keeps a temporary folder alive as long as these results.
         self.held: object = None
@@ -113,9 +111,8 @@ class Results:
 
         self.illustrate()
         path = Path(path)
-        write_report(
-            [self.folder], path, {"xml": "junit", "txt": "text"}.get(path.suffix[1:], path.suffix[1:] or "html")
-        )
+        ending = path.suffix[1:] or "html"
+        write_report([self.folder], path, {"xml": "junit", "txt": "text"}.get(ending, ending))
         return path
 
     def illustrate(self) -> None:
@@ -148,8 +145,6 @@ class Results:
 
     def _look(self, cell: CellResult, key: str) -> kept.KeptCase:
         """Have the case answered again, with the components of this session or those that the plan's specs make."""
-        from diorama.core.run import asked_for, open_run
-
         if self._run is None and '"live:' in self._read.plan:
             raise InputError(f"{key} was not kept, and its method was an object of another session: use keep='maps'")
         run = self._run or open_run(self.folder)

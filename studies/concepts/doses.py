@@ -42,9 +42,8 @@ class Reading:
     def pooled(self, raw: np.ndarray) -> np.ndarray:
         """The score of several scenes (scenes, doses, metrics) at every dose where half of them have one."""
         single = np.array([[self.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
-        many = (
-            (~np.isnan(raw)).mean(axis=0).min(axis=1) >= 0.5 if self.ratio else (~np.isnan(single)).mean(axis=0) >= 0.5
-        )
+        shares = (~np.isnan(raw)).mean(axis=0).min(axis=1) if self.ratio else (~np.isnan(single)).mean(axis=0)
+        many = shares >= 0.5
         found = np.full(len(ALPHAS), np.nan)
         if self.ratio:
             above, below = np.nanmean(raw[:, many], axis=0).T
@@ -163,9 +162,8 @@ def report(found: dict[str, list[Followed]]) -> str:
         other = {"reflectance": "shading", "shading": "albedo"}[into]
         for f in several:
             share = f"{(f.rho >= 0.9).mean():.0%}" if len(f.rho) else "–"
-            rows.append(
-                [f"{other} into {into}", f.name, f"{len(f.rho)} of {f.scenes}", f.text, share, f.pooled, f.verdict]
-            )
+            told = f"{len(f.rho)} of {f.scenes}"
+            rows.append([f"{other} into {into}", f.name, told, f.text, share, f.pooled, f.verdict])
     heads = ["leak", "score", "scenes with ρ", "mean ρ with the dose", "scenes with ρ ≥ 0.9", "pooled ρ", "follows it?"]
     return table(heads, rows, text=2)
 

@@ -142,9 +142,8 @@ def _orders(rows: Found, score: str, wanted: tuple[str, ...]) -> str:
     """How the published score orders the networks at each layer."""
     said = []
     for layer in LAYERS:
-        found = {
-            f: ratios(rows.get((f"{PUBLISHED}, {layer}", m), []), PUBLISHED)[score].mean for m, f in FAMILY.items()
-        }
+        at = f"{PUBLISHED}, {layer}"
+        found = {f: ratios(rows.get((at, m), []), PUBLISHED)[score].mean for m, f in FAMILY.items()}
         if None in found.values():
             continue
         order = sorted(found, key=lambda name: -found[name])  # type: ignore[operator]
@@ -215,19 +214,15 @@ def ordering(found: dict[str, Found]) -> str:
     for variant in (PUBLISHED, CORRECTED):
         cells = by_setting(found, variant)
         for score, wanted in ORDER.items():
-            known = {
-                FAMILY[m]: c[score, "overall"] for m, c in cells.items() if m in FAMILY and (score, "overall") in c
-            }
-            known = {name: s for name, s in known.items() if s.mean is not None}
+            overall = {FAMILY[m]: found.get((score, "overall"), NONE) for m, found in cells.items() if m in FAMILY}
+            known = {name: s for name, s in overall.items() if s.mean is not None}
             name = score.upper() if variant == PUBLISHED else f"ln {score.upper()}"
             if len(known) < 3:
                 lines.append(f"- {name} ({variant}): not all three networks have a value, so there is no order.")
                 continue
             order = sorted(known, key=lambda n: -known[n].mean)  # type: ignore[operator]
             said = " > ".join(f"{n}-like {_shown(known[n])}" for n in order)
-            verdict = (
-                "the paper's order is reproduced" if tuple(order) == wanted else "the paper's order is not reproduced"
-            )
+            verdict = f"the paper's order is {'' if tuple(order) == wanted else 'not '}reproduced"
             lines.append(
                 f"- {name} ({variant}): {said}; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
             )
@@ -242,9 +237,8 @@ def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> 
         scores = [_shown(overall.get(m, {}).get((score, "overall"))) for score in ORDER]
         rows.append([_named(m), f"{r:.2f}", f"{s:.2f}", f"{r / s:.2f}", *scores])
     table = _table(["method", "R̂ too bright, times", "Ŝ too bright, times", "quotient", "CSM_S", "CSM_R"], rows)
-    known = [
-        m for m in factors if all((overall.get(m, {}).get((k, "overall")) or NONE).mean is not None for k in ORDER)
-    ]
+    at = [(score, "overall") for score in ORDER]
+    known = [m for m in factors if all(overall.get(m, {}).get(k, NONE).mean is not None for k in at)]
     if len(known) < 3:
         return table
     by_scale = sorted(known, key=lambda m: -factors[m][0] / factors[m][1])

@@ -99,9 +99,8 @@ def group_of(names: list[str], world: str, sizes: Sizes, side: int = 64) -> Grou
     codes, decoded = _codes(sizes), _decoded()
     model = judge_of(world, side)
     found = measured(done, world, codes, sizes.draws)
-    return Group(
-        done, {**found, **(measured(done, world, decoded, sizes.draws, model) if model else {})}, codes, decoded
-    )
+    found |= measured(done, world, decoded, sizes.draws, model) if model else {}
+    return Group(done, found, codes, decoded)
 
 
 def _codes(sizes: Sizes) -> Columns:

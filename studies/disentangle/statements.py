@@ -125,9 +125,8 @@ def _order(candle: Scored) -> str:
 
 
 def _vanish() -> str:
-    told: dict[str, Any] = {
-        n: card(n) for n in ("plain/beta_vae", "candle/beta_vae", "plain/beta_vae_10") if finished(n)
-    }
+    names = ("plain/beta_vae", "candle/beta_vae", "plain/beta_vae_10")
+    told: dict[str, Any] = {name: card(name) for name in names if finished(name)}
     if "plain/beta_vae" not in told or "candle/beta_vae" not in told:
         return "Small objects vanish, and weighting the box helps: not measured."
     plain, boxed = told["plain/beta_vae"], told["candle/beta_vae"]

@@ -158,9 +158,9 @@ def status(name: str) -> str:
     if trained(name):
         return "done"
     state = FOLDER / name / "state.safetensors"
-    return (
-        f"under way, last state {time.strftime('%H:%M', time.gmtime(state.stat().st_mtime))}" if state.exists() else ""
-    )
+    if not state.exists():
+        return ""
+    return f"under way, last state {time.strftime('%H:%M', time.gmtime(state.stat().st_mtime))}"
 
 
 def run(names: list[str], jobs: int) -> int:

@@ -109,9 +109,8 @@ def l1_table(tuned: Cells, l1: Cells, irls: Cells) -> str:
             continue
         given = ", ".join(f"{k}={float(v):.3g}" for k, v in re.findall(r"(\w+)=([\d.]+)", start))
         parity = [f"{mean(cell):.4f}" for label, cell in irls.items() if label.startswith(name)]
-        rows.append(
-            [name, given or "–", *(f"{mean(named(cells, name)):.4f}" for cells in (tuned, l1)), *(parity or ["–"])]
-        )
+        both = [f"{mean(named(cells, name)):.4f}" for cells in (tuned, l1)]
+        rows.append([name, given or "–", *both, *(parity or ["–"])])
     return table(["algorithm", "parameters of L1", "L2", "L1 (ADMM)", "L1 (reweighting, as released)"], rows)
 
 

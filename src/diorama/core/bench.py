@@ -88,9 +88,7 @@ class Bench:
 
     def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
         """The model's logits (scenes, classes), float64."""
-        if self.model is None:
-            raise InputError("this cell has no model to ask for logits")
-        keys = [("logits", self.world.digest, self.model.digest, scene.key) for scene in scenes]
+        keys = [("logits", self.world.digest, self.asked_model.digest, scene.key) for scene in scenes]
         found = self.memory.keep_all(self.scope, dict(zip(keys, scenes, strict=True)), self._logits)
         return np.array([found[key] for key in keys])
 
@@ -159,11 +157,16 @@ class Bench:
             yield
 
     @property
-    def forward(self) -> Model:
-        """The model as it is asked for logits alone: as it is, or converted for the engine of the plan."""
+    def asked_model(self) -> Component:
+        """The model that the cell is about; InputError where it is about none."""
         if self.model is None:
             raise InputError("this cell has no model to ask for logits")
-        model = self.model
+        return self.model
+
+    @property
+    def forward(self) -> Model:
+        """The model as it is asked for logits alone: as it is, or converted for the engine of the plan."""
+        model = self.asked_model
         if self.engine == engines.USUAL:
             return model.object
         key = ("engine", model.digest, self.engine)
@@ -177,12 +180,11 @@ class Bench:
 
     def _logits(self, missing: dict[Key, Scene]) -> Iterator[np.ndarray]:
         """The logits of scenes, chunk by chunk."""
-        assert self.model is not None
-        frames, model = self.frames(list(missing.values())), self.forward
+        frames, model, asked = self.frames(list(missing.values())), self.forward, self.asked_model
         for start in range(0, len(frames), self.chunk):
             part = frames[start : start + self.chunk]
-            with undisturbed(self.model.name, self.model.watch, "logits"):
+            with undisturbed(asked.name, asked.watch, "logits"):
                 found = np.asarray(model.logits(screens(part, self.chunk)), np.float64)
             if not np.isfinite(found).all():
-                raise AnswerError(f"{self.model.name} gave logits that are NaN or infinite")
+                raise AnswerError(f"{asked.name} gave logits that are NaN or infinite")
             yield from found[: len(part)]

@@ -53,9 +53,8 @@ class Traversal(Drawn):
         places = drawn.subplots(max(rows, 2), columns + 1, squeeze=False)
         for axes in places.ravel():
             axes.axis("off")
-        for axes, image, title in zip(
-            places[:, 0], (self.frame.srgb(), self.decoded), ("image", "decoded"), strict=False
-        ):
+        first = {"image": self.frame.srgb(), "decoded": self.decoded}
+        for axes, (title, image) in zip(places[:, 0], first.items(), strict=False):
             axes.imshow(image, interpolation="nearest")
             axes.set_title(title, fontsize=8)
         for r in range(rows):
@@ -86,10 +85,8 @@ def traverse(
     view = world(on)
     made = component("method", encoder).on(parse(view.name).name)
     method, name = made.object.for_track("represent"), made.label
-    if (
-        not isinstance(method, Encoder)
-        or not (ready := prepared(method, view, name, _enough(view, scene), seed)).decodes
-    ):
+    count = _enough(view, scene)
+    if not isinstance(method, Encoder) or not (ready := prepared(method, view, name, count, seed)).decodes:
         raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
     return moved(ready, view.name, view.render(view.world.scene_at(seed, scene)[1]), steps, latents)
 

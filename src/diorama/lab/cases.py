@@ -52,11 +52,8 @@ class Cases:
 
     @cached_property
     def _cells(self) -> list[CellResult]:
-        return [
-            c
-            for c in read_results(self.folder).cells
-            if c.manifest["world"] == self.world and not c.manifest["control"]
-        ]
+        cells = read_results(self.folder).cells
+        return [c for c in cells if c.manifest["world"] == self.world and not c.manifest["control"]]
 
     def report(self) -> str:
         """The page of the whole run."""
@@ -74,9 +71,8 @@ class Cases:
             for place, case in enumerate(ordered):
                 worst[case] = max(worst.get(case, 0.0), place / max(len(ordered) - 1, 1))
         order = sorted(worst, key=lambda case: (-worst[case], case))[:MOST]
-        return {
-            "cases": [{"name": case, "disagreement": round(worst[case], 4)} for case in order if case in self._scenes]
-        }
+        known = [case for case in order if case in self._scenes]
+        return {"cases": [{"name": case, "disagreement": round(worst[case], 4)} for case in known]}
 
     def case(self, name: str) -> dict[str, Any]:
         """The scene of a case and all its rows."""

@@ -123,9 +123,8 @@ class Slow:
     passes: Passes = field(default_factory=Passes)
 
     def __post_init__(self) -> None:
-        self.desk = replace(
-            self.desk, models=[interruptible(m, self.passes.between) for m in self.desk.models], cells={}
-        )
+        models = [interruptible(model, self.passes.between) for model in self.desk.models]
+        self.desk = replace(self.desk, models=models, cells={})
 
     def answer(self, wanted: Request, send: Send, fresh: Callable[[], None]) -> None:
         """Maps, layers, codes and a concept as they arrive, then scores."""

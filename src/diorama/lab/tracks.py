@@ -71,9 +71,8 @@ def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> R
     arrays = {f"{i}": quantise(panel.image, 8) for i, panel in enumerate(panels)}
     errors = [float(np.abs(panels[i].image).mean()) for i in (2, 5)]
     captions = [panel.caption for panel in panels]
-    return Reply(
-        "layers", {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}, arrays
-    )
+    about = {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}
+    return Reply("layers", about, arrays)
 
 
 # Codes

@@ -82,9 +82,8 @@ def _undecided(section: Section, gap: Gap) -> str:
         return f"{names}: {spread} over {count(gap.n, 'case')}; for practical purposes they are equal."
     if gap.wanted <= gap.n:
         return f"{names}: {spread} over {count(gap.n, 'case')}, uneven between cases; some more would tell."
-    return (
-        f"{names}: {spread} over {count(gap.n, 'case')}; if that is the difference, about {gap.wanted:,} would decide."
-    )
+    decided = f"if that is the difference, about {gap.wanted:,} would decide"
+    return f"{names}: {spread} over {count(gap.n, 'case')}; {decided}."
 
 
 def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, str]]:

@@ -65,9 +65,8 @@ def _overview(track: str, group: list[tuple[int, Section]]) -> Overview:
 
 
 def _name(line: Line) -> str:
-    return (
-        {"oracle": "the truth itself", "random": "chance"}.get(line.control) or line.name or label(line.entry["model"])
-    )
+    controls = {"oracle": "the truth itself", "random": "chance"}
+    return controls.get(line.control) or line.name or label(line.entry["model"])
 
 
 def _place(name: str, control: bool) -> int:

@@ -102,20 +102,18 @@ def table(group: list[Section], style: Style = AS_IT_IS) -> Table:
     scored = _scores(group, pairs, style)
     several = [c for c in names if len(set(c.cells)) > 1]
     columns = several + [c for c in scored if c.key in style.columns or any(t.strip(NONE) for t in c.cells)]
-    return Table(
-        caption, style.picked(columns, len(several) + 1), _notes(group), [bool(line.control) for _, line in pairs]
-    )
+    controls = [bool(line.control) for _, line in pairs]
+    return Table(caption, style.picked(columns, len(several) + 1), _notes(group), controls)
 
 
 def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Style) -> list[Column]:
     lines, metric = [line for _, line in pairs], group[0].metric
     like = {key: dose for section in group for key, dose in like_doses(section).items()}
-    places = [style.places(section.places) for section, _ in pairs]
-    means = [number(line.mean, p) for line, p in zip(lines, places, strict=True)]
-    ends = [bounds(line.primary["lo"], line.primary["hi"], p) for line, p in zip(lines, places, strict=True)]
-    published = [number(line.entry["published"], p) for line, p in zip(lines, places, strict=True)]
-    stds = (line.primary["std"] if _spread(line) else None for line in lines)
-    deviations = [number(std, p) for std, p in zip(stds, places, strict=True)]
+    shown = [(line, style.places(section.places)) for section, line in pairs]
+    means = [number(line.mean, places) for line, places in shown]
+    ends = [bounds(line.primary["lo"], line.primary["hi"], places) for line, places in shown]
+    published = [number(line.entry["published"], places) for line, places in shown]
+    deviations = [number(line.primary["std"] if _spread(line) else None, places) for line, places in shown]
     head = f"{metric} {ARROWS[group[0].direction]}"
     return [
         Column("method", [name(line, style) for line in lines], 9, numeric=False, key="method"),
