@@ -114,7 +114,7 @@ def write_svg(path: Path, title: str, width: float, height: float, parts: Iterab
 
 
 def made(libraries: Sequence[str], seeds: str) -> str:
-    """Date, commit, seeds, versions and the CPU time of this call: what was known before cost nothing."""
+    """Date, commit, seeds, versions, and the CPU time of this call alone, without what earlier calls computed."""
     used = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in libraries)])
     taken = os.times()
     minutes = sum((taken.user, taken.system, taken.children_user, taken.children_system)) / 60

@@ -41,9 +41,9 @@ class HowFar:
         self._first, self._done, self._total, self._doing = 0, 0, 0, ""
 
     def __call__(self, done: int, total: int, doing: str = "") -> None:
-        """Take note. The pace is measured from the first call on: what came before it may have been known already.
+        """Note how far the work is. The pace is measured from the first call on: what was done before may have been known.
 
-        Another total, or less done, is another piece of work with a pace of its own.
+        If the total is another one, or less is done than before, a new piece of work has begun, with a pace of its own.
         """
         if total != self._total or done < self._done:
             self._since, self._first = self._now(), done

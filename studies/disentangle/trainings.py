@@ -5,7 +5,7 @@
     python -m studies.disentangle.trainings --jobs 1 --only candle/
 
 A training is `diorama train SPEC -o FOLDER/NAME`: a kill costs at most 250 steps, the same command goes on. Rendered images
-lie in $DIORAMA_CACHE and are shared. The list is in the order of what is wanted first.
+lie in $DIORAMA_CACHE and are shared. The most important trainings stand first in the list.
 """
 
 import argparse
@@ -65,7 +65,7 @@ JUDGES = {
 
 
 def trainings() -> dict[str, str]:
-    """Every training by name: what `diorama train` is given, in the order of what is wanted first."""
+    """Every training by name: what `diorama train` is given, the most important ones first."""
     return {**JUDGES, **_table(), **_more(), **_curves()}
 
 

@@ -79,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--birds", type=int, default=usual.birds, help="for explanations by maps")
     parser.add_argument("--sampled", type=int, default=usual.sampled, help="for RISE and LIME")
-    parser.add_argument("--further", type=int, default=usual.further, help="for methods that the paper has not")
+    parser.add_argument("--further", type=int, default=usual.further, help="for methods that the paper does not have")
     parser.add_argument("--only", nargs="+", choices=[n.name for n in NETWORKS], help="compute these; no page")
     asked = parser.parse_args()
     size = Size(asked.birds, asked.sampled, asked.further, 0, PROCESSES)

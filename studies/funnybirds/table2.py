@@ -21,7 +21,7 @@ BUILD = HOME / "build" / "reproduce" / "funnybirds"
 MAPS = ("integrated_gradients", "integrated_gradients_abs", "input_x_gradient", "grad_cam")
 #: Explanations from very many passes, for fewer birds.
 SAMPLED = ("rise", "lime")
-#: What the paper has not, on birds_resnet: its framework's later additions, ours, and the best a method on parts could say.
+#: Methods that the paper does not have, on birds_resnet: later ones of its framework, ours, and the best one on parts.
 FURTHER = ("saliency", "guided_backprop", "guided_grad_cam", "deep_lift", "lrp", "part_shapley")
 PROTOCOLS = ("funnybirds(variant=published)", "funnybirds")
 COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "com", "cor", "con", "mx")
@@ -57,7 +57,7 @@ NETWORKS = (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many birds: for maps, for sampling methods, for methods that the paper has not; and how they are computed."""
+    """How many birds: for maps, for sampling methods, for methods that are not the paper's; and how they are computed."""
 
     birds: int = 500
     sampled: int = 100

@@ -78,7 +78,7 @@ def test_failed_controls_have_a_consequence_and_missing_ones_a_command(tmp_path:
     blind = make_run(tmp_path / "r", [GOOD, Given("blind", [0.7, 0.6, 0.6, 0.7]), *controls(RISING)])
     results = read_results(blind)
     found = conclude({"": results}, sections({"": results}))
-    assert "blind" in found.failed[0] and "not shown to beat a coin" in found.failed[0]
+    assert "blind" in found.failed[0] and "not shown to be better than chance" in found.failed[0]
     bare = read_results(make_run(tmp_path / "bare run", [GOOD]))
     todo = dict(conclude({"": bare}, sections({"": bare})).todo)
     (command,) = [c for c in todo.values() if c.endswith("--controls")]

@@ -42,7 +42,7 @@ def answered(bench: Bench, questions: Questions) -> Answers:
 
 
 def _explained(bench: Bench, missing: Questions) -> Answers:
-    """Explanations of what is not known; if the method changed a weight, nothing it said stands."""
+    """The explanations that are missing; if the method changed a weight of the model, all of them are discarded."""
     made: Answers = {}
     watch = bench.asked_model.watch
     for group in _grouped(bench, missing):

@@ -28,7 +28,7 @@ from diorama.core.memory import Key, Memory, Scope
 from diorama.core.scene import Scene
 from diorama.core.watch import undisturbed
 
-#: After so many seconds a line says how far a long pass is, and again after as many.
+#: Seconds between two lines that say how far a long pass is.
 PATIENCE = 20.0
 
 
@@ -61,7 +61,7 @@ class Bench:
     engine: str = engines.USUAL
     #: How long frames, logits and answers are remembered.
     scope: Scope = "unit"
-    #: Who hears what is said.
+    #: Called with every line of `say`.
     hears: Callable[[str], None] = tell
 
     # What a protocol asks for
@@ -130,10 +130,10 @@ class Bench:
         return replace(self, world=world, scope=scope)
 
     def passes(self, scenes: Sequence[Scene], what: str) -> Iterator[Sequence[Scene]]:
-        """Scenes in chunks, for more of them than memory holds: what is kept of a chunk is let go before the next.
+        """Scenes in chunks, for more scenes than memory holds: what is kept of a chunk is dropped before the next one.
 
-        Where it takes long, it is said how far the images of `what` are; the first chunk, in which kernels are compiled and
-        weights are loaded, is no measure of the others.
+        A long pass says from time to time how many images of `what` are done. Its pace is measured without the first chunk,
+        in which kernels are compiled and weights are loaded.
         """
         start = said = time.monotonic()
         for done in range(0, len(scenes), self.chunk):

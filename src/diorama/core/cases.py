@@ -14,7 +14,7 @@ from diorama.io.names import readable
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a protocol scores at once: a function of (protocol, world, seed, index), never of how many are asked for."""
+    """What a protocol scores at once: a function of (protocol, world, seed, index), and not of the number of cases."""
 
     key: str
     payload: dict[str, Any]

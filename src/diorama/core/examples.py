@@ -83,7 +83,7 @@ def described(world: Labelled) -> str:
 
 
 def targets_of(world: Labelled, frame: Frame, gone: Iterable[str] = ()) -> np.ndarray:
-    """bool (classes,): the classes that a frame may belong to, given the parts that are `gone`.
+    """The classes that a frame may belong to when the parts `gone` were taken away, bool (classes,).
 
     A part also counts as gone where the truth's factors say None for it. Where classes are not made of parts, it is the
     frame's own class.

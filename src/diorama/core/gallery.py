@@ -32,7 +32,7 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1)) -
 
     All cells of a world, model and protocol are drawn on the same cases, so that methods can be seen side by side.
 
-    Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
+    With the share (i, n), every n-th cell that has a model is drawn, from the i-th on, and every n-th case of the others.
     """
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
     (mine, of), numbers = share, {cell.key: number for number, cell in enumerate(run.cells)}

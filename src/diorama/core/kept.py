@@ -100,7 +100,7 @@ def place(cell: Path, case: str) -> Path:
 
 
 def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
-    """Write what can be looked at: the image in 8 bits, answers in half precision, of the truth what is needed."""
+    """Write a case: the image in 8 bits, answers in half precision, and the truth that the protocol needs."""
     kept: dict[str, Any] = {} if found.frame is None else {"frame": quantise(found.frame, 8)}
     wanted = {name for name in needs if isinstance(name, str)} | {"label", "mask", "factors"}
     kept |= {f"truth/{name}": _plain(value) for name, value in found.truth.items() if name in wanted}

@@ -304,7 +304,7 @@ def expand(plan: Plan) -> Expansion:
             if not reason:
                 count = _count(world, protocol, plan.cases)
                 reason = "" if count else f"{world.label} has no case for {protocol.name}"
-            if reason:  # said once, not for every method
+            if reason:  # reported once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
             models, why = _models(protocol, world, parts["model"])
@@ -405,7 +405,7 @@ def _count(world: Component, protocol: Component, asked: int | None) -> int:
 def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
-    """The methods and controls for a protocol; a method of another track is left out if another protocol can judge it."""
+    """The methods and controls for a protocol, without methods of another track that another protocol can judge."""
     if not protocol.object.track:
         yield None, ""
         return

@@ -32,7 +32,7 @@ from diorama.io.store import content, json_bytes, remove_leftovers, set_aside, w
 
 #: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8
-#: Seconds of work after which finished cases are written, though their unit goes on: what a kill may cost.
+#: Finished cases are written after so many seconds, even in the middle of a unit: the most work that a kill may cost.
 FLUSH = 10.0
 
 

@@ -1,4 +1,4 @@
-"""Names from data as file names: what a case, an image or a table calls itself never leads out of its folder."""
+"""File names made from names in data: the name of a case, an image or a table never leads out of its folder."""
 
 import hashlib
 from collections import Counter

@@ -28,7 +28,7 @@ from diorama.io.store import remove_leftovers, write_whole
 VARIABLE, DEFAULT_MB = "DIORAMA_FRAMES_MB", 2048.0
 #: What last bits of a rendered frame depend on, beside the source and the processor.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "embreex", "opencv-python-headless")
-#: After this share of the budget has been written, a process looks again how much all of them have.
+#: When a process has written this share of the budget, it measures the whole folder again.
 _SHARE = 1 / 64
 
 

@@ -35,7 +35,7 @@ SHOWN = 4
 
 
 def interruptible(model: Component, between: Callable[[], None]) -> Component:
-    """The model, which calls `between` before every pass: there work is counted, and given up when nobody waits."""
+    """A copy of the model that calls `between` before every pass: it counts passes and gives up what nobody waits for."""
     inner = model.object
     kind = type(inner)
 

@@ -22,7 +22,7 @@ MOST = 10_000
 
 
 def saved_case(folder: Path, desk: Desk, asked: Request) -> dict[str, Any]:
-    """Append the scene to `cases.jsonl` in the folder the lab was started in; one that is there already is said so."""
+    """Append the scene to `cases.jsonl` in the folder the lab was started in, unless it is there; says which it was."""
     scene = desk.scene(asked)
     desk.world.object.render([scene])  # one that cannot be rendered is not saved
     path = folder / FILE

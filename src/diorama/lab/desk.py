@@ -46,7 +46,7 @@ class Stale(Exception):  # noqa: N818 - no failure: somebody asked for something
 
 
 def tried(call: Callable[[], Any]) -> Outcome:
-    """What a call gives, or how it fails; that nobody waits for it any more is no failure of its own."""
+    """What a call gives, or how it fails; `Stale` is raised again, since nobody waits for either."""
     outcome = attempt(call)
     if isinstance(outcome.error, Stale):
         raise outcome.error

@@ -106,7 +106,7 @@ def worded(value: Any) -> str:
 
 @singledispatch
 def handles(world: World, scene: Scene) -> list[Handle]:
-    """The handles of a scene; of a world that nobody registered its levels, its parts and its recorded lights."""
+    """The handles of a scene; of a world that has none registered: its levels, its parts and its recorded lights."""
     found: list[Handle] = []
     if isinstance(world, Parted):
         found += [part(world, name, [Option("as it is", {})]) for name in world.part_names]

@@ -92,7 +92,7 @@ class Child:
 
 
 def may_fork() -> bool:
-    """Whether all threads of this process are Python's: others (of a GPU, a BLAS, an ONNX session) do not survive a fork."""
+    """Whether all threads of this process are Python's: those of a GPU, a BLAS or an ONNX session do not survive a fork."""
     try:
         return len(os.listdir("/proc/self/task")) <= threading.active_count()
     except OSError:

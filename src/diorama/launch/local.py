@@ -14,7 +14,7 @@ from diorama.launch.supervise import Supervisor
 
 #: The lock of whoever computes all of a run.
 WHOLE = "shard-0-of-1"
-#: Bytes that a worker is reckoned with where nobody says: torch, a network, a batch and its gradients.
+#: Bytes that a worker is assumed to need without --memory: for torch, a network, a batch and its gradients.
 USUAL = 2 * 2**30
 
 

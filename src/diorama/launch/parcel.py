@@ -26,7 +26,7 @@ from diorama.io.store import write_whole
 
 #: The most bytes of a user's folder that are sent along with the file that a plan names.
 MOST = 512 * 2**20
-#: What a component can tell by: the device, and the name of this session where a state cannot be looked into.
+#: Environment variables that components depend on: the device, and the name of this session, where a state cannot be hashed.
 _VARIABLES = ("DIORAMA_DEVICE", "DIORAMA_SESSION")
 
 

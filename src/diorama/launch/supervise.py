@@ -211,9 +211,9 @@ class Supervisor:
 
 
 def choose(kinds: Iterable[Kind | None], own: Kind | None, others: Set[Kind | None]) -> int:
-    """The place of the work that a worker gets: of its own kind, else of one that no other worker is at, else the first.
+    """The index of the work that a worker gets: of its own kind, else of a kind that no other worker does, else the first.
 
-    So worlds, networks and libraries are loaded and frames are made in as few processes as can be.
+    So worlds, networks and libraries are loaded, and frames are rendered, in as few processes as possible.
 
     >>> birds, sprites = ("birds", "birds_cnn"), ("sprites", "")
     >>> todo = [birds, birds, sprites]

@@ -94,7 +94,7 @@ class Shown:
 
 
 def pictures(section: Section, line: Line, places: int) -> dict[str, Picture]:
-    """A line's pictures by case, worst case first; those of grid points that are no longer chosen are left aside."""
+    """A line's pictures by case, the worst case first, without those of grid points that are no longer chosen."""
     metric, values = case_values(line)
     worst = sorted(values, key=lambda case: values[case], reverse=section.direction == "lower")
     drawn = set((line.cell.folder / "keep").rglob("*.webp"))

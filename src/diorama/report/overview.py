@@ -1,4 +1,4 @@
-"""The first table of a report: methods down, protocols across, the best in bold, what is not told apart from it marked."""
+"""The first table of a report: methods down, protocols across; the best in bold, ties with it marked."""
 
 from dataclasses import dataclass
 

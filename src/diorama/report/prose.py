@@ -102,7 +102,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 
 def _last(results: Results) -> str:
-    """When the newest row file was written: a fact of the folder, so that the same run gives the same report."""
+    """When the newest file of rows was written; not the time of this report, so that one run gives one report."""
     times = [path.stat().st_mtime for c in results.cells for path in (c.folder / "rows").glob("*.jsonl")]
     return f"{datetime.fromtimestamp(max(times), UTC):%Y-%m-%d %H:%M} UTC" if times else "–"
 

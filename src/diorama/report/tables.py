@@ -22,7 +22,7 @@ Runs = dict[str, Results]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading with one text per line; `rank` says which columns are left out last where space is short.
+    """A heading with one text per line; where space is short, columns of the lowest `rank` are left out first.
 
     `best` are the lines that are best among the methods of their section; `key` is the name by which a user asks for it.
     """

@@ -20,7 +20,7 @@ _MODELS = (
     *(f"birds_{family}" for family in ("vit", "bagnet", "xdnn", "bcos", "protopnet")),
     "timm:vit_tiny_patch16_224(size=128, classes=50)",
 )
-#: The images of the two questions: first all, then two of them among other images, in a batch of the same size.
+#: The images of the two calls: first all four, then two of them in another order, in a batch of the same size.
 _ORDERS = ([0, 1, 2, 3], [3, 1, 3, 1])
 
 

@@ -18,9 +18,9 @@ from diorama.training.losses import multi_target_loss
 #: The epochs of the bundled recipes by the share of the full side: five at half, two at three quarters, two at full size.
 EPOCHS = (0.5,) * 5 + (0.75,) * 2 + (1.0,) * 2
 FEWEST, MOST = 128, 48_000
-#: A share of the time is left for what is not counted.
+#: The share of the minutes that is planned; the rest is for what is not measured.
 USED = 0.92
-#: A pass without gradients costs about this share of one with.
+#: What a pass without gradients costs, as a share of one with gradients.
 FORWARD = 0.35
 #: Images in a timed step, and scenes in a timed rendering.
 TIMED = 16

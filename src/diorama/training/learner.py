@@ -102,7 +102,7 @@ class Criterion:
 
 
 class Shown:
-    """Images as the loop takes them, `steps` batches to the epoch; behind every batch one of the images `known`, if any.
+    """Images as the loop takes them, `steps` batches to the epoch; after each comes a batch of the images `known`, if any.
 
     Targets are an image's labels and its box, unless others are given.
     """
