@@ -163,7 +163,8 @@ def _parameters(kind: Kind, name: str) -> str:
     if not listed:
         return "## Parameters\n\nNone."
     lines = dict(zip([p.name for p in listed], parameter_lines(component), strict=True))
-    rows = [[f"`{_code(line)}`", _md(said.get(name, ""))] for name, line in lines.items()]
+    code = {name: line.replace("|", "\\|").replace("`", "'") for name, line in lines.items()}
+    rows = [[f"`{line}`", _md(said.get(name, ""))] for name, line in code.items()]
     return f"## Parameters\n\n{table(['parameter', 'meaning'], rows, text=2)}"
 
 
@@ -275,13 +276,10 @@ def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
         return f"{head}\n\n{_md(known.get('variants', missing))}"
     methods = [line["method"] for line in runs[0]["lines"] if not line["control"]]
     heads = [f"{_md(one['protocol'])}: {one['metric']}" for one in runs]
-    rows = [[_md(method), *(_number(_of(one, method)) for one in runs)] for method in methods]
+    means = [{line["method"]: line["mean"] for line in reversed(one["lines"])} for one in runs]
+    rows = [[_md(method), *(_number(of_run.get(method)) for of_run in means)] for method in methods]
     said = [_md(known["variants"])] if "variants" in known else []
     return "\n\n".join([head, *said, "On the same answers:", table(["", *heads], rows)])
-
-
-def _of(one: dict[str, Any], method: str) -> float | None:
-    return next((line["mean"] for line in one["lines"] if line["method"] == method), None)
 
 
 def _number(value: float | None) -> str:
@@ -347,7 +345,3 @@ def _md(text: str) -> str:
     """Prose with what Markdown would take for markup escaped, outside of `code`."""
     parts = re.split(r"(`[^`]*`|\*\w+\*)", " ".join(text.split()))
     return "".join(part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
-
-
-def _code(text: str) -> str:
-    return text.replace("|", "\\|").replace("`", "'")

@@ -172,7 +172,8 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
     """The page of results."""
     sets = {name.removeprefix("table1/"): job.rows() for name, job in found.items() if name.startswith("table1/")}
     wild = {name.removeprefix("natural/"): job.rows() for name, job in found.items() if name.startswith("natural/")}
-    followed = planted(found, _tests(found["doses"]))
+    tests = [r.value for rows in found["doses"].rows().values() for r in rows if r.metric == "tests"]
+    followed = planted(found, min((int(n) for n in tests if isinstance(n, int | float)), default=1))
     if followed:
         shown = {k: [f for f in some if f.name.removeprefix("CSM ") not in CHOICES] for k, some in followed.items()}
         doses.figure(shown, FIGURES / "doses.svg")
@@ -208,11 +209,6 @@ def follows(found: dict[str, list[doses.Followed]]) -> str:
             names.setdefault(f"{f.verdict}", []).append(f"{f.name} ({into})")
     order = ("follows", "mostly", "weakly", "no", "against it", "undefined")
     return "\n".join(f"- **{v}**: {', '.join(names[v])}" for v in order if v in names)
-
-
-def _tests(job: Job) -> int:
-    values = [r.value for rows in job.rows().values() for r in rows if r.metric == "tests"]
-    return min((int(v) for v in values if isinstance(v, int | float)), default=1)
 
 
 def _scale(scale: Scale, found: dict[str, Job]) -> str:

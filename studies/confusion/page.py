@@ -196,14 +196,20 @@ def our_table(found: list[Setup]) -> str:
             if not cell or cell["cases"] == cell["missing"]:
                 continue
             done = cell["cases"] - cell["missing"]
-            network = f"{setup.network} ({_share(setup.accuracy)})"
+            right = "–" if setup.accuracy is None else f"{setup.accuracy:.3f}"
             scores = [_number(cell["summary"][m]) for m in METRICS]
-            rows.append([setup.data, network, name, str(done), *scores, _count(cell), f"{cell['seconds'] / done:.1f}"])
+            rows.append(
+                [
+                    setup.data,
+                    f"{setup.network} ({right})",
+                    name,
+                    str(done),
+                    *scores,
+                    _count(cell),
+                    f"{cell['seconds'] / done:.1f}",
+                ]
+            )
     return table([*heads, "s/mosaic"], rows, text=3)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def published() -> list[dict[str, str]]:

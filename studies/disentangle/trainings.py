@@ -205,17 +205,14 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     names = list(dict.fromkeys(n for part in given.only.split(",") for n in trainings() if n.startswith(part)))
     if not names:
-        parser.error(f"--only {given.only}: no training begins so; groups are {', '.join(_groups())}")
+        groups = dict.fromkeys(f"{name.partition('/')[0]}/" for name in trainings())
+        parser.error(f"--only {given.only}: no training begins so; groups are {', '.join(groups)}")
     if given.jobs:
         return min(run(names, given.jobs), 1)
     for name in names:
         print(f"{name:44s} {status(name)}")
     print(f"{sum(map(trained, names))} of {len(names)} done, in {FOLDER}")
     return 0
-
-
-def _groups() -> list[str]:
-    return list(dict.fromkeys(f"{name.partition('/')[0]}/" for name in trainings()))
 
 
 if __name__ == "__main__":

@@ -238,11 +238,18 @@ def figure5(name: str, objects: Sequence[str], out: Path) -> None:
     """Reflectance and shading of three objects by every algorithm."""
     rows = []
     for key, methods in answered(name, objects).items():
-        image, truth = next(iter(methods.values()))[0], next(iter(methods.values()))
-        for layer, at in (("reflectance", 1), ("shading", 4)):
-            first = [Panel(key if at == 1 else "", image.image), Panel("truth", truth[at].image)]
-            rows.append((layer, [*first, *(Panel(m, panels[at + 1].image) for m, panels in methods.items())]))
+        rows += _both_layers(key, methods)
     sheet(out / "figure5.png", rows, 100)
+
+
+def _both_layers(key: str, answers: dict[str, list[Panel]], more: Sequence[str] = ()) -> list[tuple[str, list[Panel]]]:
+    """A row for each layer of an object: image, truth, and the answers under their names; `more` replaces these above R."""
+    some, rows = next(iter(answers.values())), []
+    for layer, at, name, captions in (("reflectance", 1, key, more or answers), ("shading", 4, "", answers)):
+        first = [Panel(name, some[0].image), Panel("truth", some[at].image)]
+        shown = zip(captions, answers.values(), strict=True)
+        rows.append((layer, [*first, *(Panel(caption, panels[at + 1].image) for caption, panels in shown)]))
+    return rows
 
 
 def figure6(l2: str, l1: str, objects: Sequence[str], out: Path) -> None:
@@ -251,11 +258,9 @@ def figure6(l2: str, l1: str, objects: Sequence[str], out: Path) -> None:
     scores = [values(name, "retinex_color") for name in (l2, l1)]
     rows = []
     for key in before:
-        old, new = before[key]["retinex_color"], after[key]["retinex_color"]
-        for layer, at in (("reflectance", 1), ("shading", 4)):
-            captions = [f"{n} {s[key]:.4f}" if at == 1 else n for n, s in zip(("L2", "L1"), scores, strict=True)]
-            first = [Panel(key if at == 1 else "", old[0].image), Panel("truth", old[at].image)]
-            rows.append((layer, [*first, Panel(captions[0], old[at + 1].image), Panel(captions[1], new[at + 1].image)]))
+        answers = {"L2": before[key]["retinex_color"], "L1": after[key]["retinex_color"]}
+        told = [f"{name} {score[key]:.4f}" for name, score in zip(answers, scores, strict=True)]
+        rows += _both_layers(key, answers, told)
     sheet(out / "figure6.png", rows, 130)
 
 

@@ -35,7 +35,6 @@ from diorama.core.watch import Snapshot
 Kind = Literal["world", "model", "method", "protocol"]
 CONTRACTS: dict[Kind, type[Contract]] = {"world": World, "model": Model, "method": Method, "protocol": Protocol}
 KINDS = tuple(CONTRACTS)
-TRACKS = ("explain", "decompose", "concept", "represent")
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: What the spec of an object begins with that no file makes (`adapt/live.py`).
 LIVE = "live:"

@@ -1,7 +1,7 @@
 """What one process has computed and may be asked for again: one memory with one byte budget for all cells of a run.
 
 Every value is kept for a scope, at whose end it is dropped: a case, a unit of work, or the run. When the budget is exceeded
-the least recently used value is dropped first; if it is asked for again it is computed again, so it must follow from its key.
+the least recently used value is dropped first, and computed again when it is asked for: a value must follow from its key.
 """
 
 import warnings

@@ -177,11 +177,8 @@ class Cell:
 
     def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
         """The bench of a case, for the method as it is or as it was fitted."""
-        protocol = self.protocol.object
-        asked = asked or self.asked
-        return Bench(
-            *(self.world, self.model, asked, protocol, case, memory, point, self.chunk, self.fellows, self.engine)
-        )
+        given = (self.world, self.model, asked or self.asked, self.protocol.object, case, memory)
+        return Bench(*given, point, self.chunk, self.fellows, self.engine)
 
     @cached_property
     def chunk(self) -> int:

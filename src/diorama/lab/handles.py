@@ -168,7 +168,7 @@ def _(world: Tabletop, scene: Scene) -> list[Handle]:
             "colour",
             f"albedo.{i}",
             f"paint of the {thing['mesh'].replace('_', ' ')}",
-            _colour(thing["paint"]),
+            [0.5, 0.5, 0.5] if isinstance(thing["paint"], Mapping) else list(thing["paint"]),
             ids=(i + 1,),
         )
         for i, thing in enumerate(now["objects"])
@@ -184,10 +184,6 @@ def _(world: Tabletop, scene: Scene) -> list[Handle]:
         menu("specular", [True, False], now["specular"], "highlights"),
         slider("table", now["table"], (0, 1), 0.01, "table"),
     ]
-
-
-def _colour(paint: Any) -> list[float]:
-    return [0.5, 0.5, 0.5] if isinstance(paint, Mapping) else list(paint)
 
 
 @handles.register

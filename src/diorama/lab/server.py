@@ -117,9 +117,10 @@ class Lab:
             return PlainTextResponse("The lab was started with a world, not with a run.\n", 404)
         page = await asyncio.to_thread(self.cases.report)
         page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page, count=1)
-        scripts = [_hash(body) for body in re.findall(r"<script>(.*?)</script>", page, re.DOTALL)]
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
         page = page.replace("</body>", '<script type="module" src="/static/report-links.js"></script></body>')
-        allowed = " ".join(f"'sha256-{one}'" for one in scripts)
+        hashes = (b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+        allowed = " ".join(f"'sha256-{one}'" for one in hashes)
         policy = POLICY.replace("script-src 'self'", f"script-src 'self' {allowed}")
         return HTMLResponse(
             page, headers={"Content-Security-Policy": policy.replace("style-src 'self'", "style-src 'unsafe-inline'")}
@@ -208,10 +209,6 @@ def _seq(text: str | bytes) -> int:
         rb'"seq"\s*:\s*(\d{1,15})', text[:LONGEST].encode(errors="replace") if isinstance(text, str) else text[:LONGEST]
     )
     return int(found[1]) if found else 0
-
-
-def _hash(script: str) -> str:
-    return b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def guarded(app: Any, origins: tuple[str, ...]) -> Callable[..., Awaitable[None]]:

@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from diorama.core.errors import InputError, did_you_mean, importing
@@ -358,7 +357,7 @@ def as_json(runs: Runs) -> str:
     return json.dumps(merged, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_parquet(runs: Runs, path: Path) -> None:
+def parquet(runs: Runs) -> bytes:
     """The records of the CSV as a Parquet file."""
     with importing():
         import pyarrow as pa
@@ -366,7 +365,9 @@ def write_parquet(runs: Runs, path: Path) -> None:
     kinds = {field: pa.float64() if field in ("value", "seconds") else pa.string() for field in FIELDS}
     found = list(records(runs))
     columns = {f: pa.array([_typed(r[f], f) for r in found], kinds[f]) for f in FIELDS}
-    pq.write_table(pa.table(columns), path)
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
 
 
 def _typed(value: Any, field: str) -> Any:

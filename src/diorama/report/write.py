@@ -4,12 +4,11 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.report.sections import name_runs, sections
 from diorama.report.summary import Results, read_results
-from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, text, write_parquet
+from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, parquet, text
 
 #: Formats that are text, those whose tables a user can shape, and those that are a folder of figures.
 TEXTS = ("text", "md", "tex", "csv", "json", "junit")
@@ -76,27 +75,19 @@ def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
     path = path.resolve() if path.is_symlink() else path
     if path.is_dir():
         raise IsADirectoryError(21, "it is a directory")
+    data = parquet(runs) if format == "parquet" else _text(runs, format, style).encode()
     if path.exists() and not path.is_file():
-        return _pour(runs, path, format, style)
+        return _pour(data, path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if format == "parquet":
-            write_parquet(runs, temporary)
-        else:
-            temporary.write_text(_text(runs, format, style), encoding="utf-8")
+        temporary.write_bytes(data)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _pour(runs: Runs, path: Path, format: str, style: Style) -> None:
-    """Write into a device or a pipe: the whole report, made before it is opened."""
-    if format == "parquet":
-        with TemporaryDirectory() as folder:
-            write_parquet(runs, Path(folder, "report"))
-            data = Path(folder, "report").read_bytes()
-    else:
-        data = _text(runs, format, style).encode()
+def _pour(data: bytes, path: Path) -> None:
+    """Write a whole report into a device or a pipe."""
     with open(path, "wb", buffering=0) as file:
         left = memoryview(data)
         while left:
