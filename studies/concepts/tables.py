@@ -97,18 +97,8 @@ def sensitivities(found: dict[str, Found], variant: str) -> str:
             of = summarise(row for row in mine if row.metric == metric)
             cells.append("–" if of.mean is None else f"{of.mean:.2f}".replace("-", "−"))
         rows.append([_named(method), *cells])
-    head = [
-        "R_Δa",
-        "S_Δa",
-        "R_Δi",
-        "S_Δi",
-        "accuracy R",
-        "accuracy S",
-        "stability R",
-        "stability S",
-        "cos Δa·Δi",
-        "cos scenes",
-    ]
+    head = ["R_Δa", "S_Δa", "R_Δi", "S_Δi", "accuracy R", "accuracy S", "stability R", "stability S"]
+    head += ["cos Δa·Δi", "cos scenes"]
     return _table(["method", *head], rows)
 
 
@@ -197,14 +187,9 @@ def scale_table(rows: Found) -> str:
         still = [r for r in rows.get((INVARIANCE, method), []) if r.metric == "invariance_reflectance"]
         both = [ratios(rows[v, method], v) for v in (PUBLISHED, CORRECTED) if (v, method) in rows]
         made.append([f"{x:g}", *(_shown(r[s]) for r in both for s in ("csm_r", "csm_s")), _shown(summarise(still), 3)])
-    head = [
-        "R̂ times",
-        "CSM_R published",
-        "CSM_S published",
-        "ln CSM_R corrected",
-        "ln CSM_S corrected",
-        "invariance of R̂",
-    ]
+    both = ("CSM_R", "CSM_S")
+    head = ["R̂ times", *(f"{score} published" for score in both), *(f"ln {score} corrected" for score in both)]
+    head.append("invariance of R̂")
     return _table(head, made)
 
 

@@ -198,17 +198,8 @@ def our_table(found: list[Setup]) -> str:
             done = cell["cases"] - cell["missing"]
             right = "–" if setup.accuracy is None else f"{setup.accuracy:.3f}"
             scores = [_number(cell["summary"][m]) for m in METRICS]
-            rows.append(
-                [
-                    setup.data,
-                    f"{setup.network} ({right})",
-                    name,
-                    str(done),
-                    *scores,
-                    _count(cell),
-                    f"{cell['seconds'] / done:.1f}",
-                ]
-            )
+            labels = [setup.data, f"{setup.network} ({right})", name, str(done)]
+            rows.append([*labels, *scores, _count(cell), f"{cell['seconds'] / done:.1f}"])
     return table([*heads, "s/mosaic"], rows, text=3)
 
 

@@ -154,14 +154,10 @@ def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
     for name in group.names:
         learner, told = name.partition("/")[2], card(name)
         row = paper[learner]
-        errors = [
-            f"{told['reconstruction']:.0f}",
-            f"{told['error']:.4f}",
-            f"{told['divergence']:.1f}",
-            str(told["active"]),
-        ]
+        errors = [f"{told['reconstruction']:.0f}", f"{told['error']:.4f}", f"{told['divergence']:.1f}"]
         values = [f"{row.cg1:.2f}", f"{row.cg2:.2f}", *([f"{AAAI[learner][1]:.2f}"] if later else [])]
-        rows.append([called(learner), *(group.cell(name, head) for head in group.decoded), *errors, *values])
+        cells = [group.cell(name, head) for head in group.decoded]
+        rows.append([called(learner), *cells, *errors, str(told["active"]), *values])
     heads = ["learner", *group.decoded, "reconstruction", "squared error", "KL", "active", "paper: CG1", "paper: CG2"]
     return table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else UNFINISHED
 

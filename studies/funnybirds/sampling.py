@@ -91,19 +91,10 @@ def page(tried: dict[str, list[list[str]]], reported: dict[str, list[list[str]]]
         REASON,
     ]
     for method, rows in tried.items():
-        text += [
-            f"## {method}",
-            "",
-            f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:",
-            "",
-        ]
-        text += [table(HEADS, reported[method]), ""]
-        text += [
-            f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:",
-            "",
-            table(HEADS, rows),
-            "",
-        ]
+        shown = f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:"
+        text += [f"## {method}", "", shown, "", table(HEADS, reported[method]), ""]
+        tuned = f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:"
+        text += [tuned, "", table(HEADS, rows), ""]
     return "\n".join(text)
 
 

@@ -128,12 +128,8 @@ class Live(Component):
             )
         own = sorted(str(keys.source_key(path)["source"]) for path in state.sources)
         versions = {name: keys.version(name) for name in sorted(state.libraries)}
-        return {
-            "target": f"{LIVE}{type(self.given).__name__}",
-            "data": state.digest(),
-            "source": own,
-            "libraries": versions,
-        }
+        target = f"{LIVE}{type(self.given).__name__}"
+        return {"target": target, "data": state.digest(), "source": own, "libraries": versions}
 
 
 class _LiveState(StateDigest):

@@ -197,13 +197,8 @@ class Cell:
         """Everything the cell's values depend on."""
         parts = {"world": self.world, "model": self.model, "method": self.method, "protocol": self.protocol}
         described: dict[str, Any] = {kind: part.key if part else None for kind, part in parts.items()}
-        described |= {
-            "seed": self.seed,
-            "control": self.control,
-            "chunk": self.chunk,
-            "version": self.protocol.object.version,
-            "engine": keys.engine_key(),
-        }
+        described |= {"seed": self.seed, "control": self.control, "chunk": self.chunk}
+        described |= {"version": self.protocol.object.version, "engine": keys.engine_key()}
         if self.model and self.engine != engines.USUAL:
             described["logits"] = f"{self.engine} {keys.version(engines.PACKAGES[self.engine][0])}"
         if self.fitted:  # what it is fitted on depends on all the cases

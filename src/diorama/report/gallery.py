@@ -126,21 +126,12 @@ def _picture(line: Line, case: str, value: str, drawn: set[Path]) -> Picture | N
         return None
     captions = [printable(str(c)) for c in said["captions"]]
     chosen = point(said["point"]) if said["point"] else ""
-    panels = _listed(said.get("panels"), len(captions), str)
-    matrices = [m if _sound(m) else None for m in _listed(said.get("matrices"), len(captions), object)]
-    return Picture(
-        path,
-        line.name,
-        bool(line.control),
-        printable(case),
-        value,
-        chosen,
-        captions,
-        width,
-        height,
-        panels or [f"{path}{i}" for i in range(len(captions))],  # of older runs: no panel is known to be shared
-        matrices or [None] * len(captions),
-    )
+    # of older runs: no panel is known to be shared, and none has numbers
+    panels = _listed(said.get("panels"), len(captions), str) or [f"{path}{i}" for i in range(len(captions))]
+    known = _listed(said.get("matrices"), len(captions), object) or [None] * len(captions)
+    matrices = [matrix if _sound(matrix) else None for matrix in known]
+    shown = line.name, bool(line.control), printable(case), value, chosen
+    return Picture(path, *shown, captions, width, height, panels, matrices)
 
 
 def _listed(found: Any, count: int, kind: type) -> list[Any]:

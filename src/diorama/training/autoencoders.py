@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -104,17 +104,10 @@ class VaeRecipe:
     def schedule(self) -> Schedule:
         """The schedule of the loop: blocks of steps for epochs, no augmentation, no decay."""
         average = max(0.5, min(0.998, 1 - 20 / self.how.steps))
-        return Schedule(
-            sizes=(self.how.size,) * -(-self.how.steps // EVERY),
-            batch=self.how.batch,
-            rate=self.how.rate,
-            decay=0.0,
-            average=average,
-            shift=0,
-            flip=False,
-            seed=self.how.seed,
-            constant=self.how.constant,
-        )
+        how = self.how
+        sizes = (how.size,) * -(-how.steps // EVERY)
+        same = Schedule(sizes, how.batch, how.rate, decay=0.0, average=average, shift=0, flip=False)
+        return replace(same, seed=how.seed, constant=how.constant)
 
     @property
     def block(self) -> int:
@@ -224,18 +217,9 @@ def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = Non
     known = labelled(len(train), how.labels, how.seed) if recipe.supervised else np.zeros(0, int)
     told = how.weight if recipe.supervised else 0.0
     loss = Criterion(recipe.objective, len(train), len(train.levels), told, how.box)
-    return Task(
-        learner,
-        loss,
-        Shown(train, recipe.block, how.batch, known),
-        (data["val"], how.size),
-        recipe.schedule,
-        judge=judge,
-        half=how.half,
-        momenta={"critic": (0.5, 0.9)},
-        after=_drawn(data["val"], how.size, out) if out else None,
-        says=loss.said,
-    )
+    shown, held = Shown(train, recipe.block, how.batch, known), (data["val"], how.size)
+    task = Task(learner, loss, shown, held, recipe.schedule, judge, half=how.half, momenta={"critic": (0.5, 0.9)})
+    return replace(task, after=_drawn(data["val"], how.size, out) if out else None, says=loss.said)
 
 
 def _drawn(held: Gathered, side: int, out: Path) -> Callable[[nn.Module], None]:

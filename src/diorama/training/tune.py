@@ -231,14 +231,8 @@ def _work(job: Job, budget: Budget, folder: Path, progress: Progress) -> None:
         for purpose, count in counts.items()
     }
     frozen = _frozen(job, data, budget, folder)
-    task = Task(
-        job.net,
-        multi_target_loss,
-        data["train"],
-        data["validation"],
-        schedule(job, budget),
-        channels_last=_last(job.net),
-    )
+    how, last = schedule(job, budget), _last(job.net)
+    task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=last)
     state = fit(task, folder, progress)
     _finish(job, budget, state.mean, data, folder, {"history": state.history, "frozen": frozen, "start": start})
 

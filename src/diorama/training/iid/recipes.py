@@ -108,15 +108,12 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
         regime = made(recipe.views) if recipe.name == "iid_timelapse" else made()
         watched = held_out(data["validate"])
         betas = (0.5, 0.999) if recipe.name == "iid_translation" else (0.9, 0.999)
-        task = Task(
-            regime,
-            lambda loss, _: loss,
-            Feed(recipe, data["train"]),
-            watched,
-            recipe.schedule,
-            judge=lambda net, batch: -float(sum(errors(net.get_submodule("net"), batch).values())),
-            betas=betas,
-        )
+
+        def judge(net: nn.Module, batch: Batch) -> float:
+            return -float(sum(errors(net.get_submodule("net"), batch).values()))
+
+        feed = Feed(recipe, data["train"])
+        task = Task(regime, lambda loss, _: loss, feed, watched, recipe.schedule, judge, betas)
         state, test = fit(task, out, progress), held_out(data["test"])
         net = state.mean.get_submodule("net")
         return finish(recipe, net, state.history, _WORLD, lambda: _judged(net, test), out)
