@@ -409,13 +409,12 @@ def check(components: tuple[str, ...]) -> int:
     from diorama.testing.check import check_all
 
     with apart() as out:
+        tell = partial(print, file=out, flush=True)
         if components and all(is_run(Path(name)) for name in components):
-            return (
-                OK
-                if all(list(map(partial(check_run, say=partial(print, file=out)), map(Path, components))))
-                else FAILURE
-            )
-        return OK if check_all(list(components), partial(print, file=out, flush=True)) else FAILURE
+            holds = not [name for name in components if not check_run(Path(name), tell)]
+        else:
+            holds = check_all(list(components), tell)
+        return OK if holds else FAILURE
 
 
 cli.add_command(lab)

@@ -89,10 +89,8 @@ def write_flat(ask: Writing) -> Path:
 def _manifest(ask: Writing) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Write manifest.json case by case, as the frames are made; the file has its name once it is whole."""
     ask.out.mkdir(parents=True, exist_ok=True)
-    part, head = (
-        ask.out / f".manifest.json.{os.getpid()}",
-        {"world": ask.world.label, "seed": ask.seed, "do": ask.changes},
-    )
+    part = ask.out / f".manifest.json.{os.getpid()}"
+    head = {"world": ask.world.label, "seed": ask.seed, "do": ask.changes}
     try:
         with open(part, "wb") as file:
             between = encoded(head)[:-1] + b',"cases":[\n'

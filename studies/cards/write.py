@@ -199,9 +199,8 @@ def _controls(found: dict[str, Any]) -> list[str]:
         blocks += [_scores(one), *([curve(one)] if one["doses"] else [])]
     if not any(line["control"] for one in found["runs"] for line in one["lines"]):
         blocks.append("There is no answer to control: the network itself is judged.")
-    verdicts = [
-        f"- **{control} {holds}.** {_md(text)}" for one in found["runs"] for control, holds, text in one["verdicts"]
-    ]
+    told = [verdict for one in found["runs"] for verdict in one["verdicts"]]
+    verdicts = [f"- **{control} {holds}.** {_md(text)}" for control, holds, text in told]
     blocks += ["\n".join(dict.fromkeys(verdicts))] if verdicts else []
     if "staged_saw" in found["command"]:
         blocks.append(
@@ -226,9 +225,8 @@ def _cost(found: dict[str, Any], what: str) -> str:
     if what == "scene":
         return f"## What a scene costs\n\n{took:.2g} s of one core to render, `{found['spec']}`."
     model = f" with `{found['model']}`" if found["model"] else ""
-    return (
-        f"## What a case costs\n\n{took:.2g} s of one core on `{found['world']}`{model} under {_md(found['protocol'])}."
-    )
+    where = f"on `{found['world']}`{model} under {_md(found['protocol'])}"
+    return f"## What a case costs\n\n{took:.2g} s of one core {where}."
 
 
 def _beside(name: str, found: dict[str, Any]) -> str:
@@ -270,9 +268,8 @@ def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
     runs = found.get("runs", [])
     if len(runs) < 2:
         two = any(p.name == "variant" for p in parameters(target))
-        missing = (
-            "Two variants, told apart in the text above; no run of both is kept." if two else "Not written down yet."
-        )
+        apart = "Two variants, told apart in the text above; no run of both is kept."
+        missing = apart if two else "Not written down yet."
         return f"{head}\n\n{_md(known.get('variants', missing))}"
     methods = [line["method"] for line in runs[0]["lines"] if not line["control"]]
     heads = [f"{_md(one['protocol'])}: {one['metric']}" for one in runs]
@@ -294,9 +291,7 @@ def _flaws(target: Any, known: dict[str, str]) -> str:
 
 
 def _example(target: Any, name: str) -> list[str]:
-    example = vars(target).get("example") or next(
-        (vars(b)["example"] for b in target.__mro__ if vars(b).get("example")), ""
-    )
+    example = next((vars(owner)["example"] for owner in target.__mro__ if vars(owner).get("example")), "")
     return [f"## Try it\n\n```bash\n{example.replace('{}', _title(name))}\n```"] if example else []
 
 

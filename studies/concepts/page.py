@@ -143,9 +143,8 @@ def natural(data: Path, miw: str | None, scale: Scale) -> dict[str, str]:
     if miw:
         found["miw"] = f"natural_concepts(root={miw}, kind=multi_illumination, size={scale.size})"
     if (data / "photometric_stereo").is_dir():
-        found["stereo"] = (
-            f"natural_concepts(root={data / 'photometric_stereo'}, kind=stereo, min_images=12, size={scale.size})"
-        )
+        given = f"kind=stereo, min_images=12, size={scale.size}"
+        found["stereo"] = f"natural_concepts(root={data / 'photometric_stereo'}, {given})"
     if (data / "mit_intrinsic").is_dir():
         found["mit"] = f"natural_concepts(root={data / 'mit_intrinsic'}, kind=mit, min_images=10, size={scale.size})"
     return found
@@ -227,16 +226,15 @@ def _scale(scale: Scale, found: dict[str, Job]) -> str:
 def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str, tuple[str, str]]:
     """WHDR and SAW AP of every method, where the photos are there."""
     found: dict[str, list[str]] = {}
-    for k, (root, world, protocol, metric) in enumerate(
-        ((options.iiw, "iiw", "whdr", "whdr"), (options.saw, "saw", "saw_ap", "saw_ap"))
-    ):
+    asked = ((options.iiw, "iiw", "whdr"), (options.saw, "saw", "saw_ap"))
+    for k, (root, world, protocol) in enumerate(asked):
         if not root:
             continue
         job = Job(protocol, Plan([f"{world}(root={root})"], [*networks(), *CLASSICAL], [protocol]))
         if minutes_left > 0:
             job.compute()
         for (_, method), rows in job.rows().items():
-            of = summarise(r for r in rows if r.metric == metric)
+            of = summarise(r for r in rows if r.metric == protocol)
             found.setdefault(method, ["–", "–"])[k] = "–" if of.mean is None else f"{100 * of.mean:.1f}"
     return {method: (cells[0], cells[1]) for method, cells in found.items()}
 

@@ -208,9 +208,8 @@ def ordering(found: dict[str, Found]) -> str:
             order = sorted(known, key=lambda n: -known[n].mean)  # type: ignore[operator]
             said = " > ".join(f"{n}-like {_shown(known[n])}" for n in order)
             verdict = f"the paper's order is {'' if tuple(order) == wanted else 'not '}reproduced"
-            lines.append(
-                f"- {name} ({variant}): {said}; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
-            )
+            said += f"; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
+            lines.append(f"- {name} ({variant}): {said}")
     return "\n".join(lines)
 
 

@@ -272,9 +272,8 @@ def main() -> None:
     sizes = Sizes(given.frames, given.draws)
     done = [name for name in trainings() if finished(name)]
     if not any(name.startswith(("candle/", "sprites/")) for name in done):
-        parser.exit(
-            1, f"learners: no learner is trained in {FOLDER}: python -m studies.disentangle.trainings --jobs 2\n"
-        )
+        command = "python -m studies.disentangle.trainings --jobs 2"
+        parser.exit(1, f"learners: no learner is trained in {FOLDER}: {command}\n")
     world = recorded()
     candle = group_of([f"candle/{learner}" for learner in VAE_RECIPES], world, sizes)
     sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)

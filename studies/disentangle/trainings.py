@@ -199,9 +199,8 @@ def main(argv: list[str] | None = None) -> int:
     """Say how far the trainings are, or train."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=0, help="train, so many at a time; 0 says how far they are")
-    parser.add_argument(
-        "--only", default="", metavar="TEXT", help="trainings whose names begin so, several after commas, in that order"
-    )
+    named = "trainings whose names begin so, several after commas, in that order"
+    parser.add_argument("--only", default="", metavar="TEXT", help=named)
     given = parser.parse_args(argv)
     names = list(dict.fromkeys(n for part in given.only.split(",") for n in trainings() if n.startswith(part)))
     if not names:

@@ -23,6 +23,7 @@ MAPS = ("integrated_gradients", "integrated_gradients_abs", "input_x_gradient", 
 SAMPLED = ("rise", "lime")
 #: Methods that the paper does not have, on birds_resnet: later ones of its framework, ours, and the best one on parts.
 FURTHER = ("saliency", "guided_backprop", "guided_grad_cam", "deep_lift", "lrp", "part_shapley")
+PROTOTYPES = ("prototypes", "prototypes(reading=similarity)", "prototypes(reading=attribution)")
 PROTOCOLS = ("funnybirds(variant=published)", "funnybirds")
 COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "com", "cor", "con", "mx")
 Cells = list[dict[str, Any]]
@@ -46,11 +47,7 @@ NETWORKS = (
     Network("birds_bagnet", "BagNet-33", ("bagnet", "bagnet(border=edge)")),
     Network("birds_bcos", "B-cos ResNet-50", ("bcos",)),
     Network("birds_xdnn", "X-DNN ResNet-50", ("xdnn",)),
-    Network(
-        "birds_protopnet",
-        "ProtoPNet",
-        ("prototypes", "prototypes(reading=similarity)", "prototypes(reading=attribution)"),
-    ),
+    Network("birds_protopnet", "ProtoPNet", PROTOTYPES),
     Network("birds_cnn", "–", MAPS),
 )
 

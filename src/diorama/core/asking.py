@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,7 @@ def answered(bench: Bench, questions: Questions) -> Answers:
     if missing and bench.protocol.track == "explain" and not isinstance(bench.asked.object, Control | Saved):
         return found | _explained(bench, missing)
     for key, question in missing.items():
-        found |= bench.memory.keep_all(
-            bench.scope, {key: question}, lambda asked: [_one(bench, *q) for q in asked.values()]
-        )
+        found[key] = bench.memory.keep(bench.scope, key, partial(_one, bench, *question))
     return found
 
 

@@ -113,10 +113,11 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
-    lacking = [
-        (c, [at for at in cases if not whole_picture(picture_path(run, c, *at))]) for c, cases in chosen(run, worst)
-    ]
-    return [(cell, cases) for cell, cases in lacking if cases]
+    found = []
+    for cell, cases in chosen(run, worst):
+        if lacking := [at for at in cases if not whole_picture(picture_path(run, cell, *at))]:
+            found.append((cell, lacking))
+    return found
 
 
 def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:

@@ -66,9 +66,8 @@ def _unfit(world: Component, model: Component) -> str:
     if wanted and size and size != wanted:
         return f"{model.name} takes {wanted}×{wanted} images: write {world.name}({world.object.sized(wanted)})"
     if wanted and not size and world.seen_size not in (None, (wanted, wanted)):
-        return "{} takes {}×{} images, those of {} are {}×{}".format(
-            model.name, wanted, wanted, world.name, *world.seen_size[::-1]
-        )
+        high, wide = world.seen_size
+        return f"{model.name} takes {wanted}×{wanted} images, those of {world.name} are {wide}×{high}"
     known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
     if known not in (0, classes):
         on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"

@@ -41,9 +41,8 @@ def encoded(value: Any) -> bytes:
     try:
         return canonical(value).encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"{error.object[max(error.start - 40, 0) : error.end + 10]!r} is not UTF-8: rename it"
-        ) from error
+        around = error.object[max(error.start - 40, 0) : error.end + 10]
+        raise InputError(f"{around!r} is not UTF-8: rename it") from error
 
 
 def digest(value: Any) -> str:

@@ -147,11 +147,16 @@ def _folder() -> str:
         return ""
 
 
+def _go(folder: str) -> None:
+    if folder:
+        os.chdir(folder)
+
+
 #: How a switch is read and set.
 _Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
 _SWITCHES: dict[str, _Switch] = {
     "numpy's handling of errors": (np.geterr, lambda v: np.seterr(**v)),
-    "the working directory": (_folder, lambda folder: folder and os.chdir(folder)),
+    "the working directory": (_folder, _go),
 }
 
 

@@ -62,14 +62,11 @@ class Traversal(Drawn):
                 axes = places[r, c + 1]
                 axes.imshow(np.clip(self.images[r, c], 0, 1), interpolation="nearest")
                 axes.set_title(f"{self.values[r, c] + 0.0:.1f}".replace("-0.0", "0.0"), fontsize=6, pad=2, color="0.35")
-            self._label(places[r, 1], r)
-        drawn.suptitle(
-            f"{short(self.encoder)} on {short(self.world)}: one latent at a time, strongest first", fontsize=9
-        )
+            left = places[r, 1]
+            left.text(-0.12, 0.5, f"z{self.latents[r]}", transform=left.transAxes, ha="right", va="center", fontsize=8)
+        title = f"{short(self.encoder)} on {short(self.world)}: one latent at a time, strongest first"
+        drawn.suptitle(title, fontsize=9)
         return drawn
-
-    def _label(self, axes: Any, row: int) -> None:
-        axes.text(-0.12, 0.5, f"z{self.latents[row]}", transform=axes.transAxes, ha="right", va="center", fontsize=8)
 
 
 def traverse(

@@ -219,7 +219,6 @@ def resize(image: np.ndarray, width: int, height: int) -> np.ndarray:
     import cv2
 
     smaller = width < image.shape[1] or height < image.shape[0]
-    scaled = cv2.resize(
-        np.ascontiguousarray(image), (width, height), interpolation=cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
-    )
+    how = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
+    scaled = cv2.resize(np.ascontiguousarray(image), (width, height), interpolation=how)
     return scaled if scaled.ndim == image.ndim else scaled[:, :, None]

@@ -112,9 +112,8 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         for member in archive.infolist():
             check_memory(member.file_size, path)
         # read to the end, where the checksum is compared; copied, so that arrays lie in memory as new ones do
-        return {
-            name.removesuffix(".npy"): read_npy(BytesIO(archive.read(name)), path).copy() for name in archive.namelist()
-        }
+        read = {name: read_npy(BytesIO(archive.read(name)), path).copy() for name in archive.namelist()}
+    return {name.removesuffix(".npy"): array for name, array in read.items()}
 
 
 def _written(arrays: Mapping[str, np.ndarray]) -> bytes:

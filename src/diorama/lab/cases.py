@@ -78,20 +78,15 @@ class Cases:
         """The scene of a case and all its rows."""
         if name not in self._scenes:
             raise InputError(f"the run has no case {name[:60]!r} of one scene in the world {self.world}")
-        rows = [
-            {
-                "method": cell.manifest["method"] or cell.manifest["model"],
-                "model": cell.manifest["model"],
-                "protocol": cell.manifest["protocol"],
-                "metric": row.metric,
-                "value": row.value if isinstance(row.value, int | float) else None,
-                "status": row.status,
-                "reason": row.reason,
-            }
-            for cell in self._cells
-            for row in cell.settled.rows
-            if row.case == name and row.metric not in cell.manifest["unlisted"]
-        ]
+        rows = []
+        for cell in self._cells:
+            about = {kind: cell.manifest[kind] for kind in ("model", "protocol")}
+            about["method"] = cell.manifest["method"] or cell.manifest["model"]
+            for row in cell.settled.rows:
+                if row.case == name and row.metric not in cell.manifest["unlisted"]:
+                    value = row.value if isinstance(row.value, int | float) else None
+                    said = {"metric": row.metric, "value": value, "status": row.status, "reason": row.reason}
+                    rows.append({**about, **said})
         return {"name": name, "scene": self._scenes[name], "rows": rows}
 
     @cached_property

@@ -61,9 +61,8 @@ class Handle:
 def menu(name: str, values: Sequence[Any], now: Any, label: str = "") -> Handle:
     """A menu of values that `do(NAME=value)` takes."""
     options = [Option(worded(value), {name: value}) for value in values[:MOST_OPTIONS]]
-    place = next(
-        (i for i, value in enumerate(values) if value == now and isinstance(value, bool) is isinstance(now, bool)), None
-    )
+    same = [value == now and isinstance(value, bool) is isinstance(now, bool) for value in values]
+    place = same.index(True) if True in same else None
     return Handle("menu", name, label or name, place, options)
 
 
@@ -163,16 +162,11 @@ def _(world: Tabletop, scene: Scene) -> list[Handle]:
     if lamp is None:
         x, y, _ = now["lights"][now["light"]]
         lamp = math.degrees(math.atan2(x, -y))
-    paints = [
-        Handle(
-            "colour",
-            f"albedo.{i}",
-            f"paint of the {thing['mesh'].replace('_', ' ')}",
-            [0.5, 0.5, 0.5] if isinstance(thing["paint"], Mapping) else list(thing["paint"]),
-            ids=(i + 1,),
-        )
-        for i, thing in enumerate(now["objects"])
-    ]
+    paints = []
+    for i, thing in enumerate(now["objects"]):
+        paint, label = thing["paint"], f"paint of the {thing['mesh'].replace('_', ' ')}"
+        colour = [0.5, 0.5, 0.5] if isinstance(paint, Mapping) else list(paint)
+        paints.append(Handle("colour", f"albedo.{i}", label, colour, ids=(i + 1,)))
     return [
         slider("light_angle", lamp, (-180, 180), 1, "lamp angle", "°"),
         slider("temperature", now["temperature"] or 6500, (1500, 12000), 100, "lamp temperature", " K"),
@@ -207,19 +201,9 @@ def _(world: Mondrian, scene: Scene) -> list[Handle]:
 def _(world: Mosaic, scene: Scene) -> list[Handle]:
     labels = [cell["label"] for cell in scene.params["cells"]]
     names = {label: world.class_name(label) for label in list(world.pool)[:MOST_OPTIONS]} if world.classes else {}
-    return [
-        Handle(
-            "menu",
-            f"cell{i}",
-            f"cell {i + 1}",
-            None,
-            [
-                Option(f"{world.class_name(label)}: shown", {}),
-                Option("another of its class", {"cell": i}),
-                *(Option(f"a {name}", {"cell": [i, other]}) for other, name in names.items() if other != label),
-            ],
-            ids=(i + 1,),
-            removed=1,
-        )
-        for i, label in enumerate(labels)
-    ]
+    found = []
+    for i, label in enumerate(labels):
+        options = [Option(f"{world.class_name(label)}: shown", {}), Option("another of its class", {"cell": i})]
+        options += [Option(f"a {name}", {"cell": [i, other]}) for other, name in names.items() if other != label]
+        found.append(Handle("menu", f"cell{i}", f"cell {i + 1}", None, options, ids=(i + 1,), removed=1))
+    return found

@@ -122,9 +122,8 @@ class Lab:
         hashes = (b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
         allowed = " ".join(f"'sha256-{one}'" for one in hashes)
         policy = POLICY.replace("script-src 'self'", f"script-src 'self' {allowed}")
-        return HTMLResponse(
-            page, headers={"Content-Security-Policy": policy.replace("style-src 'self'", "style-src 'unsafe-inline'")}
-        )
+        policy = policy.replace("style-src 'self'", "style-src 'unsafe-inline'")
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 
     # The socket
 
@@ -205,9 +204,8 @@ async def _sent(socket: WebSocket, queue: asyncio.Queue[bytes]) -> None:
 
 def _seq(text: str | bytes) -> int:
     """The number of a message that cannot be read otherwise, or 0."""
-    found = re.search(
-        rb'"seq"\s*:\s*(\d{1,15})', text[:LONGEST].encode(errors="replace") if isinstance(text, str) else text[:LONGEST]
-    )
+    data = text[:LONGEST].encode(errors="replace") if isinstance(text, str) else text[:LONGEST]
+    found = re.search(rb'"seq"\s*:\s*(\d{1,15})', data)
     return int(found[1]) if found else 0
 
 

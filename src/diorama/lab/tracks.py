@@ -109,9 +109,8 @@ def _codes(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     view = WorldView(desk.world.object, desk.world.label)
     method = method.on(desk.world.name)
-    ready: Prepared = desk.memory.keep(
-        "run", ("encoder", method.digest), partial(prepared, method.object.for_track("represent"), view, method.label)
-    )
+    encoder = partial(prepared, method.object.for_track("represent"), view, method.label)
+    ready: Prepared = desk.memory.keep("run", ("encoder", method.digest), encoder)
     spread = np.maximum(np.std(ready.codes, axis=0), 1e-9)
     paths, bench = [], desk.bench(scene)
     for _, changes in sweeps:
@@ -145,9 +144,8 @@ def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         raise InputError("the model has no layer that could tell a concept")
     text = request.concept or f"{desk.world.object.part_names[0]}=none"
     scene = desk.scene(request)
-    cavs = desk.memory.keep(
-        "run", ("concept", request.model, text), partial(_learnt, desk, request.model, layer, text, fresh)
-    )
+    learnt = partial(_learnt, desk, request.model, layer, text, fresh)
+    cavs = desk.memory.keep("run", ("concept", request.model, text), learnt)
     angles = np.linspace(-np.pi / 2, np.pi / 2, 13)
     positions = [desk.world.object.do(scene, light={"pitch": float(a), "roll": 0.0}) for a in angles]
     fresh()

@@ -65,9 +65,8 @@ class Launcher(Remote):
         )
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
         each = {"cpus": self.need.cpus, "gpus": self.need.gpus, "memory": self.need.memory}
-        self._tell(
-            {"address": self.argument, "folder": self._folder, "workers": self.workers, "opening": opening} | each
-        )
+        where = {"address": self.argument, "folder": self._folder, "workers": self.workers}
+        self._tell({"opening": opening, **where, **each})
         self._take(_START)
 
     def _variables(self) -> dict[str, str]:

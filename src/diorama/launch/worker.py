@@ -65,10 +65,8 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, ended: Ended)
         {Step(*step): why for *step, why in order["lost"]},
     )
     unit = order["unit"]
-    work = (
-        partial(work_unit, run, unit, watch, ended) if isinstance(unit, int) else partial(illustrate, run, watch, unit)
-    )
-    outcome = attempt(work)
+    of_unit, of_pictures = partial(work_unit, run, unit, watch, ended), partial(illustrate, run, watch, unit)
+    outcome = attempt(of_unit if isinstance(unit, int) else of_pictures)
     error = outcome.error
     if isinstance(error, OSError):  # a full disk: nothing that a component did
         return ("broken", error.errno, error.strerror or outcome.reason, str(error.filename or ""))

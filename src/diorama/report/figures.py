@@ -204,9 +204,8 @@ def methods_figure(section: Section) -> str:
     for tick in x.ticks(6):
         parts.append(line_at(x(tick), 22, x(tick), height - 46, "grid"))
         parts.append(text_at(x(tick), height - 28, tick_label(tick, x, 6), "tick", "middle"))
-    parts.append(
-        text_at((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle")
-    )
+    along = f"{section.metric}, {section.direction} is better"
+    parts.append(text_at((x.start + x.end) / 2, height - 8, along, "name", "middle"))
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
     said = "; ".join(f"{line.name} {section.score(line)}" for line in lines)

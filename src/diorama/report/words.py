@@ -62,10 +62,8 @@ def title(section: Section, with_model: bool = False) -> str:
 
 def question(section: Section) -> str:
     """What the section's protocol asks of its methods, as a title; the protocol and the world where it does not say."""
-    template, noun = (
-        section.some.manifest.get("question", ""),
-        NOUNS.get(section.some.manifest.get("track", ""), "answer"),
-    )
+    manifest = section.some.manifest
+    template, noun = manifest.get("question", ""), NOUNS.get(manifest.get("track", ""), "answer")
     n = len(section.methods)
     if not template:
         return title(section)

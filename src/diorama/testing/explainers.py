@@ -1,6 +1,6 @@
 """Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
@@ -36,22 +36,24 @@ def built(name: str) -> Any:
     return attempt(lambda: build("model", name).object).value
 
 
+def _networks() -> Iterator[Any]:
+    return (model for name in _MODELS if (model := built(name)) is not None)
+
+
 def cannot_try(component: Component) -> str:
     """Why a method cannot be tried here, or nothing: it is asked by a protocol alone, or refuses every network there is."""
     if isinstance(component.object, Control):
         return "it is shown the truth by a protocol, whose checks try it"
     if not isinstance(component.object, Explainer):
         return ""
-    told = [component.object.refuses(model) for name in _MODELS if (model := built(name)) is not None]
+    told = [component.object.refuses(model) for model in _networks()]
     return "" if "" in told else told[0]
 
 
 def _model(component: Component) -> Any:
     """The first network that a method does not refuse."""
-    models = [model for name in _MODELS if (model := built(name)) is not None]
-    if not isinstance(component.object, Explainer):
-        return models[0]
-    return next(model for model in models if not component.object.refuses(model))
+    method = component.object
+    return next(model for model in _networks() if not isinstance(method, Explainer) or not method.refuses(model))
 
 
 class Trial:

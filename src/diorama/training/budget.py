@@ -104,9 +104,8 @@ def measured(net: nn.Module, order: Order, processes: int, clock: Clock = time.p
     render = (clock() - start) / TIMED / processes
     classes, full = len(order.world.classes), shape[0]
     sides = {full} if shape[0] != shape[1] else {full, *(max(32, round(full * s / 8) * 8) for s in EPOCHS)}
-    tried = {
-        s: attempt(partial(_step, net, (s, shape[1] * s // full), classes, clock)) for s in sorted(sides) if s <= full
-    }
+    shapes = {s: (s, shape[1] * s // full) for s in sorted(sides) if s <= full}
+    tried = {s: attempt(partial(_step, net, both, classes, clock)) for s, both in shapes.items()}
     if tried[full].error:
         raise InputError(f"the network cannot be trained on {shape[1]}×{full} images: {tried[full].reason}")
     return Pace(render, {side: outcome.value for side, outcome in tried.items() if not outcome.error})

@@ -90,9 +90,8 @@ def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
         net = FactorNetwork(data["train"].channels, recipe.size, heads)
         blocks = -(-recipe.steps // EVERY)
         how = Schedule((recipe.size,) * blocks, recipe.batch, recipe.rate, 0.05, 0.99, 0, False, recipe.seed)
-        shown = Shown(
-            data["train"], -(-recipe.steps // blocks), recipe.batch, targets=np.asarray(data["train"].factors)
-        )
+        train, steps = data["train"], -(-recipe.steps // blocks)
+        shown = Shown(train, steps, recipe.batch, targets=np.asarray(train.factors))
         held = (data["val"], recipe.size)
         task = Task(net, FactorLoss(heads), shown, held, how, judge=accuracies, half=True)
         state = fit(task, out, progress)

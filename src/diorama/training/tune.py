@@ -141,12 +141,8 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     module = with_classes(module, classes, f"tune: {name}")
     if height == width:
         module = laid_out(module.eval(), height)
-        if (
-            first_pass(
-                module, height, f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
-            ).classes
-            != classes
-        ):
+        asked = f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
+        if first_pass(module, height, asked).classes != classes:
             raise InputError(f"tune: {name}'s last layer does not give its logits: give it {classes} outputs yourself")
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
 
