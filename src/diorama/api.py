@@ -161,11 +161,8 @@ def _check_shared(plan: Plan, processes: int) -> None:
 @contextmanager
 def _untouched(plan: Plan) -> Iterator[None]:
     """Put the user's own networks back as they were; components work on copies, but a function may reach the original."""
-    watches = {
-        one.label: Snapshot(one.given)
-        for one in _live(plan)
-        if is_module(one.given) and not isinstance(one.given, type)
-    }
+    networks = [one for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)]
+    watches = {one.label: Snapshot(one.given) for one in networks}
     try:
         yield
     finally:

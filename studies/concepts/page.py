@@ -157,11 +157,8 @@ def planted(found: dict[str, Job], tests: int) -> dict[str, list[doses.Followed]
     made: dict[str, list[doses.Followed]] = {}
     for into in doses.INTO:
         for reading in doses.readings(PUBLISHED, CORRECTED, tests, tuple(CHOICES)):
-            mine = {
-                at[m][0]: some
-                for (p, m), some in rows.items()
-                if p == reading.protocol and at.get(m, (0, ""))[1] == into
-            }
+            judged = [(method, some) for (protocol, method), some in rows.items() if protocol == reading.protocol]
+            mine = {at[method][0]: some for method, some in judged if at.get(method, (0, ""))[1] == into}
             if mine:
                 made.setdefault(into, []).append(doses.follow(reading, mine, into))
     return made

@@ -104,10 +104,8 @@ def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
 
 def shots(lite: Setup) -> list[Setup]:
     """The same mosaics and backbone with heads that learnt from few photos: the same question at lower accuracies."""
-    return [
-        replace(lite, network=f"{LITE}, head of {count}", model=lite.model.replace("train=100", f"train={count}"))
-        for count in SHOTS
-    ]
+    models = {count: lite.model.replace("train=100", f"train={count}") for count in SHOTS}
+    return [replace(lite, network=f"{LITE}, head of {count}", model=model) for count, model in models.items()]
 
 
 def others(found: dict[tuple[str, str], Setup]) -> list[Setup]:
@@ -235,11 +233,11 @@ def our_points(found: list[Setup]) -> list[Point]:
 
 def their_points() -> list[Point]:
     """The same of the paper's Table 1."""
-    rows = [row for row in published() if row["recall"]]
-    return [
-        (row["method"], float(row["network_accuracy"]), _differences({m: float(row[m]) for m in METRICS}))
-        for row in rows
-    ]
+    found = []
+    for row in (row for row in published() if row["recall"]):
+        means = {metric: float(row[metric]) for metric in METRICS}
+        found.append((row["method"], float(row["network_accuracy"]), _differences(means)))
+    return found
 
 
 def _differences(means: dict[str, float]) -> dict[str, float]:

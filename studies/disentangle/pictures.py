@@ -34,11 +34,8 @@ def _frames(spec: str) -> tuple[list[Any], np.ndarray, list[str]]:
     step = max(world.length // PICTURED, 1) if spec == "sprites" else 1  # sprites are in the order of their factors
     frames = world.render([world.scene_at(0, i * step)[1] for i in range(PICTURED)])
     levels = world.levels
-    return (
-        frames,
-        np.array([[list(v).index(f.truth["factors"][k]) for k, v in levels.items()] for f in frames]),
-        [*levels],
-    )
+    factors = [[list(v).index(f.truth["factors"][k]) for k, v in levels.items()] for f in frames]
+    return frames, np.array(factors), [*levels]
 
 
 def _drawn(

@@ -28,10 +28,8 @@ def bare_birds(folder: Path, progress: Progress, count: int = BIRDS) -> Staged:
 def bare_accuracy(network: str, birds: Staged, batch: int = 64) -> float:
     """The share of bare birds whose class the network names."""
     model = build("model", network).object
-    found = [
-        model.logits(birds.images[i : i + batch].astype(np.float32) / 255).argmax(1)
-        for i in range(0, len(birds), batch)
-    ]
+    parts = (birds.images[i : i + batch].astype(np.float32) / 255 for i in range(0, len(birds), batch))
+    found = [model.logits(part).argmax(1) for part in parts]
     return float((np.concatenate(found) == birds.labels).mean())
 
 

@@ -85,11 +85,8 @@ def line(name: str, summary: dict[str, Any]) -> list[str]:
 def page(tried: dict[str, list[list[str]]], reported: dict[str, list[list[str]]], asked: argparse.Namespace) -> str:
     """The page as Markdown."""
     text = [f"# Why RISE and LIME fail on these birds, and what makes them work ({asked.model})", ""]
-    text += [
-        f"Written by `python -m studies.funnybirds.sampling`; {made(('torch', 'numpy'), 'seeds 0 and 1')}.",
-        "",
-        REASON,
-    ]
+    how = made(("torch", "numpy"), "seeds 0 and 1")
+    text += [f"Written by `python -m studies.funnybirds.sampling`; {how}.", "", REASON]
     for method, rows in tried.items():
         shown = f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:"
         text += [f"## {method}", "", shown, "", table(HEADS, reported[method]), ""]

@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 #: The engine that nothing has to be converted for: torch, with batch norms folded.
 USUAL = "torch"
 #: The others, with the packages that each needs.
-PACKAGES = {
-    "onnxruntime": ("onnxruntime", "onnxscript"),
-    "openvino": ("openvino", "onnxscript"),
-    "openvino_bf16": ("openvino", "onnxscript"),
-}
+PACKAGES = {"onnxruntime": ("onnxruntime", "onnxscript"), "openvino": ("openvino", "onnxscript")}
+PACKAGES["openvino_bf16"] = PACKAGES["openvino"]
 #: The largest difference of a logit from torch's, relative to the largest logit: of float32, of bfloat16, and of bfloat16 on
 #: noise. No network has learnt noise: its logits are small sums of large features, and bfloat16 leaves less of them.
 TOLERANCE, TOLERANCE_BF16, TOLERANCE_BF16_NOISE = 1e-4, 0.1, 0.5

@@ -257,11 +257,7 @@ class Component(Generic[Made]):
 
 
 def _defaults(component: Component) -> dict[str, Any]:
-    return {
-        p.name: p.default
-        for p in parameters(component.target, component.kind)
-        if p.default is not inspect.Parameter.empty
-    }
+    return {p.name: p.default for p in parameters(component.target, component.kind) if p.default is not p.empty}
 
 
 def _plain(v: Any) -> Any:

@@ -89,11 +89,8 @@ def _named(view: WorldView, counts: dict[Split, int], seed: int) -> Iterator[tup
 def _boxes(name: str, frame: Frame) -> list[Record]:
     found = frame.truth.get("boxes") or {}
     named = found.items() if isinstance(found, dict) else enumerate(found)
-    return [
-        {"file": name, "what": what, **dict(zip(("x0", "y0", "x1", "y1"), box, strict=True))}
-        for what, box in named
-        if box
-    ]
+    ends = ("x0", "y0", "x1", "y1")
+    return [{"file": name, "what": what, **dict(zip(ends, box, strict=True))} for what, box in named if box]
 
 
 def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:

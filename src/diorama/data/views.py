@@ -52,8 +52,8 @@ class WorldView:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The names of the classes by label."""
-        named = isinstance(self.world, Labelled)
-        return tuple(self.world.class_name(i) for i in range(len(self.classes))) if named else ()
+        world = self.world
+        return tuple(world.class_name(i) for i in range(len(world.classes))) if isinstance(world, Labelled) else ()
 
     def sample(self, n: int = 1, seed: int = 0) -> list[Scene]:
         """The first n scenes of a seed, the very ones that `diorama run` judges on."""

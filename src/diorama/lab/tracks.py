@@ -125,10 +125,8 @@ def _codes(
     found = moved(ready, view.name, bench.frame(scene), STEPS, None)
     pictures = np.concatenate([np.concatenate(list(row), axis=1) for row in found.images[:LATENTS]], axis=0)
     said |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
-    return said, {
-        "traversal": quantise(pictures.astype(np.float32), 8),
-        "decoded": quantise(found.decoded.astype(np.float32), 8),
-    }
+    drawn = {"traversal": pictures, "decoded": found.decoded}
+    return said, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
 
 
 # A concept under the lamp

@@ -18,7 +18,6 @@ from diorama.report.sections import Section, sections
 from diorama.report.spread import spreads
 from diorama.report.summary import Results
 from diorama.report.tables import Table, spread_table, table
-from diorama.report.verdicts import Verdict
 from diorama.report.words import Meaning, headline, meanings, question, told_apart
 
 #: The colours of pages and notebook cells, by day and by night.
@@ -49,7 +48,6 @@ class Part:
     meanings: list[Meaning]
     table: Table | None
     more: Table | None
-    verdicts: list[Verdict]
     notes: list[str]
     failures: list[Failure]
     methods: Markup
@@ -115,7 +113,6 @@ def _part(index: int, name: str, section: Section, detail: int) -> Part:
         meanings=meanings(section),
         table=first,
         more=more,
-        verdicts=section.verdicts,
         notes=world_notes(section),
         failures=failures(section),
         methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write

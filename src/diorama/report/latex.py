@@ -59,10 +59,8 @@ def _bracketed(
         known = [one.get(column.key) for one in beside]
     if not any(value is not None for value in known):
         return column
-    cells = [
-        text if value is None else f"{text} ({number(value, _places(text, style))})"
-        for text, value in zip(column.cells, known, strict=True)
-    ]
+    both = zip(column.cells, known, strict=True)
+    cells = [text if value is None else f"{text} ({number(value, _places(text, style))})" for text, value in both]
     return replace(column, cells=cells)
 
 

@@ -120,12 +120,8 @@ def world_notes(section: Section) -> list[str]:
     how = " · ".join(f"{name}: {value}" for name, value in settings.items())
     paper = "Published values are the paper's for the full-size network of the same family."
     beside = [paper] if any(line.entry.get("paper") for line in section.lines) else []
-    return [
-        *([f"Measured with {how}."] if how else []),
-        *beside,
-        *_orders(section),
-        *(text for m in names if (text := _world_note(section, m))),
-    ]
+    truths = [text for metric in names if (text := _world_note(section, metric))]
+    return [*([f"Measured with {how}."] if how else []), *beside, *_orders(section), *truths]
 
 
 def _orders(section: Section) -> list[str]:

@@ -51,10 +51,8 @@ def overviews(sections: list[Section]) -> list[Overview]:
 
 def _overview(track: str, group: list[tuple[int, Section]]) -> Overview:
     found = [section for _, section in group]
-    heads = [
-        Head(i, name, f"{section.metric} {ARROWS[section.direction]}")
-        for (i, section), name in zip(group, told_apart(found), strict=True)
-    ]
+    named = zip(group, told_apart(found), strict=True)
+    heads = [Head(i, name, f"{section.metric} {ARROWS[section.direction]}") for (i, section), name in named]
     columns = [{_name(line): _score(section, line) for line in section.lines} for section in found]
     controls = {_name(line): bool(line.control) for section in found for line in section.lines}
     order = sorted(controls, key=lambda name: (_place(name, controls[name]), _mean_place(name, found)))

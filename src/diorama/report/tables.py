@@ -207,10 +207,8 @@ def spread_table(spread: Spread) -> Table:
     """One method under several protocols as a table."""
     cells = [list(texts) for texts in zip(*spread.rows, strict=True)]
     ranks = (9, 9, 9, 7, 3, 6, 5, 4, 2)  # which columns a narrow terminal keeps longest
-    columns = [
-        Column(head, texts, rank, numeric=head.endswith("mean"))
-        for head, texts, rank in zip(spread.heads, cells, ranks, strict=True)
-    ]
+    parts = zip(spread.heads, cells, ranks, strict=True)
+    columns = [Column(head, texts, rank, numeric=head.endswith("mean")) for head, texts, rank in parts]
     caption = f"one set of answers under every protocol · {spread.title}"
     return Table(caption, columns, spread.notes, [False] * len(spread.rows))
 

@@ -1,6 +1,6 @@
 """Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
@@ -72,10 +72,8 @@ class Trial:
         """What came of it."""
         module, images = self.model.module, [_images()[order].copy() for order in _ORDERS]
         before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-        answers = [
-            explain(self.component.object, self.model, some, np.array(order))
-            for some, order in zip(images, _ORDERS, strict=True)
-        ]
+        asked = zip(images, _ORDERS, strict=True)
+        answers = [explain(self.component.object, self.model, some, np.array(order)) for some, order in asked]
         same = all(bool((tensor == before[name]).all()) for name, tensor in module.state_dict().items())
         clean = [np.array_equal(some, _images()[order]) for some, order in zip(images, _ORDERS, strict=True)]
         return Done(answers[0], answers[1], same, all(clean))
@@ -126,9 +124,4 @@ def leaves_images_alone(trial: Trial) -> str:
     return "" if trial.done.same_images else "the method wrote to its images"
 
 
-CHECKS: tuple[Callable[[Trial], str], ...] = (
-    answers_properly,
-    answers_the_same_twice,
-    leaves_the_model_alone,
-    leaves_images_alone,
-)
+CHECKS = (answers_properly, answers_the_same_twice, leaves_the_model_alone, leaves_images_alone)

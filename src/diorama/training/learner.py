@@ -85,10 +85,8 @@ class Criterion:
         n, boxes = len(seen.x), targets[:, self.factors :]
         error = reconstruction(seen.logits, seen.x, boxes[:n], self.box).mean()
         total = error + self.objective.penalty(seen, self.count)
-        self.last = {
-            "reconstruction": float(error.detach()),
-            "KL": float(divergence(seen.mean, seen.log_variance).mean().detach()),
-        }
+        kl = divergence(seen.mean, seen.log_variance).mean()
+        self.last = {"reconstruction": float(error.detach()), "KL": float(kl.detach())}
         if self.labels and len(seen.labelled):
             told = label_loss(seen.labelled, targets[n:, : self.factors])
             self.last["labels"] = float(told.detach()) / (len(seen.labelled) * self.factors)

@@ -222,10 +222,8 @@ def _work(job: Job, budget: Budget, folder: Path, progress: Progress) -> None:
     counts = {"train": budget.scenes, "validation": budget.validation, "test": budget.test}
     if isinstance(job.world, Parted):
         counts["bare"] = budget.test
-    data = {
-        purpose: staged(job.order(purpose, count), folder / purpose, progress, processes)
-        for purpose, count in counts.items()
-    }
+    orders = {purpose: job.order(purpose, count) for purpose, count in counts.items()}
+    data = {purpose: staged(order, folder / purpose, progress, processes) for purpose, order in orders.items()}
     frozen = _frozen(job, data, budget, folder)
     how, last = schedule(job, budget), _last(job.net)
     task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=last)
