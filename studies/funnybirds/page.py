@@ -12,9 +12,10 @@ import argparse
 import re
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
-from diorama.core.errors import InputError
+from diorama.core.guard import attempt
 from diorama.core.run import open_run
 from diorama.io.zoo import checkpoint_path
 from studies.funnybirds.bare import BIRDS, bare_birds, bare_table
@@ -26,14 +27,6 @@ from studies.funnybirds.table2 import BUILD, NETWORKS, Network, Size, cells_of, 
 from studies.page_kit import HOME, PROCESSES, filled, made, write_page
 
 PAGE = HOME / "docs" / "results" / "funnybirds.md"
-
-
-def there(network: Network) -> bool:
-    """Whether a network has weights."""
-    try:
-        return checkpoint_path(None, network.name).exists()
-    except InputError:
-        return False
 
 
 def standard_errors(network: str) -> str:
@@ -83,7 +76,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=[n.name for n in NETWORKS], help="compute these; no page")
     asked = parser.parse_args()
     size = Size(asked.birds, asked.sampled, asked.further, 0, PROCESSES)
-    networks = [n for n in NETWORKS if there(n) and (not asked.only or n.name in asked.only)]
+    there = [n for n in NETWORKS if attempt(partial(checkpoint_path, None, n.name)).error is None]
+    networks = [n for n in there if not asked.only or n.name in asked.only]
     if asked.only:
         for network in networks:
             cells_of(network, size)

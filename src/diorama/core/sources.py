@@ -101,10 +101,10 @@ def _read(path: Path) -> dict[str, tuple[list[int], Facts]]:
     try:
         found: Any = json.loads(path.read_bytes())
         files = found["files"] if found["version"] == VERSION else {}
-        kept = (
-            (name, stamp, Facts(str(syntax), tuple(map(str, uses)))) for name, (stamp, syntax, uses) in files.items()
-        )
-        return {name: (stamp, facts) for name, stamp, facts in kept}
+        return {
+            name: (stamp, Facts(str(syntax), tuple(map(str, imports))))
+            for name, (stamp, syntax, imports) in files.items()
+        }
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
 
