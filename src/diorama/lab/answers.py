@@ -107,8 +107,8 @@ def _map(desk: Desk, request: Request, scene: Scene, method: Component) -> tuple
     heat, signed = heat_of(answer, bench.frame(scene).image.shape[:2])
     top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
     said = {"target": target, "signed": signed, "note": answer.note, "claims": claims(bench, scene, answer)}
-    said["seconds"] = round(time.perf_counter() - start, 3)
-    return said, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
+    seconds = round(time.perf_counter() - start, 3)
+    return said | {"seconds": seconds}, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
 
 
 def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
