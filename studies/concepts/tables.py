@@ -187,8 +187,8 @@ def scale_table(rows: Found) -> str:
         still = [r for r in rows.get((INVARIANCE, method), []) if r.metric == "invariance_reflectance"]
         both = [ratios(rows[v, method], v) for v in (PUBLISHED, CORRECTED) if (v, method) in rows]
         made.append([f"{x:g}", *(_shown(r[s]) for r in both for s in ("csm_r", "csm_s")), _shown(summarise(still), 3)])
-    both = ("CSM_R", "CSM_S")
-    head = ["R̂ times", *(f"{score} published" for score in both), *(f"ln {score} corrected" for score in both)]
+    scores = ("CSM_R", "CSM_S")
+    head = ["R̂ times", *(f"{score} published" for score in scores), *(f"ln {score} corrected" for score in scores)]
     head.append("invariance of R̂")
     return _table(head, made)
 
