@@ -8,15 +8,18 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from diorama.core.errors import InputError
 from diorama.core.plan import Plan
 from diorama.core.run import create
 from diorama.launch.local import launch
+from diorama.report.summary import document, read_results
 
 HOME = Path(__file__).resolve().parents[1]
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
@@ -35,21 +38,57 @@ def computed(name: str, folder: Path, plan: Plan) -> None:
     tell(f"{name}: {missing} cases in {time.monotonic() - start:.0f} s")
 
 
+def cells_of(folder: Path, plan: Plan, processes: int | None = None) -> list[dict[str, Any]]:
+    """The cells of a run as its results document has them, computed where they are missing; no gallery is drawn."""
+    launch(create(folder, plan), processes or PROCESSES)
+    return list(document(read_results(folder))["cells"])
+
+
+def work_off(jobs: Iterable[tuple[str, Callable[[], None]]], end: float) -> None:
+    """Do jobs in their order until `end` on the monotonic clock; one that is refused is named, and the next one is done."""
+    for name, compute in jobs:
+        if time.monotonic() > end:
+            tell(f"no time is left for {name} and what follows")
+            return
+        try:
+            compute()
+        except InputError as error:
+            tell(f"{name}: {error}")
+
+
 def filled(template: Path, parts: Mapping[str, str]) -> str:
     """The text of a file with {NAME} replaced by the part of that name."""
-    return re.sub(r"\{([A-Z0-9]+)\}", lambda found: parts[found[1]], template.read_text(encoding="utf-8"))
+    return re.sub(r"\{([A-Z0-9_]+)\}", lambda found: parts[found[1]], template.read_text(encoding="utf-8"))
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: str = "---:") -> str:
-    """A Markdown table, the first column left, the others right; `numbers` is how the others are aligned.
+def write_page(page: Path, text: str) -> None:
+    """Write a page of results and print where it is."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    print(page.relative_to(HOME))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text: int = 1) -> str:
+    """A Markdown table; the first columns, of text, to the left, the others, of numbers, to the right.
 
     >>> print(table(["method", "lmse"], [["weiss", ".0215"]]))
     | method | lmse |
     | :--- | ---: |
     | weiss | .0215 |
     """
-    lines = [heads, [":---", *[numbers] * (len(heads) - 1)], *rows]
+    lines = [heads, [":---" if i < text else "---:" for i in range(len(heads))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def with_interval(mean: float | None, lo: float | None, hi: float | None, places: int, none: str = "–") -> str:
+    """A mean with its interval in brackets, where there is one; `none` where there is no mean.
+
+    >>> with_interval(0.5, 0.25, 0.75, 2), with_interval(None, None, None, 2)
+    ('0.50 [0.25, 0.75]', '–')
+    """
+    if mean is None:
+        return none
+    return f"{mean:.{places}f}" + ("" if lo is None else f" [{lo:.{places}f}, {hi:.{places}f}]")
 
 
 def svg_text(
@@ -75,7 +114,7 @@ def write_svg(path: Path, title: str, width: float, height: float, parts: Iterab
 
 
 def made(libraries: Sequence[str], seeds: str) -> str:
-    """Date, commit, seeds, versions and the CPU time of this call: what was known before cost nothing."""
+    """Date, commit, seeds, versions, and the CPU time of this call alone, without what earlier calls computed."""
     used = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in libraries)])
     taken = os.times()
     minutes = sum((taken.user, taken.system, taken.children_user, taken.children_system)) / 60

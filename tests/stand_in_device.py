@@ -101,12 +101,10 @@ class _Watching(TorchFunctionMode):
 def moved(module: torch.nn.Module) -> torch.nn.Module:
     """A module with its weights on the device."""
     for part in module.modules():
-        for name, value in part._parameters.items():
-            if value is not None:
-                part._parameters[name] = torch.nn.Parameter(value.detach().clone().as_subclass(Elsewhere), False)
-        for name, value in part._buffers.items():
-            if value is not None:
-                part._buffers[name] = value.clone().as_subclass(Elsewhere)
+        for name, value in list(part.named_parameters(recurse=False)):
+            setattr(part, name, torch.nn.Parameter(value.detach().clone().as_subclass(Elsewhere), False))
+        for name, value in list(part.named_buffers(recurse=False)):
+            setattr(part, name, value.clone().as_subclass(Elsewhere))
     return module
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from diorama.adapt.arrays import Arrays, is_array
 from diorama.adapt.classifying import is_module
-from diorama.adapt.live import Live, answers, by_case, component
+from diorama.adapt.live import Live, component, listed
 from diorama.core import device as devices
 from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
@@ -89,28 +90,17 @@ def _plan(
     methods: Any, model: Any, on: Any, by: Any, cases: int | None, seed: int, controls: bool, keep: str | None
 ) -> Plan:
     for name, given in (("on", on), ("by", by)):
-        if not _listed(given):
+        if not listed(given):
             kind = "world" if name == "on" else "protocol"
             raise InputError(f"{name} is empty: name a {kind}, e.g. {name}='{_EXAMPLES[kind]}' (diorama ls {kind}s)")
-    worlds, protocols = _components("world", _listed(on)), _components("protocol", _listed(by))
-    side = _side(worlds) if any(not isinstance(one, str) for _, one in _listed(model)) else None
-    models = _components("model", _listed(model), side)
-    given = [(name, _with_names(one, worlds, seed)) for name, one in _listed(methods)]
+    worlds, protocols = _components("world", listed(on)), _components("protocol", listed(by))
+    side = _side(worlds) if any(not isinstance(one, str) for _, one in listed(model)) else None
+    models = _components("model", listed(model), side)
+    given = [(name, _with_names(one, worlds, seed)) for name, one in listed(methods)]
     return Plan(worlds, _components("method", given), protocols, models, cases, seed, controls, keep or "")
 
 
 _EXAMPLES = {"world": "birds", "protocol": "single_deletion"}
-
-
-def _listed(given: Any) -> list[tuple[str, Any]]:
-    """Components with their names: a single one, a list, or a dictionary by name."""
-    if given is None or (isinstance(given, list | tuple) and not given):
-        return []
-    if isinstance(given, Mapping):
-        return [(str(name), one) for name, one in given.items()]
-    if isinstance(given, list | tuple):
-        return [("", one) for one in given]
-    return [("", given)]
 
 
 def _components(kind: Kind, given: list[tuple[str, Any]], side: int | None = None) -> list[str | Component]:
@@ -141,18 +131,18 @@ def _side(worlds: list[str | Component]) -> int | None:
 
 def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
     """Answers already computed with the names of their cases; anything else as it is."""
-    if not answers(given):
+    if not is_array(given):
         return given
     if len(worlds) > 1:
         raise InputError("answers already computed belong to one world: name one in on=")
     world = component("world", worlds[0]).object
     layers = isinstance(given, Mapping) and set(given) <= {"reflectance", "shading"}
     if isinstance(given, Mapping) and not layers:
-        return by_case(given, ())
+        return Arrays(given, ())
     count = len(next(iter(given.values())) if isinstance(given, Mapping) else given)
     if world.length is not None and count > world.length:
         raise InputError(f"{count} answers were given, and the world has {world.length} scenes")
-    return by_case(given, [world.scene_at(seed, i)[0] for i in range(count)])
+    return Arrays(given, [world.scene_at(seed, i)[0] for i in range(count)])
 
 
 def _live(plan: Plan) -> list[Live]:
@@ -171,11 +161,8 @@ def _check_shared(plan: Plan, processes: int) -> None:
 @contextmanager
 def _untouched(plan: Plan) -> Iterator[None]:
     """Put the user's own networks back as they were; components work on copies, but a function may reach the original."""
-    watches = {
-        one.label: Snapshot(one.given)
-        for one in _live(plan)
-        if is_module(one.given) and not isinstance(one.given, type)
-    }
+    networks = [one for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)]
+    watches = {one.label: Snapshot(one.given) for one in networks}
     try:
         yield
     finally:

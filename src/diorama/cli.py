@@ -14,9 +14,9 @@ from click.core import ParameterSource
 
 from diorama import __version__, reading
 from diorama.core import spec
-from diorama.core.errors import InputError, WorkerError, did_you_mean, missing_package, shortened
+from diorama.core.errors import KEPT, InputError, WorkerError, did_you_mean, missing_package, shortened
 from diorama.lab.command import lab
-from diorama.progress import shown
+from diorama.progress import say, shown
 from diorama.streams import apart
 
 OK, FAILURE, USAGE, SOME_FAILED, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -63,7 +63,7 @@ def main() -> None:
     except ImportError as error:
         code = _say(missing_package(error), USAGE)
     except (KeyboardInterrupt, click.Abort):
-        code = _say("stopped; what was computed is kept, and the same command goes on from there", INTERRUPTED)
+        code = _say(f"stopped; {KEPT} from there", INTERRUPTED)
     except WorkerError as error:
         code = _say(str(error), FAILURE)
     except BrokenPipeError:  # the reader has gone: there is nobody left to tell
@@ -71,9 +71,7 @@ def main() -> None:
         code = OK
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        code = _say(
-            f"{error.strerror or error}{where}; what was computed is kept, and the same command goes on", FAILURE
-        )
+        code = _say(f"{error.strerror or error}{where}; {KEPT}", FAILURE)
     sys.exit(code if isinstance(code, int) else OK)
 
 
@@ -87,10 +85,6 @@ def _check_words(words: list[str]) -> None:
 def _say(message: str, code: int) -> int:
     print(shortened(f"diorama: {message}"), file=sys.stderr)
     return code
-
-
-def _tell(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 @cli.command("ls")
@@ -152,9 +146,7 @@ def render(
 
 @cli.command()
 @click.argument("world")
-@click.option(
-    "--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="What to change: --do beak=none."
-)
+@click.option("--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="The change: --do beak=none.")
 @click.option("-M", "--model", help="Also show what this model says before and after.")
 @click.option("--scene", default=0, show_default=True, help="The number of the scene.")
 @click.option("--seed", default=0, show_default=True)
@@ -166,7 +158,7 @@ def look(world: str, changes: tuple[str, ...], model: str | None, scene: int, se
     with apart() as results:
         found = look_at(world, scene, ", ".join(changes), model, seed)
         print(found.save(out), file=results)
-        _tell(repr(found))
+        say(repr(found))
 
 
 @cli.command()
@@ -183,7 +175,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
     with apart() as results:
         found = traversed(encoder, world, scene, steps, None, seed)
         print(found.save(out), file=results)
-        _tell(repr(found))
+        say(repr(found))
 
 
 @cli.command()
@@ -196,9 +188,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--seed", type=int, help="Seed of the cases (default 0).")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-run", show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-@click.option(
-    "--engine", metavar="NAME", help="What computes logits: torch (default), onnxruntime, openvino or openvino_bf16."
-)
+@click.option("--engine", metavar="NAME", help="Logits by torch (default), onnxruntime, openvino or openvino_bf16.")
 @click.option(
     "--on",
     default="local",
@@ -213,9 +203,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
-@click.option(
-    "--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows, for diorama.Results.read."
-)
+@click.option("--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows (diorama.Results.read).")
 @click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
 @click.option("--dry-run", is_flag=True, help="With --on slurm: print the job array and submit nothing.")
 @click.option("--no-wait", is_flag=True, help="With --on slurm: return once the job array is submitted.")
@@ -260,7 +248,7 @@ def run(
 def _name_imports(plan: Any) -> None:
     """A plan names code: say which, before it is imported."""
     for name in plan.imports():
-        _tell(f"imports {name}")
+        say(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
@@ -296,20 +284,18 @@ def _check_timeout(seconds: float | None) -> None:
 
 def _prepared(made: Any) -> int:
     _announce(made)
-    _tell(
-        f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it"
-    )
+    say(f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it")
     return OK
 
 
 def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO) -> int:
     from diorama.api import execute
     from diorama.gates import failed_gates
-    from diorama.report import write_report
+    from diorama.report.write import write_report
 
     for gate in gates:
         gate.check(made)
-    _tell(launcher.describe(made))
+    say(launcher.describe(made))
     _announce(made)
     with shown("scoring", "cases") as progress:
         ended = execute(made, launcher, progress, launcher.need.timeout)
@@ -320,17 +306,15 @@ def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO)
     report = write_report([found], None, "html")
     text = json.dumps(results, ensure_ascii=False, indent=1) if as_json else write_report([found], None, "text")
     print(text, file=out, flush=True)
-    _tell(f"report: {report}")
+    say(f"report: {report}")
     unmet = failed_gates(gates, results, made.cells)
     for line in unmet:
-        _tell(f"diorama: required {line}")
+        say(f"diorama: required {line}")
     failures = sum(s["n_error"] for cell in results["cells"] for s in list(cell["summary"].values())[:1])
     if failures:
-        _tell(
-            f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks"
-        )
+        say(f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks")
     if results["missing"]:
-        _tell(f"diorama: {results['missing']} cases have no result; the same command computes them")
+        say(f"diorama: {results['missing']} cases have no result; the same command computes them")
     return GATE_FAILED if unmet else SOME_FAILED if failures or results["missing"] else OK
 
 
@@ -338,27 +322,24 @@ def _announce(made: Any) -> None:
     """What will be computed and what is already known, before the work starts."""
     missing = {cell.key: len(made.missing(cell)) for cell in made.cells}
     total = sum(cell.count for cell in made.cells)
-    _tell(
-        f"{len(made.cells)} cells, {total} cases: {total - sum(missing.values())} known, {sum(missing.values())} to compute"
-    )
+    todo = sum(missing.values())
+    say(f"{len(made.cells)} cells, {total} cases: {total - todo} known, {todo} to compute")
     if made.plan.engine != "torch":
-        _tell(f"  logits are computed by {made.plan.engine}, gradients by torch")
+        say(f"  logits are computed by {made.plan.engine}, gradients by torch")
     for cell in made.cells:
         if missing[cell.key]:
-            _tell(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
+            say(f"  {missing[cell.key]:5d} × {' × '.join(label for label in cell.labels.values() if label)}")
     labels = ("method", "protocol", "world")
     skipped = [" × ".join(p[k] for k in labels if p[k]) + f": {p['reason']}" for p in made.expansion.skipped]
     for line in skipped[:6]:
-        _tell(f"  skipped {line}")
+        say(f"  skipped {line}")
     if len(skipped) > 6:
-        _tell(f"  … and {len(skipped) - 6} more pairs; the report lists them with their reasons")
+        say(f"  … and {len(skipped) - 6} more pairs; the report lists them with their reasons")
 
 
 @cli.command()
 @click.argument("recipe")
-@click.option(
-    "-o", "out", type=click.Path(path_type=Path), help="Folder for data and checkpoints (default: train-RECIPE)."
-)
+@click.option("-o", "out", type=click.Path(path_type=Path), help="Folder for data and weights (default: train-RECIPE).")
 def train(recipe: str, out: Path | None) -> None:
     """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
     "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:
@@ -428,13 +409,12 @@ def check(components: tuple[str, ...]) -> int:
     from diorama.testing.check import check_all
 
     with apart() as out:
+        tell = partial(print, file=out, flush=True)
         if components and all(is_run(Path(name)) for name in components):
-            return (
-                OK
-                if all(list(map(partial(check_run, say=partial(print, file=out)), map(Path, components))))
-                else FAILURE
-            )
-        return OK if check_all(list(components), partial(print, file=out, flush=True)) else FAILURE
+            holds = not [name for name in components if not check_run(Path(name), tell)]
+        else:
+            holds = check_all(list(components), tell)
+        return OK if holds else FAILURE
 
 
 cli.add_command(lab)

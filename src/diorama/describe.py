@@ -3,20 +3,18 @@
 import inspect
 import shlex
 import textwrap
-import types
 import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, nested, of_family, parameters
+from diorama.core.catalogue import Component, build, find, hints, nested, options, parameters
 from diorama.core.contracts import Contract
-from diorama.core.errors import InputError, did_you_mean
 from diorama.core.references import references
 from diorama.core.spec import Spec, parse
 from diorama.core.wording import documented, is_line
 from diorama.layouts import layouts_of
-from diorama.testing.kinds import kind_of
+from diorama.testing.kinds import named
 
 WIDTH = 110
 
@@ -24,11 +22,7 @@ WIDTH = 110
 def describe(text: str, bib: bool = False) -> Iterator[str]:
     """The lines that describe a component, given by name or by spec; with `bib` its references as BibTeX too."""
     parsed = parse(text)
-    found = [(kind, name) for kind in KINDS for name in _matches(kind, parsed)]
-    if not found:
-        names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
-        raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))} (diorama ls)")
-    for i, (kind, name) in enumerate(found):
+    for i, (kind, name) in enumerate(named(parsed)):
         component = find(kind, Spec(name, parsed.params))
         yield from ([""] if i else [])
         yield from _about(component)
@@ -37,14 +31,6 @@ def describe(text: str, bib: bool = False) -> Iterator[str]:
         elif kind in _SAYS and _is_ours(component.target):
             yield from ("", *_SAYS[kind](component.target))
         yield from _cited(component, bib)
-
-
-def _matches(kind: Kind, parsed: Spec) -> list[str]:
-    if of_family(kind, parsed.name):
-        return [parsed.name]
-    if ":" in parsed.name:
-        return [parsed.name] if kind == kind_of(find("model", parsed).target, parsed.name) else []
-    return [name for name in entries(kind) if parsed.name in (name, name.rpartition("/")[2])]
 
 
 def _missing(component: Component) -> list[str]:
@@ -105,15 +91,8 @@ def _parameter(p: inspect.Parameter, stated: str) -> str:
 
 
 def _type(target: Any, p: inspect.Parameter) -> str:
-    if p.annotation is p.empty:
-        return ""
-    try:
-        hint = typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=True)[
-            p.name
-        ]
-    except (KeyError, NameError, TypeError):  # a name that exists for type checkers only
-        hint = p.annotation
-    return _spelt_type(hint)
+    # a name that exists for type checkers only has no hint, and is spelt as it is written
+    return "" if p.annotation is p.empty else _spelt_type(hints(target, bounds=True).get(p.name, p.annotation))
 
 
 def _spelt_type(hint: Any) -> str:
@@ -122,8 +101,8 @@ def _spelt_type(hint: Any) -> str:
         return ", ".join([_spelt_type(kind), *map(str, bounds)])
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(repr, typing.get_args(hint)))
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        return " | ".join(map(_spelt_type, typing.get_args(hint)))
+    if len(found := options(hint)) > 1:
+        return " | ".join(map(_spelt_type, found))
     if hint is type(None):
         return "None"
     return hint if isinstance(hint, str) else inspect.formatannotation(hint)

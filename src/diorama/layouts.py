@@ -50,9 +50,7 @@ class Writing:
     def unchanged(self, layout: str) -> None:
         """Refuse changes in a layout that writes scenes as they are."""
         if self.changes:
-            raise InputError(
-                f"layout {layout!r} writes scenes as they are: leave --do {next(iter(self.changes))}=… out"
-            )
+            raise InputError(f"layout {layout!r} writes scenes unchanged: leave --do {next(iter(self.changes))}=… out")
 
 
 def write_flat(ask: Writing) -> Path:
@@ -91,10 +89,8 @@ def write_flat(ask: Writing) -> Path:
 def _manifest(ask: Writing) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Write manifest.json case by case, as the frames are made; the file has its name once it is whole."""
     ask.out.mkdir(parents=True, exist_ok=True)
-    part, head = (
-        ask.out / f".manifest.json.{os.getpid()}",
-        {"world": ask.world.label, "seed": ask.seed, "do": ask.changes},
-    )
+    part = ask.out / f".manifest.json.{os.getpid()}"
+    head = {"world": ask.world.label, "seed": ask.seed, "do": ask.changes}
     try:
         with open(part, "wb") as file:
             between = encoded(head)[:-1] + b',"cases":[\n'
@@ -212,9 +208,7 @@ def write_mosaic(ask: Writing) -> Path:
 
     ask.unchanged("mosaic")
     if ask.seed:
-        raise InputError(
-            "layout 'mosaic' writes a mosaic world as it is: give its seed as mosaic(…, seed=…), no --seed"
-        )
+        raise InputError("layout 'mosaic' writes a mosaic world as it is: write mosaic(…, seed=…), no --seed")
     return write_mosaics(ask.world.object, ask.count, ask.out, ask.progress)
 
 

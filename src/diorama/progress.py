@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from diorama.core.progress import Progress
 
@@ -14,13 +14,16 @@ EVERY = 15.0
 REDRAWN = 0.25
 
 
-@contextmanager
-def shown(what: str, units: str) -> Iterator[Progress]:
+def say(line: str) -> None:
+    """Say a line to whoever watches."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def shown(what: str, units: str) -> AbstractContextManager[Progress]:
     """Show how far `what` is, counted in `units`, until the end of the block: a bar in a notebook and on a terminal."""
-    with (
-        _cell(what, units) if in_notebook() else _bar(what) if sys.stderr.isatty() else _lines(what, units) as progress
-    ):
-        yield progress
+    if in_notebook():
+        return _cell(what, units)
+    return _bar(what) if sys.stderr.isatty() else _lines(what, units)
 
 
 def in_notebook() -> bool:
@@ -38,9 +41,9 @@ class HowFar:
         self._first, self._done, self._total, self._doing = 0, 0, 0, ""
 
     def __call__(self, done: int, total: int, doing: str = "") -> None:
-        """Take note. The pace is measured from the first call on: what came before it may have been known already.
+        """Note how far the work is. The pace is measured from the first call on: what was done before may have been known.
 
-        Another total, or less done, is another piece of work with a pace of its own.
+        If the total is another one, or less is done than before, a new piece of work has begun, with a pace of its own.
         """
         if total != self._total or done < self._done:
             self._since, self._first = self._now(), done
@@ -88,7 +91,7 @@ def _lines(what: str, units: str) -> Iterator[Progress]:
 
     def tell() -> None:
         while not ended.wait(EVERY):
-            print(state.line(), file=sys.stderr, flush=True)
+            say(state.line())
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()

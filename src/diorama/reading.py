@@ -1,12 +1,12 @@
 """The commands that read runs: report, cite, compare. None of them imports or builds a component."""
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
 from diorama.core.errors import InputError
+from diorama.progress import say
 
 
 @click.command()
@@ -15,26 +15,22 @@ from diorama.core.errors import InputError
 @click.option(
     "--format", "form", default="html", show_default=True, metavar="html|text|md|tex|csv|json|junit|parquet|svg|pdf"
 )
-@click.option(
-    "--columns", default="", metavar="LIST", help="Columns of text, md and tex, e.g. mx,interval,com,published."
-)
+@click.option("--columns", default="", metavar="LIST", help="Columns of text, md and tex, e.g. mx,interval,published.")
 @click.option("--digits", type=click.IntRange(0, 12), help="Decimals of text, md and tex.")
-@click.option(
-    "--name", "names", multiple=True, metavar="METHOD=NAME", help="What to call a method in text, md and tex."
-)
+@click.option("--name", "names", multiple=True, metavar="METHOD=NAME", help="A method's name in text, md and tex.")
 def report(
     runs: tuple[Path, ...], out: Path | None, form: str, columns: str, digits: int | None, names: tuple[str, ...]
 ) -> None:
     """Report on finished or unfinished RUNs; of unfinished ones, what is missing. svg and pdf write a folder of figures."""
-    from diorama.report import write_report
     from diorama.report.summary import lacking
     from diorama.report.tables import Style
+    from diorama.report.write import write_report
 
     style = Style(tuple(filter(None, (c.strip() for c in columns.split(",")))), digits, dict(map(_renamed, names)))
     print(write_report(list(runs), out, form, style))
     for folder in runs:
         for line in lacking(folder):
-            print(line, file=sys.stderr, flush=True)
+            say(line)
 
 
 def _renamed(text: str) -> tuple[str, str]:
@@ -65,10 +61,6 @@ def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bo
 
     if len(runs) != (1 if between else 2):
         raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
-    found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
-    if all(line["reason"] for line in found):
-        raise InputError(
-            f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found)) or 'no cells'}"
-        )
+    found = comparison.compared(read_results(runs[0]), read_results(runs[-1]), between)
     names = between or (str(runs[0]), str(runs[1]))
     print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")

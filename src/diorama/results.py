@@ -1,26 +1,23 @@
 """Results: the table, the rows, comparisons, cases, plots and the report of a run, in a notebook or a terminal."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from diorama.core import kept
 from diorama.core.device import one_thread
-from diorama.core.errors import InputError, did_you_mean, missing_package
+from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.core.memory import Memory
+from diorama.core.run import Run, asked_for, open_run
 from diorama.report import compare as comparison
-from diorama.report.sections import Section, sections
+from diorama.report.sections import Section
 from diorama.report.summary import CellResult, document, read_results
 from diorama.report.summary import Results as Read
 from diorama.report.tables import records, text
-
-if TYPE_CHECKING:
-    from diorama.core.run import Run
 
 #: Columns of a text table where there is no terminal.
 WIDTH = 120
@@ -29,7 +26,7 @@ WIDTH = 120
 class Results:
     """What a run came to. In a notebook it shows itself; `print` gives the tables as text."""
 
-    def __init__(self, folder: Path, run: "Run | None" = None):
+    def __init__(self, folder: Path, run: Run | None = None):
         self.folder, self._run = folder, run
         #: Keeps a temporary folder alive as long as these results.
         self.held: object = None
@@ -48,7 +45,7 @@ class Results:
     @cached_property
     def sections(self) -> list[Section]:
         """The cells that are compared with each other: those of one world, model and protocol, best first."""
-        return sections({"": self._read})
+        return self._read.sections
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -72,10 +69,7 @@ class Results:
 
     def compare(self, a: str, b: str) -> "Comparison":
         """Two methods case by case: of each world, model and protocol the mean difference b − a, its interval and p."""
-        found = comparison.compare(self._read, self._read, (a, b))
-        if all(line["reason"] for line in found):
-            raise InputError(f"nothing was compared: {'; '.join(dict.fromkeys(line['reason'] for line in found))}")
-        return Comparison(a, b, found)
+        return Comparison(a, b, comparison.compared(self._read, self._read, (a, b)))
 
     def case(self, method: str, case: int | str, by: str | None = None, on: str | None = None) -> "CaseView":
         """A case by its number or name: its frame, truth and answer as arrays, and `.show()`.
@@ -107,7 +101,7 @@ class Results:
     @property
     def plot(self) -> Any:
         """Figures for a paper: `.plot.methods()`, `.plot.doses()`, `.plot.cases()`; each has `savefig("x.pdf")`."""
-        with _wanted():
+        with importing():
             from diorama.report.plots import Plots
         return Plots(self.sections)
 
@@ -117,9 +111,8 @@ class Results:
 
         self.illustrate()
         path = Path(path)
-        write_report(
-            [self.folder], path, {"xml": "junit", "txt": "text"}.get(path.suffix[1:], path.suffix[1:] or "html")
-        )
+        ending = path.suffix[1:] or "html"
+        write_report([self.folder], path, {"xml": "junit", "txt": "text"}.get(ending, ending))
         return path
 
     def illustrate(self) -> None:
@@ -152,8 +145,6 @@ class Results:
 
     def _look(self, cell: CellResult, key: str) -> kept.KeptCase:
         """Have the case answered again, with the components of this session or those that the plan's specs make."""
-        from diorama.core.run import asked_for, open_run
-
         if self._run is None and '"live:' in self._read.plan:
             raise InputError(f"{key} was not kept, and its method was an object of another session: use keep='maps'")
         run = self._run or open_run(self.folder)
@@ -188,7 +179,7 @@ class CaseView:
 
     def show(self) -> Any:
         """A figure: the frame, its truth and the answer."""
-        with _wanted():
+        with importing():
             from diorama.report.plots import case_figure
         said = ", ".join(f"{m} {v:.3g}" for m, v in self.values.items() if isinstance(v, float))
         return case_figure(f"{self.method}, {self.case}", said, self.frame, self.truth, self.answer)
@@ -215,16 +206,7 @@ class Comparison(list[dict[str, Any]]):
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-@contextmanager
-def _wanted() -> Iterator[None]:
-    """A library of the extra `notebook` that is not installed is one line."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError(missing_package(error)) from error
-
-
 def _pandas() -> Any:
-    with _wanted():
+    with importing():
         import pandas
     return pandas

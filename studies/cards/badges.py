@@ -84,10 +84,8 @@ def main(words: list[str]) -> int:
     """Write the badges, or with --check say which are not true."""
     if words == ["--check"]:
         lost = stale()
-        print(
-            "\n".join(f"docs/badges/{name} is not true any more: run scripts/badges" for name in lost),
-            end="\n" * bool(lost),
-        )
+        for name in lost:
+            print(f"docs/badges/{name} is not true any more: run scripts/badges")
         return bool(lost)
     if words:
         print(f"badges: unknown argument '{' '.join(words)}'; there is --check", file=sys.stderr)

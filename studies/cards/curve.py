@@ -14,9 +14,7 @@ INK, BAND = "#3a7bd5", "#3a7bd533"
 def curve(one: dict[str, Any]) -> str:
     """The figure, as a block of raw HTML."""
     points = [point for point in one["doses"] if point[1] is not None]
-    controls = [
-        (line["control"], line["mean"]) for line in one["lines"] if line["control"] and line["mean"] is not None
-    ]
+    controls = [(c["control"], c["mean"]) for c in one["lines"] if c["control"] and c["mean"] is not None]
     values = [v for point in points for v in point[1:] if v is not None] + [mean for _, mean in controls]
     lo, hi = min(values), max(values)
     room = (hi - lo) * 0.08 or 0.1
@@ -41,10 +39,8 @@ def _frame(x: Axis, y: Axis, one: dict[str, Any]) -> list[str]:
         parts.append(text_at(x.start - 8, y(tick) + 4, brief(float(tick)), "", "end"))
     parts += [text_at(x(tick), y.start + 16, brief(float(tick)), "", "middle") for tick in x.ticks(5)]
     name = one["dose_name"] or "dose"
-    parts.append(
-        text_at((x.start + x.end) / 2, y.start + 36, name if len(name) < 76 else name[:74] + "…", "", "middle")
-    )
-    return parts
+    short = name if len(name) < 76 else name[:74] + "…"
+    return [*parts, text_at((x.start + x.end) / 2, y.start + 36, short, "", "middle")]
 
 
 def _band(points: list[list[Any]], x: Axis, y: Axis) -> str:

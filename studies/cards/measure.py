@@ -168,22 +168,11 @@ def measure_protocol(name: str, small: Small) -> None:
     """Write the numbers of a protocol and a picture of its hardest case."""
     with tempfile.TemporaryDirectory() as folder:
         found, share = measured(small, Path(folder))
-        command = " ".join(
-            [
-                "diorama run",
-                f'-w "{small.world.format(staged="staged_saw")}"',
-                *(f"-M {m}" for m in small.model),
-                *(f"-m {m}" for m in small.methods),
-            ]
-            + [f'-p "{p}"' for p in small.protocols]
-            + [f"-n {small.cases}"]
-            + ["--controls"] * small.controls
-        )
-        _write(
-            "protocols",
-            name,
-            {"command": command, "diorama": diorama.__version__, "runs": [as_json(s, share) for s in found]},
-        )
+        options = [f'-w "{small.world.format(staged="staged_saw")}"', *(f"-M {m}" for m in small.model)]
+        options += [*(f"-m {m}" for m in small.methods), *(f'-p "{p}"' for p in small.protocols), f"-n {small.cases}"]
+        command = " ".join(["diorama run", *options, *["--controls"] * small.controls])
+        runs = [as_json(section, share) for section in found]
+        _write("protocols", name, {"command": command, "diorama": diorama.__version__, "runs": runs})
         for case in select(found, 10**9, 1).shown.get(0, []):
             _picture("protocols", name, case, 0)
 
@@ -221,17 +210,7 @@ def _write(kind: str, name: str, found: dict[str, Any]) -> None:
     (OUT / kind / f"{name}.json").write_text(text, encoding="utf-8")
 
 
-STAGED = {
-    "birds": "birds",
-    "mondrian": "mondrian",
-    "sprites": "sprites",
-    "mosaic": MOSAIC,
-    "tabletop": "tabletop",
-    "concepts": "concepts",
-    "random_scenes": "random_scenes",
-    "test_scenes": "test_scenes",
-    "candle": "candle",
-}
+STAGED = ("birds", "mondrian", "sprites", "mosaic", "tabletop", "concepts", "random_scenes", "test_scenes", "candle")
 
 
 def measure_world(name: str, spec: str) -> None:
@@ -250,7 +229,8 @@ def measure_world(name: str, spec: str) -> None:
 
 def jobs() -> Iterator[tuple[str, Path, Any]]:
     """Everything that can be measured: a name, the file that says it was, and what measures it."""
-    for name, spec in STAGED.items():
+    for name in STAGED:
+        spec = MOSAIC if name == "mosaic" else name
         yield name, OUT / "worlds" / f"{name}.json", partial(measure_world, name, spec)
     for name, small in protocols().items():
         yield name, OUT / "protocols" / f"{name}.json", partial(measure_protocol, name, small)
@@ -258,11 +238,8 @@ def jobs() -> Iterator[tuple[str, Path, Any]]:
         path = OUT / "methods"
         lacking = tuple(m for m in small.methods if not (path / f"{m.replace('/', '-')}.json").exists())
         if lacking:
-            yield (
-                name,
-                path / f"{lacking[0].replace('/', '-')}.json",
-                partial(measure_methods, replace(small, methods=lacking)),
-            )
+            made = path / f"{lacking[0].replace('/', '-')}.json"
+            yield name, made, partial(measure_methods, replace(small, methods=lacking))
 
 
 def main(wanted: list[str]) -> None:

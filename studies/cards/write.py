@@ -14,6 +14,7 @@ from diorama.core.wording import MARKS, documented, is_line
 from diorama.describe import meanings, parameter_lines
 from diorama.report.shown import count
 from studies.cards.curve import curve
+from studies.page_kit import table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MEASURED = DOCS / "measured"
@@ -34,33 +35,6 @@ QUESTIONS = {
 }
 #: The protocol whose card says what truth and chance reach where the methods of a track were measured.
 JUDGES = {"explain": "single_deletion", "decompose": "lmse", "represent": "mig", "concept": "tcav"}
-#: The parts that the cards of a kind have, all of them, in this order; where there is nothing to show, a part says why.
-PARTS = {
-    "protocol": (
-        *("The question.", "Picture", "Formula, variants, what to know", "What it measures", "Parameters"),
-        *(
-            "Truth, chance and planted errors",
-            "What a case costs",
-            "Published against corrected",
-            "Known flaws",
-            "Cite",
-        ),
-    ),
-    "method": (
-        *("The question.", "Picture", "Formula, variants, what to know", "Parameters", "Beside truth and chance"),
-        *("What a case costs", "Known flaws", "Cite"),
-    ),
-    "world": (
-        *(
-            "What is known of every scene.",
-            "Picture",
-            "What it stages, what to know",
-            "Parameters",
-            "What a scene costs",
-        ),
-        *("Known flaws", "Cite"),
-    ),
-}
 
 
 def write_cards(out: Path) -> list[Path]:
@@ -83,7 +57,7 @@ def card(kind: Kind, entry: Entry) -> str:
     """The page of one component: all parts of its kind."""
     target: Any = find(kind, entry.name).target
     found, known = _read(kind, entry.name), _known(kind, entry.name)
-    blocks = [f"# {_title(entry)}", _md(entry.summary), _question(kind, entry.name, target)]
+    blocks = [f"# {_title(entry.name)}", _md(entry.summary), _question(kind, entry.name, target)]
     blocks += [_picture(kind, entry.name, found), _text(kind, target), *_metrics(target), _parameters(kind, entry.name)]
     if kind == "protocol":
         blocks += [*_controls(found), _cost_of_cases(found), _variants(target, found, known)]
@@ -103,8 +77,8 @@ def _known(kind: str, name: str) -> dict[str, str]:
     return {"flaws": found} if isinstance(found, str) else found
 
 
-def _title(entry: Entry) -> str:
-    return entry.name.rpartition("/")[2]
+def _title(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _file(name: str) -> str:
@@ -178,9 +152,9 @@ def _metrics(target: Any) -> list[str]:
     said = {name: text for name, text in documented(_module_text(target)).items() if text[:1] in MARKS}
     if not said:
         return []
-    rows = [f"| `{name}` | {text[0]} | {_md(text[1:].strip())} |" for name, text in said.items()]
+    rows = [[f"`{name}`", text[0], _md(text[1:].strip())] for name, text in said.items()]
     key = "↑ higher is better, ↓ lower is better, · neither is."
-    return ["## What it measures", "\n".join(["| metric | | meaning |", "|---|---|---|", *rows]), key]
+    return ["## What it measures", table(["metric", "", "meaning"], rows, text=3), key]
 
 
 def _parameters(kind: Kind, name: str) -> str:
@@ -189,8 +163,9 @@ def _parameters(kind: Kind, name: str) -> str:
     if not listed:
         return "## Parameters\n\nNone."
     lines = dict(zip([p.name for p in listed], parameter_lines(component), strict=True))
-    rows = [f"| `{_code(line)}` | {_md(said.get(name, ''))} |" for name, line in lines.items()]
-    return "\n".join(["## Parameters", "", "| parameter | meaning |", "|---|---|", *rows])
+    code = {name: line.replace("|", "\\|").replace("`", "'") for name, line in lines.items()}
+    rows = [[f"`{line}`", _md(said.get(name, ""))] for name, line in code.items()]
+    return f"## Parameters\n\n{table(['parameter', 'meaning'], rows, text=2)}"
 
 
 def _picture(kind: str, name: str, found: dict[str, Any]) -> str:
@@ -224,9 +199,8 @@ def _controls(found: dict[str, Any]) -> list[str]:
         blocks += [_scores(one), *([curve(one)] if one["doses"] else [])]
     if not any(line["control"] for one in found["runs"] for line in one["lines"]):
         blocks.append("There is no answer to control: the network itself is judged.")
-    verdicts = [
-        f"- **{control} {holds}.** {_md(text)}" for one in found["runs"] for control, holds, text in one["verdicts"]
-    ]
+    told = [verdict for one in found["runs"] for verdict in one["verdicts"]]
+    verdicts = [f"- **{control} {holds}.** {_md(text)}" for control, holds, text in told]
     blocks += ["\n".join(dict.fromkeys(verdicts))] if verdicts else []
     if "staged_saw" in found["command"]:
         blocks.append(
@@ -251,9 +225,8 @@ def _cost(found: dict[str, Any], what: str) -> str:
     if what == "scene":
         return f"## What a scene costs\n\n{took:.2g} s of one core to render, `{found['spec']}`."
     model = f" with `{found['model']}`" if found["model"] else ""
-    return (
-        f"## What a case costs\n\n{took:.2g} s of one core on `{found['world']}`{model} under {_md(found['protocol'])}."
-    )
+    where = f"on `{found['world']}`{model} under {_md(found['protocol'])}"
+    return f"## What a case costs\n\n{took:.2g} s of one core {where}."
 
 
 def _beside(name: str, found: dict[str, Any]) -> str:
@@ -278,14 +251,15 @@ def _beside(name: str, found: dict[str, Any]) -> str:
 
 def _scores(one: dict[str, Any]) -> str:
     names = {"oracle": "*the truth itself*", "random": "*chance*"}
-    rows = [
-        f"| {names.get(line['control']) or _md(line['method'] or one['model'])} | {_number(line['mean'])} |"
-        f" {_ends(line)} | {'–' if line['seconds'] is None else format(line['seconds'], '.2g')} |"
-        for line in one["lines"]
-    ]
+    rows = []
+    for line in one["lines"]:
+        name = names.get(line["control"]) or _md(line["method"] or one["model"])
+        seconds = "–" if line["seconds"] is None else f"{line['seconds']:.2g}"
+        ends = "–" if line["lo"] is None else f"{line['lo']:.4f} … {line['hi']:.4f}"
+        rows.append([name, _number(line["mean"]), ends, seconds])
     better = "higher" if one["direction"] == "higher" else "lower"
     head = f"{_md(one['protocol'])}: {count(one['cases'], 'case')} of `{one['world']}`, {better} is better."
-    return "\n".join([head, "", f"| | {one['metric']} | 95 % interval | s/case |", "|---|---:|---:|---:|", *rows])
+    return f"{head}\n\n{table(['', one['metric'], '95 % interval', 's/case'], rows)}"
 
 
 def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
@@ -294,28 +268,19 @@ def _variants(target: Any, found: dict[str, Any], known: dict[str, str]) -> str:
     runs = found.get("runs", [])
     if len(runs) < 2:
         two = any(p.name == "variant" for p in parameters(target))
-        missing = (
-            "Two variants, told apart in the text above; no run of both is kept." if two else "Not written down yet."
-        )
+        apart = "Two variants, told apart in the text above; no run of both is kept."
+        missing = apart if two else "Not written down yet."
         return f"{head}\n\n{_md(known.get('variants', missing))}"
     methods = [line["method"] for line in runs[0]["lines"] if not line["control"]]
     heads = [f"{_md(one['protocol'])}: {one['metric']}" for one in runs]
-    rows = [" | ".join([f"| {_md(method)}", *(_number(_of(one, method)) for one in runs)]) + " |" for method in methods]
-    table = [f"| | {' | '.join(heads)} |", "|---|" + "---:|" * len(runs), *rows]
+    means = [{line["method"]: line["mean"] for line in reversed(one["lines"])} for one in runs]
+    rows = [[_md(method), *(_number(of_run.get(method)) for of_run in means)] for method in methods]
     said = [_md(known["variants"])] if "variants" in known else []
-    return "\n\n".join([head, *said, "On the same answers:", "\n".join(table)])
-
-
-def _of(one: dict[str, Any], method: str) -> float | None:
-    return next((line["mean"] for line in one["lines"] if line["method"] == method), None)
+    return "\n\n".join([head, *said, "On the same answers:", table(["", *heads], rows)])
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
-
-
-def _ends(line: dict[str, Any]) -> str:
-    return "–" if line["lo"] is None else f"{line['lo']:.4f} … {line['hi']:.4f}"
 
 
 def _flaws(target: Any, known: dict[str, str]) -> str:
@@ -326,14 +291,8 @@ def _flaws(target: Any, known: dict[str, str]) -> str:
 
 
 def _example(target: Any, name: str) -> list[str]:
-    example = vars(target).get("example") or next(
-        (vars(b)["example"] for b in target.__mro__ if vars(b).get("example")), ""
-    )
-    return [f"## Try it\n\n```bash\n{example.replace('{}', _title_of(name))}\n```"] if example else []
-
-
-def _title_of(name: str) -> str:
-    return name.rpartition("/")[2]
+    example = next((vars(owner)["example"] for owner in target.__mro__ if vars(owner).get("example")), "")
+    return [f"## Try it\n\n```bash\n{example.replace('{}', _title(name))}\n```"] if example else []
 
 
 def _cited(target: Any) -> str:
@@ -352,8 +311,8 @@ def _index(kind: Kind, listed: list[Entry]) -> str:
         groups.setdefault(_group(kind, entry), []).append(entry)
     blocks = [f"# {kind.title()}s", _INTRODUCTIONS[kind]]
     for name, found in groups.items():
-        rows = [f"| [{_title(e)}]({_file(e.name)}.md) | {_md(e.summary)} |" for e in found]
-        blocks += ([f"## {name}"] if len(groups) > 1 else []) + ["\n".join(["| | |", "|---|---|", *rows])]
+        rows = [[f"[{_title(e.name)}]({_file(e.name)}.md)", _md(e.summary)] for e in found]
+        blocks += ([f"## {name}"] if len(groups) > 1 else []) + [table(["", ""], rows, text=2)]
     tree = "\n".join(_file(entry.name) for entry in listed)
     return "\n\n".join([*blocks, f"```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{tree}\n```"]) + "\n"
 
@@ -381,7 +340,3 @@ def _md(text: str) -> str:
     """Prose with what Markdown would take for markup escaped, outside of `code`."""
     parts = re.split(r"(`[^`]*`|\*\w+\*)", " ".join(text.split()))
     return "".join(part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
-
-
-def _code(text: str) -> str:
-    return text.replace("|", "\\|").replace("`", "'")

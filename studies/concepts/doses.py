@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from diorama.core.rows import Row
 from diorama.core.scene import rng
 from diorama.metrics.intervals import interval
-from studies.page_kit import svg_line, svg_text, write_svg
+from studies.page_kit import svg_line, svg_text, table, write_svg
 
 #: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -42,9 +42,8 @@ class Reading:
     def pooled(self, raw: np.ndarray) -> np.ndarray:
         """The score of several scenes (scenes, doses, metrics) at every dose where half of them have one."""
         single = np.array([[self.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
-        many = (
-            (~np.isnan(raw)).mean(axis=0).min(axis=1) >= 0.5 if self.ratio else (~np.isnan(single)).mean(axis=0) >= 0.5
-        )
+        shares = (~np.isnan(raw)).mean(axis=0).min(axis=1) if self.ratio else (~np.isnan(single)).mean(axis=0)
+        many = shares >= 0.5
         found = np.full(len(ALPHAS), np.nan)
         if self.ratio:
             above, below = np.nanmean(raw[:, many], axis=0).T
@@ -156,17 +155,17 @@ def _pooled(reading: Reading, raw: np.ndarray) -> str:
     return f"{once:+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
 
 
-def report(found: dict[str, list[Followed]]) -> list[str]:
+def report(found: dict[str, list[Followed]]) -> str:
     """The table of rank correlations."""
-    lines = ["| leak | score | scenes with ρ | mean ρ with the dose | scenes with ρ ≥ 0.9 | pooled ρ | follows the dose? |",
-             "|---|---|---:|---|---:|---|---|"]  # fmt: skip
+    rows = []
     for into, several in found.items():
         other = {"reflectance": "shading", "shading": "albedo"}[into]
         for f in several:
             share = f"{(f.rho >= 0.9).mean():.0%}" if len(f.rho) else "–"
-            cells = (f"{other} into {into}", f.name, f"{len(f.rho)} of {f.scenes}", f.text, share, f.pooled, f.verdict)
-            lines.append(f"| {' | '.join(cells)} |")
-    return lines
+            told = f"{len(f.rho)} of {f.scenes}"
+            rows.append([f"{other} into {into}", f.name, told, f.text, share, f.pooled, f.verdict])
+    heads = ["leak", "score", "scenes with ρ", "mean ρ with the dose", "scenes with ρ ≥ 0.9", "pooled ρ", "follows it?"]
+    return table(heads, rows, text=2)
 
 
 _WIDE, _HIGH, _LEFT, _GAP, _TOP = 168, 130, 92, 18, 74

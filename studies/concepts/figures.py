@@ -40,12 +40,8 @@ def pairs(setting: str, size: int) -> dict[str, Frame]:
 
 def figure4(path: Path, networks: Sequence[str]) -> None:
     """A0I0, A1I0 and A0I1 of a simple and a complex scene: the true layers, and the layers each network answers."""
-    rows = [
-        (name, _answers(frame, networks))
-        for setting in ("rgb-simple", "textured-complex")
-        for name, frame in pairs(setting, 64).items()
-    ]
-    sheet(path, rows, 120)
+    shown = [pair for setting in ("rgb-simple", "textured-complex") for pair in pairs(setting, 64).items()]
+    sheet(path, [(name, _answers(frame, networks)) for name, frame in shown], 120)
 
 
 def figure5(path: Path, networks: Sequence[str]) -> None:

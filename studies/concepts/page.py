@@ -8,13 +8,11 @@ Runs are kept in build/reproduce/concepts and taken up again: a second call goes
 
 import argparse
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diorama.core.catalogue import build
-from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.plan import Plan
 from diorama.core.spec import parse
@@ -23,19 +21,11 @@ from diorama.report.summary import read_results
 from studies.concepts import doses, tables
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
-from studies.concepts.tables import (
-    CHOICES,
-    CLASSICAL,
-    CORRECTED,
-    FAMILY,
-    INVARIANCE,
-    LAYERS,
-    PUBLISHED,
-    SCALES,
-    Found,
-)
-from studies.page_kit import HOME, computed, filled, made, tell
+from studies.concepts.tables import CHOICES, CLASSICAL, CORRECTED, FAMILY, INVARIANCE, LAYERS, PUBLISHED, SCALES, Found
+from studies.page_kit import HOME, computed, filled, made, table, work_off, write_page
 
+#: The usual scores of decompositions.
+STANDARD = ["si_mse", "lmse", "dssim"]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
 FIGURES = PAGE.with_suffix("")
 
@@ -121,9 +111,7 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
     count = 8 * small.scenes
     found = [
         Job("doses", Plan([small.world()], planted, [INVARIANCE, *both], cases=count)),
-        Job(
-            "doses_standard", Plan([f"test_scenes(size={small.size})"], planted, ["si_mse", "lmse", "dssim"], cases=40)
-        ),
+        Job("doses_standard", Plan([f"test_scenes(size={small.size})"], planted, STANDARD, cases=40)),
         Job(
             "doses_more",
             Plan([small.world()], planted, [small.csm(PUBLISHED, more=m) for m in CHOICES.values()], cases=count),
@@ -137,9 +125,7 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
     for setting in paper.SETTINGS:
         world = scale.world(f", setting={setting}", images=scale.images)
         found.append(Job(f"table1/{setting}", Plan([world], methods, protocols, cases=scale.sets)))
-    found.append(
-        Job("standard", Plan([f"test_scenes(size={scale.size})"], methods, ["si_mse", "lmse", "dssim"], cases=40))
-    )
+    found.append(Job("standard", Plan([f"test_scenes(size={scale.size})"], methods, STANDARD, cases=40)))
     if networks():
         world = scale.world(", setting=rgb-simple, change=albedo", images=scale.images)
         more = Scale(**{**vars(scale), "runs": 100})
@@ -157,9 +143,8 @@ def natural(data: Path, miw: str | None, scale: Scale) -> dict[str, str]:
     if miw:
         found["miw"] = f"natural_concepts(root={miw}, kind=multi_illumination, size={scale.size})"
     if (data / "photometric_stereo").is_dir():
-        found["stereo"] = (
-            f"natural_concepts(root={data / 'photometric_stereo'}, kind=stereo, min_images=12, size={scale.size})"
-        )
+        given = f"kind=stereo, min_images=12, size={scale.size}"
+        found["stereo"] = f"natural_concepts(root={data / 'photometric_stereo'}, {given})"
     if (data / "mit_intrinsic").is_dir():
         found["mit"] = f"natural_concepts(root={data / 'mit_intrinsic'}, kind=mit, min_images=10, size={scale.size})"
     return found
@@ -172,11 +157,8 @@ def planted(found: dict[str, Job], tests: int) -> dict[str, list[doses.Followed]
     made: dict[str, list[doses.Followed]] = {}
     for into in doses.INTO:
         for reading in doses.readings(PUBLISHED, CORRECTED, tests, tuple(CHOICES)):
-            mine = {
-                at[m][0]: some
-                for (p, m), some in rows.items()
-                if p == reading.protocol and at.get(m, (0, ""))[1] == into
-            }
+            judged = [(method, some) for (protocol, method), some in rows.items() if protocol == reading.protocol]
+            mine = {at[method][0]: some for method, some in judged if at.get(method, (0, ""))[1] == into}
             if mine:
                 made.setdefault(into, []).append(doses.follow(reading, mine, into))
     return made
@@ -186,18 +168,17 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
     """The page of results."""
     sets = {name.removeprefix("table1/"): job.rows() for name, job in found.items() if name.startswith("table1/")}
     wild = {name.removeprefix("natural/"): job.rows() for name, job in found.items() if name.startswith("natural/")}
-    followed = planted(found, _tests(found["doses"]))
+    tests = [r.value for rows in found["doses"].rows().values() for r in rows if r.metric == "tests"]
+    followed = planted(found, min((int(n) for n in tests if isinstance(n, int | float)), default=1))
     if followed:
-        shown = {
-            k: [f for f in several if f.name.removeprefix("CSM ") not in CHOICES] for k, several in followed.items()
-        }
+        shown = {k: [f for f in some if f.name.removeprefix("CSM ") not in CHOICES] for k, some in followed.items()}
         doses.figure(shown, FIGURES / "doses.svg")
     lacking = [name for name in FAMILY if name not in networks()]
     parts = {
         "MADE": made(("numpy", "scipy", "scikit-learn", "torch"), "seed 0"),
         "LACKING": f"Without weights when this was written: {', '.join(lacking)}." if lacking else "",
         "SCALE": _scale(scale, found),
-        "DOSES": "\n".join(doses.report(followed)),
+        "DOSES": doses.report(followed),
         "FOLLOWS": follows(followed),
         "SCALES": tables.scale_table(found["scales"].rows()),
         "ORDERING": tables.ordering(sets),
@@ -226,51 +207,33 @@ def follows(found: dict[str, list[doses.Followed]]) -> str:
     return "\n".join(f"- **{v}**: {', '.join(names[v])}" for v in order if v in names)
 
 
-def _tests(job: Job) -> int:
-    values = [r.value for rows in job.rows().values() for r in rows if r.metric == "tests"]
-    return min((int(v) for v in values if isinstance(v, int | float)), default=1)
-
-
 def _scale(scale: Scale, found: dict[str, Job]) -> str:
     """What was scaled down."""
     if scale is FULL:
         return "This is the paper's scale (`--full`)."
-    lines = ["| | here | the paper (`--full`) |", "|---|---|---|"]
-    rows = {name: ("all" if value is None else str(value), "all" if full is None else str(full))
-            for (name, value), full in zip(vars(scale).items(), vars(FULL).values(), strict=True)}  # fmt: skip
+    sizes = zip(vars(scale).items(), vars(FULL).values(), strict=True)
+    rows = {name: ["all" if size is None else str(size) for size in (here, full)] for (name, here), full in sizes}
     words = {"size": "pixels", "scenes": "base scenes per setting", "images": "images of a set", "tests": "test images",
              "sets": "sets per setting", "randoms": "negatives", "runs": "CAV runs"}  # fmt: skip
-    lines += [f"| {words[name]} | {small} | {full} |" for name, (small, full) in rows.items()]
+    compared = table(["", "here", "the paper (`--full`)"], [[words[name], *both] for name, both in rows.items()])
     small = found["doses"].plan
-    return (
-        "\n".join(lines)
-        + f"\n\nThe dose study: `{small.worlds[0]}`, the first {small.cases} sets, `{small.protocols[1]}`."
-    )
+    return f"{compared}\n\nThe dose study: `{small.worlds[0]}`, the first {small.cases} sets, `{small.protocols[1]}`."
 
 
 def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str, tuple[str, str]]:
     """WHDR and SAW AP of every method, where the photos are there."""
     found: dict[str, list[str]] = {}
-    for k, (root, world, protocol, metric) in enumerate(
-        ((options.iiw, "iiw", "whdr", "whdr"), (options.saw, "saw", "saw_ap", "saw_ap"))
-    ):
+    asked = ((options.iiw, "iiw", "whdr"), (options.saw, "saw", "saw_ap"))
+    for k, (root, world, protocol) in enumerate(asked):
         if not root:
             continue
         job = Job(protocol, Plan([f"{world}(root={root})"], [*networks(), *CLASSICAL], [protocol]))
         if minutes_left > 0:
             job.compute()
         for (_, method), rows in job.rows().items():
-            of = summarise(r for r in rows if r.metric == metric)
+            of = summarise(r for r in rows if r.metric == protocol)
             found.setdefault(method, ["–", "–"])[k] = "–" if of.mean is None else f"{100 * of.mean:.1f}"
     return {method: (cells[0], cells[1]) for method, cells in found.items()}
-
-
-def _ready(all_jobs: dict[str, Job], end: float) -> Iterator[Job]:
-    for job in all_jobs.values():
-        if time.monotonic() > end:
-            tell(f"no time is left for {job.name} and what follows")
-            return
-        yield job
 
 
 def main() -> None:
@@ -286,11 +249,7 @@ def main() -> None:
     options = parser.parse_args()
     end, scale = time.monotonic() + 60 * options.minutes, FULL if options.full else SMALL
     found = jobs(scale, options.data.resolve(), options.miw)
-    for job in _ready({n: j for n, j in found.items() if n.startswith(options.only)}, end):
-        try:
-            job.compute()
-        except InputError as error:
-            tell(f"{job.name}: {error}")
+    work_off(((name, job.compute) for name, job in found.items() if name.startswith(options.only)), end)
     used = networks()
     more = {"extra": extra_columns(options, end - time.monotonic()), "table4": standard(used, scale.size)}
     more["brightness"] = brightness(used, scale.size)
@@ -300,9 +259,7 @@ def main() -> None:
         figure5(FIGURES / "figure5.png", used)
         figure6(BUILD / "figure6.png", used, natural(options.data.resolve(), options.miw, scale))
         figure7(FIGURES / "figure7.svg", found["figure7"].rows(), FAMILY)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(scale, found, more), encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, page(scale, found, more))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from diorama.core.spec import parse
 from diorama.core.summary import Summary, summarise
 from diorama.protocols.concepts.csm.summary import condense
 from studies.concepts import published as paper
-from studies.page_kit import table
+from studies.page_kit import table, with_interval
 
 #: Our networks and the family each is of.
 FAMILY = {"iid_timelapse": "IIWW", "iid_translation": "USI3D", "iid_supervised": "CGIID"}
@@ -25,7 +25,7 @@ LAYERS = ("decoder1", "decoder3", "decoder5")
 NONE = Summary(None, None, None, 0, 0, 0, 0)
 #: (protocol or variant, method) → rows
 Found = dict[tuple[str, str], list[Row]]
-_table = partial(table, numbers="---")
+_table = partial(table, text=99)
 HEAD = [f"{score} {setting}" for score in ("CSM_S", "CSM_R") for setting in (*paper.SETTINGS, "overall")]
 
 
@@ -36,11 +36,8 @@ def ratios(rows: Sequence[Row], variant: str) -> dict[str, Summary]:
 
 
 def _shown(summary: Summary | None, places: int = 2) -> str:
-    if summary is None or summary.mean is None:
-        return "–"
-    text = f"{summary.mean:.{places}f}"
-    text += "" if summary.lo is None else f" [{summary.lo:.{places}f}, {summary.hi:.{places}f}]"
-    return text.replace("-", "−")
+    found = summary or NONE
+    return with_interval(found.mean, found.lo, found.hi, places).replace("-", "−")
 
 
 def _named(method: str) -> str:
@@ -100,18 +97,8 @@ def sensitivities(found: dict[str, Found], variant: str) -> str:
             of = summarise(row for row in mine if row.metric == metric)
             cells.append("–" if of.mean is None else f"{of.mean:.2f}".replace("-", "−"))
         rows.append([_named(method), *cells])
-    head = [
-        "R_Δa",
-        "S_Δa",
-        "R_Δi",
-        "S_Δi",
-        "accuracy R",
-        "accuracy S",
-        "stability R",
-        "stability S",
-        "cos Δa·Δi",
-        "cos scenes",
-    ]
+    head = ["R_Δa", "S_Δa", "R_Δi", "S_Δi", "accuracy R", "accuracy S", "stability R", "stability S"]
+    head += ["cos Δa·Δi", "cos scenes"]
     return _table(["method", *head], rows)
 
 
@@ -145,9 +132,8 @@ def _orders(rows: Found, score: str, wanted: tuple[str, ...]) -> str:
     """How the published score orders the networks at each layer."""
     said = []
     for layer in LAYERS:
-        found = {
-            f: ratios(rows.get((f"{PUBLISHED}, {layer}", m), []), PUBLISHED)[score].mean for m, f in FAMILY.items()
-        }
+        at = f"{PUBLISHED}, {layer}"
+        found = {f: ratios(rows.get((at, m), []), PUBLISHED)[score].mean for m, f in FAMILY.items()}
         if None in found.values():
             continue
         order = sorted(found, key=lambda name: -found[name])  # type: ignore[operator]
@@ -201,14 +187,9 @@ def scale_table(rows: Found) -> str:
         still = [r for r in rows.get((INVARIANCE, method), []) if r.metric == "invariance_reflectance"]
         both = [ratios(rows[v, method], v) for v in (PUBLISHED, CORRECTED) if (v, method) in rows]
         made.append([f"{x:g}", *(_shown(r[s]) for r in both for s in ("csm_r", "csm_s")), _shown(summarise(still), 3)])
-    head = [
-        "R̂ times",
-        "CSM_R published",
-        "CSM_S published",
-        "ln CSM_R corrected",
-        "ln CSM_S corrected",
-        "invariance of R̂",
-    ]
+    scores = ("CSM_R", "CSM_S")
+    head = ["R̂ times", *(f"{score} published" for score in scores), *(f"ln {score} corrected" for score in scores)]
+    head.append("invariance of R̂")
     return _table(head, made)
 
 
@@ -218,22 +199,17 @@ def ordering(found: dict[str, Found]) -> str:
     for variant in (PUBLISHED, CORRECTED):
         cells = by_setting(found, variant)
         for score, wanted in ORDER.items():
-            known = {
-                FAMILY[m]: c[score, "overall"] for m, c in cells.items() if m in FAMILY and (score, "overall") in c
-            }
-            known = {name: s for name, s in known.items() if s.mean is not None}
+            overall = {FAMILY[m]: found.get((score, "overall"), NONE) for m, found in cells.items() if m in FAMILY}
+            known = {name: s for name, s in overall.items() if s.mean is not None}
             name = score.upper() if variant == PUBLISHED else f"ln {score.upper()}"
             if len(known) < 3:
                 lines.append(f"- {name} ({variant}): not all three networks have a value, so there is no order.")
                 continue
             order = sorted(known, key=lambda n: -known[n].mean)  # type: ignore[operator]
             said = " > ".join(f"{n}-like {_shown(known[n])}" for n in order)
-            verdict = (
-                "the paper's order is reproduced" if tuple(order) == wanted else "the paper's order is not reproduced"
-            )
-            lines.append(
-                f"- {name} ({variant}): {said}; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
-            )
+            verdict = f"the paper's order is {'' if tuple(order) == wanted else 'not '}reproduced"
+            said += f"; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
+            lines.append(f"- {name} ({variant}): {said}")
     return "\n".join(lines)
 
 
@@ -245,9 +221,8 @@ def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> 
         scores = [_shown(overall.get(m, {}).get((score, "overall"))) for score in ORDER]
         rows.append([_named(m), f"{r:.2f}", f"{s:.2f}", f"{r / s:.2f}", *scores])
     table = _table(["method", "R̂ too bright, times", "Ŝ too bright, times", "quotient", "CSM_S", "CSM_R"], rows)
-    known = [
-        m for m in factors if all((overall.get(m, {}).get((k, "overall")) or NONE).mean is not None for k in ORDER)
-    ]
+    at = [(score, "overall") for score in ORDER]
+    known = [m for m in factors if all(overall.get(m, {}).get(k, NONE).mean is not None for k in at)]
     if len(known) < 3:
         return table
     by_scale = sorted(known, key=lambda m: -factors[m][0] / factors[m][1])

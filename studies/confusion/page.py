@@ -13,7 +13,7 @@ import io
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,7 @@ from scipy.stats import spearmanr
 from diorama.adapt.engines import USUAL
 from diorama.core.bench import Bench
 from diorama.core.cases import Panel
-from diorama.core.catalogue import Kind, build
-from diorama.core.errors import InputError
+from diorama.core.catalogue import build
 from diorama.core.guard import attempt
 from diorama.core.memory import Memory
 from diorama.core.plan import Cell, Plan
@@ -32,7 +31,7 @@ from diorama.core.run import open_run
 from diorama.report.summary import document, read_results
 from studies.confusion.published import TABLE
 from studies.figures import sheet
-from studies.page_kit import HOME, PROCESSES, computed, filled, made, tell
+from studies.page_kit import HOME, PROCESSES, computed, filled, made, table, work_off, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "confusion", HOME / "docs" / "results" / "confusion.md"
 LIME, LRP, IG, CAM = "lime_acm", "lrp", "integrated_gradients_acm", "grad_cam_acm"
@@ -105,10 +104,8 @@ def setups(data: Path, resnet: str | None) -> dict[tuple[str, str], Setup]:
 
 def shots(lite: Setup) -> list[Setup]:
     """The same mosaics and backbone with heads that learnt from few photos: the same question at lower accuracies."""
-    return [
-        replace(lite, network=f"{LITE}, head of {count}", model=lite.model.replace("train=100", f"train={count}"))
-        for count in SHOTS
-    ]
+    models = {count: lite.model.replace("train=100", f"train={count}") for count in SHOTS}
+    return [replace(lite, network=f"{LITE}, head of {count}", model=model) for count, model in models.items()]
 
 
 def others(found: dict[tuple[str, str], Setup]) -> list[Setup]:
@@ -164,7 +161,13 @@ def compute(job: Job) -> None:
     else:
         engine = setup.engine if method == LIME else USUAL
         plan = Plan([setup.world], [method], ["confusion"], [setup.model], count, engine=engine)
-    computed(f"{setup.data} · {setup.network} · {method}", setup.folder / _slug(method), plan)
+    computed(named(job), setup.folder / _slug(method), plan)
+
+
+def named(job: Job) -> str:
+    """What a job is called while it is done."""
+    setup, method, _ = job
+    return f"{setup.data} · {setup.network} · {method}"
 
 
 def _number(summary: dict[str, Any]) -> str:
@@ -181,28 +184,21 @@ def _count(cell: dict[str, Any]) -> str:
     return ", ".join(said + ([f"{errors} excluded or failed"] if errors else [])) or "0"
 
 
-def our_table(found: list[Setup]) -> list[str]:
+def our_table(found: list[Setup]) -> str:
     """Table 1 of the paper with our data and networks."""
-    lines = [
-        "| data | network (accuracy) | method | mosaics | precision | accuracy | recall | F1 | undefined | s/mosaic |",
-        "|---|---|---|---:|---:|---:|---:|---:|---|---:|",
-    ]
+    heads = ["data", "network (accuracy)", "method", "mosaics", "precision", "accuracy", "recall", "F1", "undefined"]
+    rows = []
     for setup in found:
         for method, name in NAMES.items():
             cell = setup.results(method)
             if not cell or cell["cases"] == cell["missing"]:
                 continue
             done = cell["cases"] - cell["missing"]
-            scores = " | ".join(_number(cell["summary"][m]) for m in METRICS)
-            lines.append(
-                f"| {setup.data} | {setup.network} ({_share(setup.accuracy)}) | {name} | {done} | {scores} "
-                f"| {_count(cell)} | {cell['seconds'] / done:.1f} |"
-            )
-    return lines
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+            right = "–" if setup.accuracy is None else f"{setup.accuracy:.3f}"
+            scores = [_number(cell["summary"][m]) for m in METRICS]
+            labels = [setup.data, f"{setup.network} ({right})", name, str(done)]
+            rows.append([*labels, *scores, _count(cell), f"{cell['seconds'] / done:.1f}"])
+    return table([*heads, "s/mosaic"], rows, text=3)
 
 
 def published() -> list[dict[str, str]]:
@@ -210,16 +206,13 @@ def published() -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(TABLE)))
 
 
-def paper_table() -> list[str]:
+def paper_table() -> str:
     """The paper's Table 1."""
-    lines = [
-        "| data | network (accuracy) | method | precision | accuracy | recall | F1 |",
-        "|---|---|---|---:|---:|---:|---:|",
-    ]
+    rows = []
     for row in published():
-        scores = " | ".join((row[m] and f"{row[m]} ({row[f'{m}_std']})") or "–" for m in METRICS)
-        lines.append(f"| {row['data']} | {row['network']} ({row['network_accuracy']}) | {row['method']} | {scores} |")
-    return lines
+        scores = [(row[m] and f"{row[m]} ({row[f'{m}_std']})") or "–" for m in METRICS]
+        rows.append([row["data"], f"{row['network']} ({row['network_accuracy']})", row["method"], *scores])
+    return table(["data", "network (accuracy)", "method", "precision", "accuracy", "recall", "F1"], rows, text=3)
 
 
 #: (method, network's accuracy, {metric − precision})
@@ -240,20 +233,20 @@ def our_points(found: list[Setup]) -> list[Point]:
 
 def their_points() -> list[Point]:
     """The same of the paper's Table 1."""
-    rows = [row for row in published() if row["recall"]]
-    return [
-        (row["method"], float(row["network_accuracy"]), _differences({m: float(row[m]) for m in METRICS}))
-        for row in rows
-    ]
+    found = []
+    for row in (row for row in published() if row["recall"]):
+        means = {metric: float(row[metric]) for metric in METRICS}
+        found.append((row["method"], float(row["network_accuracy"]), _differences(means)))
+    return found
 
 
 def _differences(means: dict[str, float]) -> dict[str, float]:
     return {m: means[m] - means["precision"] for m in METRICS[1:]}
 
 
-def claim(points: list[Point], source: str) -> list[str]:
+def claim(points: list[Point], source: str) -> list[list[str]]:
     """Spearman's ρ between the network's accuracy and the difference of each metric to precision, by method."""
-    lines = []
+    rows = []
     for method in dict.fromkeys(p[0] for p in points):
         mine = [p for p in points if p[0] == method]
         if len(mine) < 4:
@@ -264,8 +257,8 @@ def claim(points: list[Point], source: str) -> list[str]:
             values = [p[2][metric] for p in mine]
             rho, chance = spearmanr(accuracy, values)
             cells.append(f"{rho:+.2f} (p {chance:.2f}), {min(values):+.3f} … {max(values):+.3f}")
-        lines.append(f"| {source} | {method} | {len(mine)} | " + " | ".join(cells) + " |")
-    return [line.replace("-", "−") if not line.startswith("|---") else line for line in lines]
+        rows.append([cell.replace("-", "−") for cell in (source, method, str(len(mine)), *cells)])
+    return rows
 
 
 def verdict(points: list[Point]) -> str:
@@ -327,7 +320,7 @@ def figure(setup: Setup, index: int, path: Path, only: tuple[str, ...]) -> None:
 
 def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) -> None:
     """How the evidence of each method moves when one cell shows another class."""
-    protocol, world, model = (build(kind, text) for kind, text in _parts(setup))
+    protocol, world, model = build("protocol", "cell_swap"), build("world", setup.world), build("model", setup.model)
     case, rows = protocol.object.case(world.object, 0, index), []
     for method in methods:
         plan = Cell(world, model, build("method", method), protocol, 0, index + 1)
@@ -338,26 +331,20 @@ def swap_figure(setup: Setup, index: int, path: Path, methods: tuple[str, ...]) 
     sheet(path, rows, 192)
 
 
-def _parts(setup: Setup) -> tuple[tuple[Kind, str], ...]:
-    return ("protocol", "cell_swap"), ("world", setup.world), ("model", setup.model)
-
-
 def page(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Setup]) -> str:
     """The page of results."""
     every = list(found.values())
-    claims = ["| points from | method | points | accuracy − precision | recall − precision | F1 − precision |",
-              "|---|---|---:|---|---|---|"]  # fmt: skip
-    claims += claim(their_points(), "the paper") + claim(our_points(every), "here")
-    claims += claim(
-        our_points([*few, *(s for s in every if (s.data, s.network) == (DOGS, LITE))]), "heads of few photos"
-    )
+    heads = ["points from", "method", "points", "accuracy − precision", "recall − precision", "F1 − precision"]
+    lite = [setup for setup in every if (setup.data, setup.network) == (DOGS, LITE)]
+    claims = [*claim(their_points(), "the paper"), *claim(our_points(every), "here")]
+    claims += claim(our_points([*few, *lite]), "heads of few photos")
     parts = {
         "MADE": made(("numpy", "torch", "zennit", "scikit-image"), f"seed 0, {PROCESSES} processes"),
-        "OURS": "\n".join(our_table(every)),
-        "FEW": "\n".join(our_table(few)),
-        "CHANGED": "\n".join(our_table(changed)),
-        "PAPER": "\n".join(paper_table()),
-        "CLAIM": CLAIM + "\n\n" + "\n".join(claims) + "\n\n" + verdict(our_points(every)),
+        "OURS": our_table(every),
+        "FEW": our_table(few),
+        "CHANGED": our_table(changed),
+        "PAPER": paper_table(),
+        "CLAIM": "\n\n".join([CLAIM, table(heads, claims, text=2), verdict(our_points(every))]),
         "TURNED": "\n".join(turned(s) for s in every if s.data == BIRDS and s.results(LRP)),
         "EXPECTED": "\n".join(expected(found)),
     }
@@ -375,9 +362,8 @@ def expected(found: dict[tuple[str, str], Setup]) -> list[str]:
             mean = cell["summary"]["precision"]["mean"] if cell else None
             if mean is not None:
                 wanted, holds = ("near 0.5", abs(mean - 0.5) < 0.05) if method == IG else ("above 0.8", mean > 0.8)
-                lines.append(
-                    f"- {network}, {NAMES[method]}: precision {mean:.3f}, {wanted}: {'yes' if holds else 'no'}"
-                )
+                said = f"{wanted}: {'yes' if holds else 'no'}"
+                lines.append(f"- {network}, {NAMES[method]}: precision {mean:.3f}, {said}")
     return lines or ["- no network of at least 0.95 accuracy was run"]
 
 
@@ -394,25 +380,15 @@ def main() -> None:
     data = options.data.resolve()
     found = setups(data, options.resnet)
     few, changed = shots(found[DOGS, LITE]), others(found)
-    end = time.monotonic() + 60 * options.minutes
-    for job in jobs(found, few, changed):
-        if time.monotonic() > end:
-            break
-        if options.only not in f"{job[0].data} · {job[0].network} · {job[1]}":
-            continue
-        try:
-            compute(job)
-        except InputError as error:
-            tell(f"{job[0].network} · {job[1]}: {error}")
+    asked = ((named(job), partial(compute, job)) for job in jobs(found, few, changed) if options.only in named(job))
+    work_off(asked, time.monotonic() + 60 * options.minutes)
     if (BIRDS, "birds_cnn") in found:
         birds = found[BIRDS, "birds_cnn"]
         figure(birds, 3, PAGE.with_suffix("") / "figure1_birds.png", (LRP, LIME, CAM, IG))
         swap_figure(birds, 3, PAGE.with_suffix("") / "swap_birds.png", (LRP, CAM, IG))
     if options.minutes and (DOGS, LITE) in found:  # LIME takes minutes here, so its map is not drawn again
         figure(found[DOGS, LITE], 1, BUILD / "figure1_photos.png", (LRP, CAM, IG))
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(found, few, changed), encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, page(found, few, changed))
 
 
 if __name__ == "__main__":

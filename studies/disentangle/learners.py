@@ -20,12 +20,12 @@ from diorama.core.scene import digest
 from diorama.report.summary import read_results
 from diorama.training.autoencoders import VAE_RECIPES
 from studies.disentangle.judged import recorded
-from studies.disentangle.page import PROCESSES, Measured, shown
+from studies.disentangle.page import Measured, shown
 from studies.disentangle.pictures import pictures
 from studies.disentangle.published import AAAI, CANDLE, LOGS, SPRITES, Row
 from studies.disentangle.statements import statements
 from studies.disentangle.trainings import CURVED, DOSES, FOLDER, SEEDS, card, checkpoint, finished, short, trainings
-from studies.page_kit import HOME, made, table
+from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
 
 BUILD = HOME / "build" / "reproduce" / "learners"
 PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
@@ -42,6 +42,7 @@ MATCHED = {
     "annealed": "over 10,000 steps",
     "constant": "over 10,000 steps; constant rate, 400,000 images, float32",
 }
+UNFINISHED = "(no training of this group is finished)"
 #: Found values by (training, protocol, metric).
 Found = dict[tuple[str, str, str], Measured]
 #: What tables show of a protocol: its spec and metric, by head.
@@ -106,9 +107,8 @@ def group_of(names: list[str], world: str, sizes: Sizes, side: int = 64) -> Grou
     codes, decoded = _codes(sizes), _decoded()
     model = judge_of(world, side)
     found = measured(done, world, codes, sizes.draws)
-    return Group(
-        done, {**found, **(measured(done, world, decoded, sizes.draws, model) if model else {})}, codes, decoded
-    )
+    found |= measured(done, world, decoded, sizes.draws, model) if model else {}
+    return Group(done, found, codes, decoded)
 
 
 def _codes(sizes: Sizes) -> Columns:
@@ -154,7 +154,7 @@ def codes_table(group: Group, paper: dict[str, Row], later: bool) -> str:
         told = [f"{row.irs:.2f}", f"{row.uc1:.2f}", f"{row.uc2:.2f}", *([f"{AAAI[learner][0]:.2f}"] if later else [])]
         rows.append([called(learner), *(group.cell(name, head) for head in group.codes), *told])
     heads = ["learner", *group.codes, "paper: IRS", "paper: UC1", "paper: UC2", *(["AAAI: IRS"] if later else [])]
-    return table(heads, rows) if rows else "(no training of this group is finished)"
+    return table(heads, rows) if rows else UNFINISHED
 
 
 def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
@@ -163,18 +163,12 @@ def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
     for name in group.names:
         learner, told = name.partition("/")[2], card(name)
         row = paper[learner]
-        errors = [
-            f"{told['reconstruction']:.0f}",
-            f"{told['error']:.4f}",
-            f"{told['divergence']:.1f}",
-            str(told["active"]),
-        ]
+        errors = [f"{told['reconstruction']:.0f}", f"{told['error']:.4f}", f"{told['divergence']:.1f}"]
         values = [f"{row.cg1:.2f}", f"{row.cg2:.2f}", *([f"{AAAI[learner][1]:.2f}"] if later else [])]
-        rows.append([called(learner), *(group.cell(name, head) for head in group.decoded), *errors, *values])
+        cells = [group.cell(name, head) for head in group.decoded]
+        rows.append([called(learner), *cells, *errors, str(told["active"]), *values])
     heads = ["learner", *group.decoded, "reconstruction", "squared error", "KL", "active", "paper: CG1", "paper: CG2"]
-    return (
-        table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else "(no training of this group is finished)"
-    )
+    return table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else UNFINISHED
 
 
 def ranks(group: Group, paper: dict[str, Row]) -> str:
@@ -287,15 +281,14 @@ def main() -> None:
     sizes = Sizes(given.frames, given.draws)
     done = [name for name in trainings() if finished(name)]
     if not any(name.startswith(("candle/", "sprites/")) for name in done):
-        parser.exit(
-            1, f"learners: no learner is trained in {FOLDER}: python -m studies.disentangle.trainings --jobs 2\n"
-        )
+        command = "python -m studies.disentangle.trainings --jobs 2"
+        parser.exit(1, f"learners: no learner is trained in {FOLDER}: {command}\n")
     world = recorded()
     candle = group_of([f"candle/{learner}" for learner in VAE_RECIPES], world, sizes)
     sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)
     dose_table, by_dose = doses(world)
     names = [*candle.names, *sprites.names]
-    filled = {
+    parts = {
         "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them, CG of {DECODED}"),
         "DRAWS": str(sizes.draws),
         "DONE": f"{len(done)} of {len(trainings())}",
@@ -314,12 +307,7 @@ def main() -> None:
         "STATEMENTS": statements(candle, sprites, by_dose),
         "PICTURES": "\n\n".join(pictures(names, world, PAGE.with_suffix(""), called)),
     }  # fmt: skip
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    for name, value in filled.items():
-        text = text.replace("{{" + name + "}}", value)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, filled(Path(__file__).with_suffix(".md"), parts))
 
 
 if __name__ == "__main__":

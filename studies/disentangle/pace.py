@@ -5,6 +5,7 @@ python -m studies.disentangle.pace [STEPS]          prints a table; images are n
 
 import sys
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,9 @@ def main(argv: list[str]) -> None:
     found: dict[tuple[str, int, bool], float] = {}
     rows: list[list[str]] = []
     for name in VAE_RECIPES:
-        for size, half in ((64, False), (64, True), (32, False), (32, True)):
-            found[name, size, half] = seconds(learner(name, size, half), steps)
-        rows.append(
-            [name, *(f"{found[name, s, h]:.3f}" for s, h in ((64, False), (64, True), (32, False), (32, True)))]
-        )
+        costs = {(name, *how): seconds(learner(name, *how), steps) for how in product((64, 32), (False, True))}
+        found |= costs
+        rows.append([name, *(f"{cost:.3f}" for cost in costs.values())])
         print(rows[-1], file=sys.stderr, flush=True)
     print(table(["learner", "64 px float32", "64 px bfloat16", "32 px float32", "32 px bfloat16"], rows))
     print()

@@ -6,8 +6,6 @@ build/reproduce/disentangle and taken up again. Arguments: the folder of the net
 
 import argparse
 import json
-import os
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,31 +29,33 @@ from diorama.metrics.planted import planted, unit
 from diorama.metrics.sap import sap
 from diorama.metrics.uc import top, uc, uc_published
 from diorama.report.summary import read_results
+from studies.disentangle.pictures import counterfactual, moved
 from studies.figures import sheet
-from studies.page_kit import made, table
+from studies.page_kit import (
+    HOME,
+    PROCESSES,
+    filled,
+    made,
+    svg_line,
+    svg_text,
+    table,
+    with_interval,
+    write_page,
+    write_svg,
+)
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD, PAGE = HOME / "build" / "reproduce" / "disentangle", HOME / "docs" / "results" / "disentangle.md"
 FIGURES = PAGE.with_suffix("")
 NETWORKS = {"VAE": "VAE", "β-VAE-H": "betaH", "β-VAE-B": "betaB", "FactorVAE": "factor", "β-TCVAE": "btcvae",
             "β-TCVAE α−5": "btcvae", "β-TCVAE α0": "btcvae", "β-TCVAE α5": "btcvae"}  # fmt: skip
 SUFFIX = {"β-TCVAE α−5": "_a-5", "β-TCVAE α0": "_a0", "β-TCVAE α5": "_a5"}
-PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Sprites that the planted defects are measured on, and levels of their factors: at most 20, so that MIG can reach 1.
 PLANTED, LEVELS = 3000, (3, 6, 20, 16, 16)
 #: Colours that colour-blind readers tell apart, then dashes.
 _COLOURS = (
-    "#000000",
-    "#e69f00",
-    "#56b4e9",
-    "#009e73",
-    "#d55e00",
-    "#0072b2",
-    "#cc79a7",
-    "#999999",
-    "#7a5195",
-    "#a05a2c",
+    *("#000000", "#e69f00", "#56b4e9", "#009e73", "#d55e00"),
+    *("#0072b2", "#cc79a7", "#999999", "#7a5195", "#a05a2c"),
 )
 
 
@@ -88,10 +88,7 @@ def run(folder: Path, protocols: list[str], draws: int, out: str, models: tuple[
 
 def shown(measured: Measured, places: int = 3) -> str:
     found = measured.summary
-    if found.mean is None:
-        return "undefined"
-    spread = "" if found.lo is None else f" [{found.lo:.{places}f}, {found.hi:.{places}f}]"
-    return f"{found.mean:.{places}f}{spread}"
+    return with_interval(found.mean, found.lo, found.hi, places, "undefined")
 
 
 def distribution(measured: Measured) -> str:
@@ -149,11 +146,8 @@ def assignments(g: np.ndarray) -> dict[str, list[float]]:
         wrong = round(dose * len(LEVELS))
         order = [(i + 1) % len(LEVELS) if i < wrong else i for i in range(len(LEVELS))]
         values = cg(ideal, z, g[:500], chosen[:, order]).values
-        for name, metric in (
-            ("CG Eq. 3", "cg_eq3"),
-            ("CG Eq. 4 (published)", "cg_eq4"),
-            ("CG signed (corrected)", "cg"),
-        ):
+        shown = {"CG Eq. 3": "cg_eq3", "CG Eq. 4 (published)": "cg_eq4", "CG signed (corrected)": "cg"}
+        for name, metric in shown.items():
             found.setdefault(name, []).append(values[metric])
     return found
 
@@ -165,46 +159,36 @@ def ideal(z: np.ndarray) -> list[np.ndarray]:
 
 def figure(found: dict[str, dict[str, list[float]]], path: Path) -> None:
     """Small multiples: one panel per defect, one line per score."""
-    wide, high, left, gap = 250, 190, 46, 26
+    wide, high, left, gap, columns = 250, 190, 46, 26, 3
     names = list(dict.fromkeys(name for panel in found.values() for name in panel))
-    ink = {
-        name: _COLOURS[i % len(_COLOURS)] + ('" stroke-dasharray="5 3' if i >= len(_COLOURS) else "")
-        for i, name in enumerate(names)
-    }
-    parts, columns = [], 3
-    for k, (defect, lines) in enumerate(found.items()):
-        x0, y0 = left + (k % columns) * (wide + gap), 34 + (k // columns) * (high + 62)
-        parts.append(_panel(defect, lines, ink, x0, y0, wide, high))
-    legend = (left + (len(found) % columns) * (wide + gap), 34 + (len(found) // columns) * (high + 62))
+    dashes = {name: '" stroke-dasharray="5 3' * (i >= len(_COLOURS)) for i, name in enumerate(names)}
+    ink = {name: _COLOURS[i % len(_COLOURS)] + dashes[name] for i, name in enumerate(names)}
+    places = [(left + k % columns * (wide + gap), 34 + k // columns * (high + 62)) for k in range(len(found) + 1)]
+    parts = [part for place, panel in zip(places, found.items(), strict=False) for part in _panel(*panel, ink, place)]
+    x, top = places[-1]
     for i, name in enumerate(names):
-        x, y = legend[0], legend[1] + 8 + 17 * i
-        parts.append(f'<line x1="{x}" x2="{x + 26}" y1="{y}" y2="{y}" stroke="{ink[name]}" stroke-width="2"/>'
-                     f'<text x="{x + 34}" y="{y + 4}">{escape(name)}</text>')  # fmt: skip
+        y = top + 8 + 17 * i
+        parts += [svg_line([(x, y), (x + 26, y)], ink[name], 2, 1), svg_text(x + 34, y + 4, name, 12)]
     width, height = left + columns * (wide + gap), 34 + 2 * (high + 62) + 20
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{head}<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n', encoding="utf-8")
+    write_svg(path, "Scores against the dose of a planted defect", width, height, parts)
 
 
-def _panel(
-    title: str, lines: dict[str, list[float]], ink: dict[str, str], x0: int, y0: int, wide: int, high: int
-) -> str:
+def _panel(title: str, lines: dict[str, list[float]], ink: dict[str, str], place: tuple[float, float]) -> list[str]:
+    (x0, y0), (wide, high) = place, (250, 190)
     low = min(0.0, *(min(v) for v in lines.values()))
 
-    def at(d: float, v: float) -> str:
-        return f"{x0 + d * wide:.1f},{y0 + high * (1 - (v - low) / (1 - low)):.1f}"
+    def at(d: float, v: float) -> tuple[float, float]:
+        return x0 + d * wide, y0 + high * (1 - (v - low) / (1 - low))
 
-    marks = [low, 0.0, 0.5, 1.0] if low < 0 else [0.0, 0.5, 1.0]
-    parts = [f'<text x="{x0}" y="{y0 - 10}" font-weight="bold">{escape(title)}</text>']
-    for v in marks:
-        y = float(at(0, v).split(",")[1])
-        parts.append(f'<line x1="{x0}" x2="{x0 + wide}" y1="{y}" y2="{y}" stroke="#ddd"/>'
-                     f'<text x="{x0 - 6}" y="{y + 4}" text-anchor="end">{v:.2g}</text>')  # fmt: skip
+    parts = [svg_text(x0, y0 - 10, title, 12, weight="bold")]
+    for v in ([low] if low < 0 else []) + [0.0, 0.5, 1.0]:
+        y = at(0, v)[1]
+        parts += [svg_line([at(0, v), at(1, v)], "#ddd", 1, 1), svg_text(x0 - 6, y + 4, f"{v:.2g}", 12, anchor="end")]
     for name, values in lines.items():
-        points = " ".join(at(d, v) for d, v in zip(DOSES, values, strict=True) if np.isfinite(v))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{ink[name]}" stroke-width="2"/>')
-    parts += [f'<text x="{x0 + d * wide}" y="{y0 + high + 16}" text-anchor="middle">{d:g}</text>' for d in (0, 0.5, 1)]
-    return "".join([*parts, f'<text x="{x0 + wide / 2}" y="{y0 + high + 32}" text-anchor="middle">dose</text>'])
+        points = [at(d, v) for d, v in zip(DOSES, values, strict=True) if np.isfinite(v)]
+        parts.append(svg_line(points, ink[name], 2, 1))
+    parts += [svg_text(x0 + d * wide, y0 + high + 16, f"{d:g}", 12, anchor="middle") for d in (0, 0.5, 1)]
+    return [*parts, svg_text(x0 + wide / 2, y0 + high + 32, "dose", 12, anchor="middle")]
 
 
 # Pictures
@@ -220,23 +204,12 @@ def pictures(folder: Path) -> None:
         vae = build("method", method(folder, name)).object
         codes = vae.encode(frames)
         widest = np.argsort(-codes.std(axis=0))[:6]
-        rows = [(f"z{m}", _traversal(vae, codes, m)) for m in widest]
+        rows = [(f"z{m}", moved(vae, codes, int(m))) for m in widest]
         sheet(FIGURES / f"traversal_{NETWORKS[name]}.png", rows, 64)
         chosen, far = top(irs(codes, factors, rule="all").matrix, 1), farthest(codes)
-        rows = []
-        for n in range(3):
-            moved = [codes[n], *(np.where(chosen[:, i], far[n], codes[n]) for i in range(5))]
-            captions = ["decoded", *(f"{f} moved" for f in world.levels)]
-            panels = [Panel(c, x) for c, x in zip(captions, vae.decode(np.stack(moved)), strict=True)]
-            rows.append((f"frame {n}", [Panel("frame", frames[n].image), *panels]))
+        shown = (counterfactual(vae, frames[n], codes[n], far[n], chosen, list(world.levels)) for n in range(3))
+        rows = [(f"frame {n}", panels) for n, panels in enumerate(shown)]
         sheet(FIGURES / f"counterfactual_{NETWORKS[name]}.png", rows, 80)
-
-
-def _traversal(vae: Any, codes: np.ndarray, latent: int) -> list[Panel]:
-    steps = np.quantile(codes[:, latent], np.linspace(0.02, 0.98, 7))
-    moved = np.repeat(codes[:1], len(steps), axis=0)
-    moved[:, latent] = steps
-    return [Panel(f"{s:+.1f}", image) for s, image in zip(steps, vae.decode(moved), strict=True)]
 
 
 def candle_sheets() -> None:
@@ -294,8 +267,7 @@ def main() -> None:
          shown(decoded[name, "cg", "accuracy_decoded"])]
         for name in names
     ]  # fmt: skip
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    filled = {
+    parts = {
         "MADE": made(("numpy", "torch", "scikit-learn"), "seed 0"), "FRAMES": f"{given.frames:,}", "DRAWS": str(draws),
         "TABLE1": table(["network", "IRS", "null", "IRS, dead pruned", "MIG", "modularity", "null"], first),
         "TABLE2": table(["network", "published ρ=1", "published ρ=2", "corrected ρ=1", "corrected ρ=2"], second),
@@ -303,10 +275,7 @@ def main() -> None:
         "TABLE4": table(["network", "CG signed", "own", "other", "Eq. 3", "Eq. 4", "random sets", "CG signed ρ=2",
                          "as released", "told on reconstructions"], fourth),
     }  # fmt: skip
-    for name, value in filled.items():
-        text = text.replace("{{" + name + "}}", value)
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+    write_page(PAGE, filled(Path(__file__).with_suffix(".md"), parts))
 
 
 if __name__ == "__main__":

@@ -37,13 +37,10 @@ def confounded(name: str, world: str) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         for number, combination in enumerate(chosen.tolist()):
             for kind in ("png", "json"):
-                _link(pool() if number == 0 else FOLDER, combination, folder / f"{number}.{kind}")
+                place = folder / f"{number}.{kind}"
+                place.unlink(missing_ok=True)
+                os.link((pool() if number == 0 else FOLDER) / f"{combination}.{kind}", place)
     return f"candle_recorded(root={folder})"
-
-
-def _link(source: Path, combination: int, place: Path) -> None:
-    place.unlink(missing_ok=True)
-    os.link(source / f"{combination}{place.suffix}", place)
 
 
 if __name__ == "__main__":

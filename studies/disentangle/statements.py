@@ -81,22 +81,23 @@ def _pairs(group: Scored, head: str) -> dict[str, tuple[float, float]]:
 
 
 def _labels(group: Scored, head: str, claim: str) -> str:
+    told = _told(group, head)
+    return f"{claim}: {told[0]}: {told[1]} on candle. {told[2]}" if told else f"{claim}: not measured."
+
+
+def _told(group: Scored, head: str) -> tuple[str, str, str] | None:
+    """The pairs of values, of how many the semi-supervised one is better, and the verdict; None where there are no pairs."""
     pairs = _pairs(group, head)
-    if not pairs:
-        return f"{claim}: not measured."
     better = sum(b > a + SMALL for a, b in pairs.values())
     listed = ", ".join(f"{name} {a:.2f} → {b:.2f}" for name, (a, b) in pairs.items())
-    return f"{claim}: {listed}: {better} of {len(pairs)} on candle. {_verdict(better == len(pairs))}"
+    return (listed, f"{better} of {len(pairs)}", _verdict(better == len(pairs))) if pairs else None
 
 
 def _predict(candle: Scored, sprites: Scored) -> str:
     parts = []
     for name, group in (("candle", candle), ("sprites", sprites)):
-        pairs = _pairs(group, "R²")
-        listed = ", ".join(f"{n} {a:.2f} → {b:.2f}" for n, (a, b) in pairs.items())
-        better = sum(b > a + SMALL for a, b in pairs.values())
-        verdict = f"{better} of {len(pairs)}. {_verdict(better == len(pairs))}" if pairs else ""
-        parts.append(f"{name} {listed or 'has no pair of learners'}: {verdict}")
+        listed, better, verdict = _told(group, "R²") or ("has no pair of learners", "", "")
+        parts.append(f"{name} {listed}: {better}. {verdict}" if better else f"{name} {listed}: ")
     claim = "Labels for a tenth of the images let held-out labels be predicted better (R² of a linear regression)"
     return f"{claim}: {' '.join(parts)}"
 
@@ -125,9 +126,8 @@ def _order(candle: Scored) -> str:
 
 
 def _vanish() -> str:
-    told: dict[str, Any] = {
-        n: card(n) for n in ("plain/beta_vae", "candle/beta_vae", "plain/beta_vae_10") if finished(n)
-    }
+    names = ("plain/beta_vae", "candle/beta_vae", "plain/beta_vae_10")
+    told: dict[str, Any] = {name: card(name) for name in names if finished(name)}
     if "plain/beta_vae" not in told or "candle/beta_vae" not in told:
         return "Small objects vanish, and weighting the box helps: not measured."
     plain, boxed = told["plain/beta_vae"], told["candle/beta_vae"]

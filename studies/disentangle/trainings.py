@@ -5,7 +5,7 @@
     python -m studies.disentangle.trainings --jobs 1 --only candle/
 
 A training is `diorama train SPEC -o FOLDER/NAME`: a kill costs at most 250 steps, the same command goes on. Rendered images
-lie in $DIORAMA_CACHE and are shared. The list is in the order of what is wanted first.
+lie in $DIORAMA_CACHE and are shared. The most important trainings stand first in the list.
 """
 
 import argparse
@@ -65,7 +65,7 @@ JUDGES = {
 
 
 def trainings() -> dict[str, str]:
-    """Every training by name: what `diorama train` is given, in the order of what is wanted first."""
+    """Every training by name: what `diorama train` is given, the most important ones first."""
     return {**JUDGES, **_table(), **_more(), **_curves()}
 
 
@@ -158,9 +158,9 @@ def status(name: str) -> str:
     if trained(name):
         return "done"
     state = FOLDER / name / "state.safetensors"
-    return (
-        f"under way, last state {time.strftime('%H:%M', time.gmtime(state.stat().st_mtime))}" if state.exists() else ""
-    )
+    if not state.exists():
+        return ""
+    return f"under way, last state {time.strftime('%H:%M', time.gmtime(state.stat().st_mtime))}"
 
 
 def run(names: list[str], jobs: int) -> int:
@@ -199,23 +199,19 @@ def main(argv: list[str] | None = None) -> int:
     """Say how far the trainings are, or train."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=0, help="train, so many at a time; 0 says how far they are")
-    parser.add_argument(
-        "--only", default="", metavar="TEXT", help="trainings whose names begin so, several after commas, in that order"
-    )
+    named = "trainings whose names begin so, several after commas, in that order"
+    parser.add_argument("--only", default="", metavar="TEXT", help=named)
     given = parser.parse_args(argv)
     names = list(dict.fromkeys(n for part in given.only.split(",") for n in trainings() if n.startswith(part)))
     if not names:
-        parser.error(f"--only {given.only}: no training begins so; groups are {', '.join(_groups())}")
+        groups = dict.fromkeys(f"{name.partition('/')[0]}/" for name in trainings())
+        parser.error(f"--only {given.only}: no training begins so; groups are {', '.join(groups)}")
     if given.jobs:
         return min(run(names, given.jobs), 1)
     for name in names:
         print(f"{name:44s} {status(name)}")
     print(f"{sum(map(trained, names))} of {len(names)} done, in {FOLDER}")
     return 0
-
-
-def _groups() -> list[str]:
-    return list(dict.fromkeys(f"{name.partition('/')[0]}/" for name in trainings()))
 
 
 if __name__ == "__main__":

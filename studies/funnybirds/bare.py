@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import binom
 
 from diorama.core.catalogue import build
 from diorama.core.examples import Order
 from diorama.core.progress import Progress
 from diorama.training.staged import Staged, staged
-from studies.funnybirds.leak_probe import chance_interval
 from studies.page_kit import table
 
 #: Birds that nobody trained on: their purpose is their own.
@@ -28,11 +28,19 @@ def bare_birds(folder: Path, progress: Progress, count: int = BIRDS) -> Staged:
 def bare_accuracy(network: str, birds: Staged, batch: int = 64) -> float:
     """The share of bare birds whose class the network names."""
     model = build("model", network).object
-    found = [
-        model.logits(birds.images[i : i + batch].astype(np.float32) / 255).argmax(1)
-        for i in range(0, len(birds), batch)
-    ]
+    parts = (birds.images[i : i + batch].astype(np.float32) / 255 for i in range(0, len(birds), batch))
+    found = [model.logits(part).argmax(1) for part in parts]
     return float((np.concatenate(found) == birds.labels).mean())
+
+
+def chance_interval(count: int, classes: int) -> tuple[float, float]:
+    """The central 95 % of the share of right guesses among `count`.
+
+    >>> chance_interval(5000, 50)
+    (0.0162, 0.024)
+    """
+    low, high = binom.ppf([0.025, 0.975], count, 1 / classes) / count
+    return float(low), float(high)
 
 
 def bare_table(networks: list[str], birds: Staged) -> str:

@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.plan import Plan
-from diorama.core.run import create
 from diorama.io.zoo import checkpoint_path
-from diorama.launch.local import launch
-from diorama.report.summary import document, read_results
+from studies.funnybirds.stability import COLUMNS, PROTOCOL
 from studies.funnybirds.table2 import BUILD, digits, value
-from studies.page_kit import table
+from studies.page_kit import cells_of, table
 
-NETWORK, METHOD, PROTOCOL = "birds_protopnet", "prototypes", "funnybirds(variant=published)"
-COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "mx")
+NETWORK, METHOD = "birds_protopnet", "prototypes"
 ADDED = (0.0, -0.25, -0.5, -1.0)
 
 
@@ -37,13 +34,9 @@ def shifted(added: float, folder: Path) -> Path:
 def scores(added: float, birds: int, processes: int) -> dict[str, Any]:
     """The cell of the shifted network."""
     folder = BUILD / "drift"
-    plan = Plan(
-        ["birds"], [METHOD], [PROTOCOL], [f"{NETWORK}(checkpoint={shifted(added, folder)})"], birds, 0, controls=False
-    )
-    out = folder / f"run{added:+g}"
-    launch(create(out, plan), processes)
-    (cell,) = document(read_results(out))["cells"]
-    return dict(cell)
+    model = f"{NETWORK}(checkpoint={shifted(added, folder)})"
+    (cell,) = cells_of(folder / f"run{added:+g}", Plan(["birds"], [METHOD], [PROTOCOL], [model], birds), processes)
+    return cell
 
 
 def page(birds: int, processes: int) -> str:

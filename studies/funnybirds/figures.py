@@ -20,6 +20,7 @@ from diorama.metrics.funnybirds import minimal_sets
 from diorama.protocols.parts.importance import dilation_at, elements, important_parts
 from studies.figures import sheet
 from studies.funnybirds.table2 import NETWORKS, Cells, Network, named, of_variant, score, value
+from studies.page_kit import svg_text, write_svg
 
 SEED = 0
 #: Bars of Figure 3.
@@ -53,32 +54,21 @@ def boxed(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 def figure3(found: dict[str, Cells], path: Path, index: int = 0) -> None:
     """A, BI, Com, Cor, Con and mX of every row as bars, best first, beside the map of one bird; one SVG."""
-    mine = [
-        (network, c) for network, cells in found.items() for c in of_variant(cells, "corrected") if not c["control"]
-    ]
-    mine = [(network, c) for network, c in mine if c["kind"] != "further"]
+    mine = [(network, c) for network, cells in found.items() for c in of_variant(cells, "corrected")]
+    mine = [(network, c) for network, c in mine if not c["control"] and c["kind"] != "further"]
     mine.sort(key=lambda pair: -(value(pair[1], "mx") or 0))
     parts, left, step = [], 270, 88
-    for i, metric in enumerate(SHOWN):
-        parts.append(_text(left + i * step, 20, metric))
+    parts += [svg_text(left + i * step, 20, metric, 13) for i, metric in enumerate(SHOWN)]
     for j, (network, cell) in enumerate(mine):
         y = 30 + 76 * j
         frame, answer = asked(named(cell), network, index)
-        parts += [_picture(4, y, shown(answer, frame.srgb()))]
-        parts += [_text(78, y + 32, brief(named(cell))), _text(78, y + 50, network.removeprefix("birds_"))]
-        for i, metric in enumerate(SHOWN):
+        parts += [_picture(4, y, shown(answer, frame.srgb())), svg_text(78, y + 32, brief(named(cell)), 13)]
+        parts.append(svg_text(78, y + 50, network.removeprefix("birds_"), 13))
+        for x, metric in zip(range(left, left + len(SHOWN) * step, step), SHOWN, strict=True):
             height = 60 * (value(cell, metric) or 0.0)
-            parts.append(f'<rect x="{left + i * step}" y="{y + 66 - height:.1f}" width="40" height="{height:.1f}"/>')
-            parts.append(_text(left + i * step + 44, y + 62, score(cell, metric).partition(" ")[0]))
-    size = f'viewBox="0 0 {left + len(SHOWN) * step} {40 + 76 * len(mine)}" font-family="sans-serif" font-size="13"'
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} fill="#0072b2"><rect width="100%" height="100%" fill="#fff"/>'
-    )
-    path.write_text(head + "".join(parts) + "</svg>\n", encoding="utf-8")
-
-
-def _text(x: float, y: float, text: str) -> str:
-    return f'<text x="{x}" y="{y}" fill="#222">{text}</text>'
+            bar = f'<rect x="{x}" y="{y + 66 - height:.1f}" width="40" height="{height:.1f}" fill="#0072b2"/>'
+            parts += [bar, svg_text(x + 44, y + 62, score(cell, metric).partition(" ")[0], 13)]
+    write_svg(path, "Scores of every row", left + len(SHOWN) * step, 40 + 76 * len(mine), parts)
 
 
 def _picture(x: float, y: float, image: np.ndarray) -> str:
@@ -121,9 +111,8 @@ def figure9(network: str, path: Path, birds: Sequence[int] = (0, 1, 2, 3)) -> No
         best = max(sets, key=lambda s: sum(found[i] for i in range(5) if s >> i & 1) / s.bit_count())
         true = np.array([bool(best >> i & 1) for i in range(5)])
         panels = [Panel("input", frame.srgb()), Panel("IG", shown(answer, frame.srgb()))]
-        panels += [
-            Panel(t, _only(frame, ids, f)) for t, f in (("important, t = 0.02", found), ("sufficient set", true))
-        ]
+        kept = {"important, t = 0.02": found, "sufficient set": true}
+        panels += [Panel(caption, _only(frame, ids, parts)) for caption, parts in kept.items()]
         rows.append((f"bird {index}", panels))
     sheet(path, rows, 128)
 

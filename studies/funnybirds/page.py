@@ -9,12 +9,13 @@ no page: the next call without it finds them done.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections import Counter
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
-from diorama.core.errors import InputError
+from diorama.core.guard import attempt
 from diorama.core.run import open_run
 from diorama.io.zoo import checkpoint_path
 from studies.funnybirds.bare import BIRDS, bare_birds, bare_table
@@ -22,18 +23,10 @@ from studies.funnybirds.coherence import page as coherence
 from studies.funnybirds.drift import page as drift
 from studies.funnybirds.figures import figure3, figure7, figure9
 from studies.funnybirds.signs import page as signs
-from studies.funnybirds.table2 import BUILD, HOME, NETWORKS, Network, Size, cells_of, controls, doses, orders, scores
-from studies.page_kit import made
+from studies.funnybirds.table2 import BUILD, NETWORKS, Network, Size, cells_of, controls, doses, orders, scores
+from studies.page_kit import HOME, PROCESSES, filled, made, write_page
 
 PAGE = HOME / "docs" / "results" / "funnybirds.md"
-
-
-def there(network: Network) -> bool:
-    """Whether a network has weights."""
-    try:
-        return checkpoint_path(None, network.name).exists()
-    except InputError:
-        return False
 
 
 def standard_errors(network: str) -> str:
@@ -54,26 +47,23 @@ def write(networks: list[Network], size: Size, page: Path) -> None:
     figure7(figures / "figure7.png", networks)
     figure9("birds_resnet", figures / "figure9.png")
     missing = [network.name for network in NETWORKS if network not in networks]
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    filled = text.format(
-        made=made(("torch", "numpy"), f"seed {size.seed}"),
-        size=size,
-        missing=f"Without weights, and so missing: {', '.join(missing)}." if missing else "",
-        published=scores(found, "published"),
-        corrected=scores(found, "corrected"),
-        orders=orders(found),
-        controls=controls(found),
-        doses=doses(found["birds_resnet"]),
-        bare=bare_table([n.name for n in networks], bare_birds(BUILD / "bare", lambda *_: None)),
-        bare_birds=f"{BIRDS:,}",
-        sampled=size.sampled,
-        drift=drift(size.sampled, size.processes),
-        coherence=coherence(size.sampled),
-        signs=signs([n.name for n in networks if "integrated_gradients" in n.maps]),
-        errors="\n".join(f"- {n.name}: {standard_errors(n.name)}" for n in networks if n.sampled),
-    )
-    page.write_text(filled, encoding="utf-8")
-    print(page)
+    parts = {
+        **{name.upper(): str(number) for name, number in asdict(size).items()},
+        "MADE": made(("torch", "numpy"), f"seed {size.seed}"),
+        "MISSING": f"Without weights, and so missing: {', '.join(missing)}." if missing else "",
+        "PUBLISHED": scores(found, "published"),
+        "CORRECTED": scores(found, "corrected"),
+        "ORDERS": orders(found),
+        "CONTROLS": controls(found),
+        "DOSES": doses(found["birds_resnet"]),
+        "BARE": bare_table([n.name for n in networks], bare_birds(BUILD / "bare", lambda *_: None)),
+        "BARE_BIRDS": f"{BIRDS:,}",
+        "DRIFT": drift(size.sampled, size.processes),
+        "COHERENCE": coherence(size.sampled),
+        "SIGNS": signs([n.name for n in networks if "integrated_gradients" in n.maps]),
+        "ERRORS": "\n".join(f"- {n.name}: {standard_errors(n.name)}" for n in networks if n.sampled),
+    }
+    write_page(page, filled(Path(__file__).with_suffix(".md"), parts))
 
 
 def main() -> None:
@@ -82,11 +72,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--birds", type=int, default=usual.birds, help="for explanations by maps")
     parser.add_argument("--sampled", type=int, default=usual.sampled, help="for RISE and LIME")
-    parser.add_argument("--further", type=int, default=usual.further, help="for methods that the paper has not")
+    parser.add_argument("--further", type=int, default=usual.further, help="for methods that the paper does not have")
     parser.add_argument("--only", nargs="+", choices=[n.name for n in NETWORKS], help="compute these; no page")
     asked = parser.parse_args()
-    size = Size(asked.birds, asked.sampled, asked.further, 0, int(os.environ.get("DIORAMA_PROCESSES", "2")))
-    networks = [n for n in NETWORKS if there(n) and (not asked.only or n.name in asked.only)]
+    size = Size(asked.birds, asked.sampled, asked.further, 0, PROCESSES)
+    there = [n for n in NETWORKS if attempt(partial(checkpoint_path, None, n.name)).error is None]
+    networks = [n for n in there if not asked.only or n.name in asked.only]
     if asked.only:
         for network in networks:
             cells_of(network, size)

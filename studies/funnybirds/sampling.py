@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from diorama import api
-from studies.funnybirds.table2 import BUILD, HOME
-from studies.page_kit import made
+from studies.funnybirds.table2 import BUILD
+from studies.page_kit import HOME, made, table, with_interval, write_page
 
 PAGE = HOME / "docs" / "results" / "funnybirds" / "rise-and-lime.md"
-HEAD = ("| settings | SD | Com | mX |", "|---|---|---|---|")
+HEADS = ("settings", "SD", "Com", "mX")
 REASON = """\
 RISE shows a tenth of an image and hides the rest in black. On such images every logit of these networks is far below
 zero, so that the map is that offset times the mean mask, and its noise. LIME hides whole superpixels in black, which
@@ -76,36 +76,22 @@ def best_of(named: dict[str, str], scores: dict[str, dict[str, Any]]) -> str:
     return max(known, key=lambda name: float(scores[named[name]]["mx"]["mean"]))
 
 
-def line(name: str, summary: dict[str, Any]) -> str:
+def line(name: str, summary: dict[str, Any]) -> list[str]:
     """A row of the page: SD, Com and mX with their intervals."""
-    return f"| {name} | {value(summary['sd'])} | {value(summary['com'])} | {value(summary['mx'])} |"
+    told = [summary[metric] for metric in ("sd", "com", "mx")]
+    return [name, *(with_interval(one["mean"], one["lo"], one["hi"], 3) for one in told)]
 
 
-def value(told: dict[str, Any]) -> str:
-    """A mean with its interval, where both exist."""
-    if told["mean"] is None:
-        return "–"
-    between = "" if told["lo"] is None else f" [{told['lo']:.3f}, {told['hi']:.3f}]"
-    return f"{told['mean']:.3f}{between}"
-
-
-def page(tried: dict[str, list[str]], reported: dict[str, list[str]], asked: argparse.Namespace) -> str:
+def page(tried: dict[str, list[list[str]]], reported: dict[str, list[list[str]]], asked: argparse.Namespace) -> str:
     """The page as Markdown."""
     text = [f"# Why RISE and LIME fail on these birds, and what makes them work ({asked.model})", ""]
-    text += [
-        f"Written by `python -m studies.funnybirds.sampling`; {made(('torch', 'numpy'), 'seeds 0 and 1')}.",
-        "",
-        REASON,
-    ]
+    how = made(("torch", "numpy"), "seeds 0 and 1")
+    text += [f"Written by `python -m studies.funnybirds.sampling`; {how}.", "", REASON]
     for method, rows in tried.items():
-        text += [
-            f"## {method}",
-            "",
-            f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:",
-            "",
-        ]
-        text += [*HEAD, *reported[method], ""]
-        text += [f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:", "", *HEAD, *rows, ""]
+        shown = f"On {asked.birds} birds of seed 0, which nothing was chosen on, {asked.masks} samples:"
+        text += [f"## {method}", "", shown, "", table(HEADS, reported[method]), ""]
+        tuned = f"All settings, on {asked.tune} birds of seed 1, {asked.tune_masks} samples:"
+        text += [tuned, "", table(HEADS, rows), ""]
     return "\n".join(text)
 
 
@@ -131,9 +117,7 @@ def main() -> None:
         final = specs(few, method, f"{samples}={asked.masks}") | {"part_shapley": "part_shapley"}
         found = judged([*final.values()], asked.model, asked.birds, 0, BUILD / "sampling" / method)
         reported[method] = [line(name, found[spec]) for name, spec in final.items() if spec in found]
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(tried, reported, asked), encoding="utf-8")
-    print(PAGE)
+    write_page(PAGE, page(tried, reported, asked))
 
 
 if __name__ == "__main__":

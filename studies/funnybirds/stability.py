@@ -10,18 +10,14 @@ kept below build/reproduce/funnybirds/stability and taken up again; 2,500 birds 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from diorama.core.plan import Plan
-from diorama.core.run import create
-from diorama.launch.local import launch
-from diorama.report.summary import document, read_results
-from studies.funnybirds.table2 import BUILD, HOME, digits, named, value
-from studies.page_kit import made, table
+from studies.funnybirds.table2 import BUILD, digits, named, value
+from studies.page_kit import HOME, cells_of, filled, made, table, write_page
 
 NETWORKS = ("birds_vgg", "birds_resnet", "birds_vit")
 METHODS = ("integrated_gradients", "input_x_gradient")
@@ -49,10 +45,8 @@ Cells = dict[str, dict[str, Any]]
 
 def cells(name: str, model: str, birds: int) -> Cells:
     """The cells of a network by their method. Birds that a call with another number has seen are not looked at again."""
-    out = BUILD / "stability" / name
-    plan = Plan(["birds"], list(METHODS), [PROTOCOL], [model], birds, 0, False)
-    launch(create(out, plan), int(os.environ.get("DIORAMA_PROCESSES", "2")))
-    return {named(cell): cell for cell in document(read_results(out))["cells"]}
+    plan = Plan(["birds"], list(METHODS), [PROTOCOL], [model], birds)
+    return {named(cell): cell for cell in cells_of(BUILD / "stability" / name, plan)}
 
 
 class Line(NamedTuple):
@@ -137,20 +131,15 @@ def main() -> None:
 
 def write(lines: list[Line], accuracy: str, asked: argparse.Namespace) -> None:
     """Write the page."""
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    heads = ["setup", "network", "method", *COLUMNS]
-    PAGE.write_text(
-        text.format(
-            made=made(("torch", "numpy"), "seed 0"),
-            asked=asked,
-            table=table(heads, [line.cells() for line in lines]),
-            means=means(lines),
-            accuracies=accuracy,
-        ),
-        encoding="utf-8",
-    )
-    print(PAGE)
+    parts = {
+        "MADE": made(("torch", "numpy"), "seed 0"),
+        "BIRDS": str(asked.birds),
+        "MANY": str(asked.many),
+        "TABLE": table(["setup", "network", "method", *COLUMNS], [line.cells() for line in lines]),
+        "MEANS": means(lines),
+        "ACCURACIES": accuracy,
+    }
+    write_page(PAGE, filled(Path(__file__).with_suffix(".md"), parts))
 
 
 if __name__ == "__main__":

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from diorama.core.plan import Plan
-from diorama.core.run import create
-from diorama.launch.local import launch
-from diorama.report.summary import document, read_results
-from studies.page_kit import table
+from studies.page_kit import HOME, table
+from studies.page_kit import cells_of as computed
 
-HOME = Path(__file__).resolve().parents[2]
 BUILD = HOME / "build" / "reproduce" / "funnybirds"
 #: Explanations of any network by maps, in the order of the paper's table.
 MAPS = ("integrated_gradients", "integrated_gradients_abs", "input_x_gradient", "grad_cam")
 #: Explanations from very many passes, for fewer birds.
 SAMPLED = ("rise", "lime")
-#: What the paper has not, on birds_resnet: its framework's later additions, ours, and the best a method on parts could say.
+#: Methods that the paper does not have, on birds_resnet: later ones of its framework, ours, and the best one on parts.
 FURTHER = ("saliency", "guided_backprop", "guided_grad_cam", "deep_lift", "lrp", "part_shapley")
+PROTOTYPES = ("prototypes", "prototypes(reading=similarity)", "prototypes(reading=attribution)")
 PROTOCOLS = ("funnybirds(variant=published)", "funnybirds")
 COLUMNS = ("a", "bi", "csdc", "pc", "dc", "d", "sd", "ts", "com", "cor", "con", "mx")
 Cells = list[dict[str, Any]]
@@ -50,18 +47,14 @@ NETWORKS = (
     Network("birds_bagnet", "BagNet-33", ("bagnet", "bagnet(border=edge)")),
     Network("birds_bcos", "B-cos ResNet-50", ("bcos",)),
     Network("birds_xdnn", "X-DNN ResNet-50", ("xdnn",)),
-    Network(
-        "birds_protopnet",
-        "ProtoPNet",
-        ("prototypes", "prototypes(reading=similarity)", "prototypes(reading=attribution)"),
-    ),
+    Network("birds_protopnet", "ProtoPNet", PROTOTYPES),
     Network("birds_cnn", "–", MAPS),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many birds: for maps, for sampling methods, for methods that the paper has not; and how they are computed."""
+    """How many birds: for maps, for sampling methods, for methods that are not the paper's; and how they are computed."""
 
     birds: int = 500
     sampled: int = 100
@@ -81,10 +74,8 @@ def cells_of(network: Network, size: Size) -> Cells:
 
 
 def _computed(network: str, kind: str, methods: Sequence[str], birds: int, controls: bool, size: Size) -> Cells:
-    out = BUILD / f"{network}-{kind}"
     plan = Plan(["birds"], list(methods), list(PROTOCOLS), [network], birds, size.seed, controls)
-    launch(create(out, plan), size.processes)  # without a gallery, which would explain once more
-    return [cell | {"kind": kind} for cell in document(read_results(out))["cells"]]
+    return [cell | {"kind": kind} for cell in computed(BUILD / f"{network}-{kind}", plan, size.processes)]
 
 
 def named(cell: dict[str, Any]) -> str:

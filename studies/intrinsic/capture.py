@@ -16,15 +16,13 @@ import numpy as np
 from diorama.capture.virtual import Capture, Photographs, develop, errors, noisy, photograph, twins
 from diorama.core.scene import Scene, rng
 from diorama.worlds.tabletop.tabletop import Tabletop
+from studies.page_kit import table
 
 NOISE = (0.001, 0.003, 0.01, 0.03)
 MOVED = (0.25, 0.5, 0.75, 1.0)
 TABLES = (0.0, 0.25, 0.5, 0.85)
 FLAT = ([0.6, 0.3, 0.15], [0.2, 0.5, 0.3], [0.25, 0.3, 0.6])
 STRAY = 0.05  # radiance of the room's walls: no room is quite dark, and R cannot be known where no light falls
-#: The most that R, S and C are off without noise, motion and interreflection. Flat paint: rounding. Textured: pixels in
-#: which reflectance and light vary together, where the mean of a product is not the product of means.
-FLOOR = {"rgb": {"R": 1e-6, "S": 1e-6, "C": 1e-6}, "textured": {"R": 0.06, "S": 0.05, "C": 1e-6}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +70,9 @@ def _one_scene(world: Tabletop, scene: Scene, seed: int) -> Iterator[Result]:
         off = float(np.hypot(*np.subtract(capture.shift, moved)))
         yield "misalignment", f"{far:g} px", "aligned", errors(capture, taken), off
     bouncing = replace(world, bounces=3)
-    for table in TABLES:
-        taken = photograph(bouncing, world.do(scene, table=table))
-        yield from _by_lights("interreflection", f"table {table:g}", taken)
+    for gray in TABLES:
+        taken = photograph(bouncing, world.do(scene, table=gray))
+        yield from _by_lights("interreflection", f"table {gray:g}", taken)
 
 
 def _by_lights(study_name: str, level: str, taken: Photographs) -> Iterator[Result]:
@@ -91,15 +89,14 @@ def markdown(rows: Iterable[Condition]) -> str:
 
     >>> print(markdown([Condition("noise", "σ = 0.01", "R from one light", 0.1, 0.02, 0.005)]))
     | study | level | variant | R % | S % | C % | shift off by, px |
-    |---|---|---|---|---|---|---|
-    | noise | σ = 0.01 | R from one light | 10.00 | 2.00 | 0.50 | |
+    | :--- | :--- | :--- | ---: | ---: | ---: | ---: |
+    | noise | σ = 0.01 | R from one light | 10.00 | 2.00 | 0.50 |  |
     """
-    lines = ["| study | level | variant | R % | S % | C % | shift off by, px |", "|---|---|---|---|---|---|---|"]
+    lines = []
     for row in rows:
-        figures = " | ".join(f"{100 * value:.2f}" for value in (row.R, row.S, row.C))
-        off = "" if row.off is None else f"{row.off:.3f} "
-        lines.append(f"| {row.study} | {row.level} | {row.variant} | {figures} | {off}|")
-    return "\n".join(lines)
+        figures = [f"{100 * value:.2f}" for value in (row.R, row.S, row.C)]
+        lines.append([row.study, row.level, row.variant, *figures, "" if row.off is None else f"{row.off:.3f}"])
+    return table(["study", "level", "variant", "R %", "S %", "C %", "shift off by, px"], lines, text=3)
 
 
 def main() -> int:

@@ -26,10 +26,10 @@ from diorama.core.run import asked_for, open_run, silent
 from diorama.core.summary import settle
 from diorama.io.store import write_json
 from diorama.protocols.layers.judging import comparison
-from diorama.report import write_report
+from diorama.report.write import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
-from studies.page_kit import HOME, PROCESSES, made, table
+from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
 FIGURES = PAGE.with_suffix("")
@@ -109,9 +109,8 @@ def l1_table(tuned: Cells, l1: Cells, irls: Cells) -> str:
             continue
         given = ", ".join(f"{k}={float(v):.3g}" for k, v in re.findall(r"(\w+)=([\d.]+)", start))
         parity = [f"{mean(cell):.4f}" for label, cell in irls.items() if label.startswith(name)]
-        rows.append(
-            [name, given or "–", *(f"{mean(named(cells, name)):.4f}" for cells in (tuned, l1)), *(parity or ["–"])]
-        )
+        both = [f"{mean(named(cells, name)):.4f}" for cells in (tuned, l1)]
+        rows.append([name, given or "–", *both, *(parity or ["–"])])
     return table(["algorithm", "parameters of L1", "L2", "L1 (ADMM)", "L1 (reweighting, as released)"], rows)
 
 
@@ -206,19 +205,14 @@ def components(world: str, out: Path) -> None:
         parts["specular C"] = original.truth["specular"]
         rows.append((objects[0].scene(i)[0], [_panel(n, layer, original.mask) for n, layer in parts.items()]))
     sheet(out / "figure1.png", rows[:1], 150)
-    sheet(
-        out / "figure3.png", [(name, panels if i == 0 else _bare(panels)) for i, (name, panels) in enumerate(rows)], 84
-    )
+    bare = [(name, [Panel("", panel.image) for panel in panels]) for name, panels in rows[1:]]
+    sheet(out / "figure3.png", [*rows[:1], *bare], 84)
 
 
 def _panel(caption: str, layer: np.ndarray, mask: np.ndarray) -> Panel:
     top = max(float(np.quantile(layer[mask], 0.995)), 1e-3)
     shown = np.where(mask[:, :, None], np.broadcast_to(layer, (*mask.shape, 3)), 0)
     return Panel(caption, linear_to_srgb(shown / top))
-
-
-def _bare(panels: Sequence[Panel]) -> list[Panel]:
-    return [Panel("", panel.image) for panel in panels]
 
 
 def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Panel]]]:
@@ -244,11 +238,18 @@ def figure5(name: str, objects: Sequence[str], out: Path) -> None:
     """Reflectance and shading of three objects by every algorithm."""
     rows = []
     for key, methods in answered(name, objects).items():
-        image, truth = next(iter(methods.values()))[0], next(iter(methods.values()))
-        for layer, at in (("reflectance", 1), ("shading", 4)):
-            first = [Panel(key if at == 1 else "", image.image), Panel("truth", truth[at].image)]
-            rows.append((layer, [*first, *(Panel(m, panels[at + 1].image) for m, panels in methods.items())]))
+        rows += _both_layers(key, methods)
     sheet(out / "figure5.png", rows, 100)
+
+
+def _both_layers(key: str, answers: dict[str, list[Panel]], more: Sequence[str] = ()) -> list[tuple[str, list[Panel]]]:
+    """A row for each layer of an object: image, truth, and the answers under their names; `more` replaces these above R."""
+    some, rows = next(iter(answers.values())), []
+    for layer, at, name, captions in (("reflectance", 1, key, more or answers), ("shading", 4, "", answers)):
+        first = [Panel(name, some[0].image), Panel("truth", some[at].image)]
+        shown = zip(captions, answers.values(), strict=True)
+        rows.append((layer, [*first, *(Panel(caption, panels[at + 1].image) for caption, panels in shown)]))
+    return rows
 
 
 def figure6(l2: str, l1: str, objects: Sequence[str], out: Path) -> None:
@@ -257,11 +258,9 @@ def figure6(l2: str, l1: str, objects: Sequence[str], out: Path) -> None:
     scores = [values(name, "retinex_color") for name in (l2, l1)]
     rows = []
     for key in before:
-        old, new = before[key]["retinex_color"], after[key]["retinex_color"]
-        for layer, at in (("reflectance", 1), ("shading", 4)):
-            captions = [f"{n} {s[key]:.4f}" if at == 1 else n for n, s in zip(("L2", "L1"), scores, strict=True)]
-            first = [Panel(key if at == 1 else "", old[0].image), Panel("truth", old[at].image)]
-            rows.append((layer, [*first, Panel(captions[0], old[at + 1].image), Panel(captions[1], new[at + 1].image)]))
+        answers = {"L2": before[key]["retinex_color"], "L1": after[key]["retinex_color"]}
+        told = [f"{name} {score[key]:.4f}" for name, score in zip(answers, scores, strict=True)]
+        rows += _both_layers(key, answers, told)
     sheet(out / "figure6.png", rows, 130)
 
 
@@ -293,26 +292,26 @@ def page(root: str, parity: bool) -> str:
     captured = studied()
     both = {key: (value, values("l1", "retinex_color")[key]) for key, value in values("mit", "retinex_color").items()}
     pairs(FIGURES / "figure6_objects.svg", "LMSE of colour Retinex", ("L2", "L1"), both)
-    text = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
-    return text.format(
-        made=made(("numpy", "scipy"), f"seed 0 of runs and {SEED} of staged scenes"),
-        table=report("mit"),
-        figure4=figure4(mit),
-        l1=l1_table(mit, l1, irls),
-        better=sum(b < a for a, b in both.values()),
-        windows=sizes,
-        specular=specular(mit, original),
-        spread=table_of_spread,
-        against=against,
-        learned=facts,
-        capture=captured,
-        scenes=SCENES,
-        stage=STAGE,
-        seed=SEED,
-        unseen=UNSEEN,
-        staged=STAGED,
-        staged_table=table(["algorithm", "LMSE", "mean rank"], staged_rows()),
-    )
+    parts = {
+        "MADE": made(("numpy", "scipy"), f"seed 0 of runs and {SEED} of staged scenes"),
+        "TABLE": report("mit"),
+        "FIGURE4": figure4(mit),
+        "L1": l1_table(mit, l1, irls),
+        "BETTER": str(sum(b < a for a, b in both.values())),
+        "WINDOWS": sizes,
+        "SPECULAR": specular(mit, original),
+        "SPREAD": table_of_spread,
+        "AGAINST": against,
+        "LEARNED": facts,
+        "CAPTURE": captured,
+        "SCENES": str(SCENES),
+        "STAGE": STAGE,
+        "SEED": str(SEED),
+        "UNSEEN": str(UNSEEN),
+        "STAGED": str(STAGED),
+        "STAGED_TABLE": table(["algorithm", "LMSE", "mean rank"], staged_rows()),
+    }
+    return filled(Path(__file__).with_name("page.md"), parts)
 
 
 def staged_rows() -> list[list[str]]:
@@ -327,8 +326,7 @@ def main() -> None:
     parser.add_argument("root", help="the folder of MIT Intrinsic Images")
     root = Path(parser.parse_args().root).resolve()
     for parity in (False, True):  # the page is there early, its slowest column at the end
-        PAGE.write_text(page(f"mit_intrinsic(root={root})", parity), encoding="utf-8")
-    print(PAGE.relative_to(HOME))
+        write_page(PAGE, page(f"mit_intrinsic(root={root})", parity))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from diorama.report import write_report
+from diorama.report.write import write_report
 from tests.browser.conftest import PATIENCE
 from tests.unit.test_report import CASES, GOOD, POOR, RISING, Given, controls, make_run, picture
 

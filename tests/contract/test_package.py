@@ -59,7 +59,7 @@ RULES = {
     "testing": "adapt core protocols",
     "describe": "core layouts testing",
     "gates": "core",
-    "reading": "core report",
+    "reading": "core progress report",
     "layouts": "core data io metrics worlds",
     "progress": "core",
     "results": "core io report",

@@ -11,8 +11,8 @@ import pytest
 from diorama.api import run
 from diorama.core.frame import linear_to_srgb
 from diorama.io.images import quantise, write_png
-from diorama.report import write_report
 from diorama.report.summary import read_results
+from diorama.report.write import write_report
 from diorama.worlds.mondrian import Mondrian
 from tests.conftest import REPOSITORY
 

@@ -11,8 +11,8 @@ import pytest
 
 from diorama.core.catalogue import entries
 from diorama.io.locks import locked
-from studies.cards.write import PARTS
 from tests.conftest import REPOSITORY
+from tests.studies.test_cards import PARTS
 
 pytest.importorskip("sphinx")
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from safetensors import safe_open
 from diorama.api import run
 from diorama.core.errors import InputError
 from diorama.io.integrity import check_run
-from diorama.report import write_report
+from diorama.report.write import write_report
 from tests.crash.points import GONE, Moments, vanish_at
 from tests.part_files import rows
 

@@ -16,7 +16,7 @@ from diorama.core.errors import InputError
 from diorama.core.plan import Plan
 from diorama.core.run import create
 from diorama.io.integrity import check_run
-from diorama.report import write_report
+from diorama.report.write import write_report
 from tests.part_files import rows
 
 WORLD = "mondrian(size=24, patches=5)"

@@ -140,7 +140,7 @@ def test_workers_are_started_anew_where_forking_is_not_safe(tmp_path, monkeypatc
 
     made = {}
     for forks in (True, False):
-        monkeypatch.setattr(started_by, "_may_fork", lambda forks=forks: forks)
+        monkeypatch.setattr(started_by, "may_fork", lambda forks=forks: forks)
         run([WORLD], ["weiss"], ["lmse"], cases=4, out=tmp_path / str(forks), processes=2)
         made[forks] = rows(tmp_path / str(forks))
     run([WORLD], ["weiss"], ["lmse"], cases=4, out=tmp_path / "one")

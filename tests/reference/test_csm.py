@@ -437,7 +437,7 @@ def test_a_run_is_summarised_and_goes_on_where_it_ended(sets, tmp_path):
 
 
 def test_the_report_says_whether_the_papers_order_is_reproduced():
-    from diorama.report.notes import _orders
+    from diorama.report.notes import world_notes
     from diorama.report.sections import Line, Section
 
     def section(means):
@@ -449,8 +449,8 @@ def test_the_report_says_whether_the_papers_order_is_reproduced():
         ]
         return Section("", "sets", None, "csm", lines, None)
 
-    (same,) = _orders(section({"iid_timelapse": 1.0, "iid_translation": 0.5, "iid_supervised": 2.0}))
-    (other,) = _orders(section({"iid_timelapse": 1.0, "iid_translation": 3.0, "iid_supervised": 2.0}))
+    *_, same = world_notes(section({"iid_timelapse": 1.0, "iid_translation": 0.5, "iid_supervised": 2.0}))
+    *_, other = world_notes(section({"iid_timelapse": 1.0, "iid_translation": 3.0, "iid_supervised": 2.0}))
     assert same.endswith("the paper's order is reproduced.")
     assert "iid_supervised 2.0000 [1.9000, 2.1000] > iid_timelapse" in same
     assert other.endswith("not reproduced (iid_supervised > iid_timelapse > iid_translation).")

@@ -7,8 +7,36 @@ import pytest
 
 from diorama.core.catalogue import entries
 from studies.cards import badges
-from studies.cards.write import DOCS, KINDS, PARTS, QUESTIONS, card
+from studies.cards.write import DOCS, KINDS, QUESTIONS, card
 from tests.conftest import REPOSITORY
+
+#: The parts that the cards of a kind have, all of them, in this order; where there is nothing to show, a part says why.
+PARTS = {
+    "protocol": (
+        *("The question.", "Picture", "Formula, variants, what to know", "What it measures", "Parameters"),
+        *(
+            "Truth, chance and planted errors",
+            "What a case costs",
+            "Published against corrected",
+            "Known flaws",
+            "Cite",
+        ),
+    ),
+    "method": (
+        *("The question.", "Picture", "Formula, variants, what to know", "Parameters", "Beside truth and chance"),
+        *("What a case costs", "Known flaws", "Cite"),
+    ),
+    "world": (
+        *(
+            "What is known of every scene.",
+            "Picture",
+            "What it stages, what to know",
+            "Parameters",
+            "What a scene costs",
+        ),
+        *("Known flaws", "Cite"),
+    ),
+}
 
 
 def ours(kind):

@@ -119,12 +119,12 @@ def test_a_folder_of_images_is_learnt(tmp_path):
         ("beta_vae(world=sprites, bata=3)", "has no parameter 'bata'"),
         ("beta_vae(world=sprites, labels=0.2)", "has no parameter 'labels'"),
         ("beta_tcvae(estimate=strat)", "estimate='strat'"),
-        ("dip_vae(off=a)", "off='a' should be a number"),
-        ("beta_vae(size=48)", "size=48: images of 64 or 32"),
-        ("beta_vae(steps=0)", "steps=0 should be a whole number of at least 1"),
+        ("dip_vae(off=a)", "off='a' should be float"),
+        ("beta_vae(size=48)", "size=48 is not one of 64, 32"),
+        ("beta_vae(steps=0)", "steps=0: give a number at least 1"),
         ("beta_vae(rate=0)", "rate=0"),
-        ("beta_vae(half=3)", "half=3 should be True or False"),
-        ("ss_beta_vae(labels=2)", "labels=2: give a share"),
+        ("beta_vae(half=3)", "half=3 should be bool"),
+        ("ss_beta_vae(labels=2)", "labels=2: give a number above 0, at most 1"),
     ],
 )
 def test_mistakes_are_one_line(text, words, tmp_path):

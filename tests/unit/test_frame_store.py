@@ -154,7 +154,7 @@ def test_rows_are_the_same_with_and_without(name, tmp_path, monkeypatch, cache):
     found = []
     for out, megabytes in (("without", "0"), ("first", "64"), ("again", "64")):
         monkeypatch.setenv(VARIABLE, megabytes)
-        monkeypatch.setattr(layers, "_layers", OrderedDict())  # what this process remembers
+        monkeypatch.setattr(layers, "HELD", OrderedDict())  # what this process remembers
         diorama.run([name], ["constant", "retinex_gray"], ["lmse"], [], 2, 0, False, str(tmp_path / out), 1)
         cells = read_results(tmp_path / out).cells
         found.append([(row.case, row.metric, row.at, row.value, row.status) for cell in cells for row in cell.rows])

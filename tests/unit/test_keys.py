@@ -278,7 +278,7 @@ def test_no_component_asks_the_catalogue_for_another():
 
 
 def test_distributions_that_are_called_otherwise_are_those_that_the_list_of_all_names():
-    for module, names in keys._CALLED.items():
-        listed = keys._distributions().get(module, [])
+    for module, names in keys.CALLED.items():
+        listed = keys.distributions().get(module, [])
         found = [name for name in names if name in [one.lower() for one in listed]]
         assert len(found) == len(listed), f"{module} is in {listed}"

@@ -298,7 +298,7 @@ def supervised(tmp_path, worlds):
     all_ = Supervisor(run, 2)
     all_.workers = [Worker(Noting()), Worker(Noting())]
     all_.todo.extend(range(len(run.units)))
-    all_._hand_out()
+    all_.hand_out()
     return all_
 
 
@@ -308,7 +308,7 @@ def test_workers_take_units_from_one_list(tmp_path):
     slow, quick = (worker.child for worker in all_.workers)
     while quick.orders[-1] != 5:
         all_.workers[1].unit = None  # it is done, the other is not
-        all_._hand_out()
+        all_.hand_out()
     assert slow.orders == [0] and quick.orders == [1, 2, 3, 4, 5]
 
 
@@ -317,7 +317,7 @@ def test_a_worker_stays_with_its_world_and_then_helps_the_others(tmp_path):
     one, other = all_.workers
     for worker in [one, other] * 2 + [other] * 6:
         worker.unit = None
-        all_._hand_out()
+        all_.hand_out()
     assert one.child.orders == [0, 1, 2]
     assert other.child.orders == [6, 7, 8, 9, 10, 11, 3, 4, 5]
 

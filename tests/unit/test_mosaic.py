@@ -349,7 +349,7 @@ def test_the_pool_of_real_photos():
 
 def test_accuracy_on_mosaics_says_that_they_show_other_classes_too(tmp_path):
     from diorama.api import run
-    from diorama.report import write_report
+    from diorama.report.write import write_report
 
     run(["mosaic(source=birds(size=64), per_class=1)"], [], ["accuracy"], ["birds_cnn"], 4, out=tmp_path / "run")
     assert "of which a good model may name any" in str(write_report([tmp_path / "run"], None, "text"))

@@ -14,9 +14,9 @@ import pytest
 from diorama.api import run
 from diorama.core.plan import Plan
 from diorama.core.record import NAME
-from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.summary import document, read_results
+from diorama.report.write import write_report
 
 MINE = '''
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def test_reading_results_imports_no_component(folder: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from diorama.report import write_report
+from diorama.report.write import write_report
 from diorama.report.compare import compare, text
 from diorama.report.summary import read_results
 from diorama.gates import failed_gates

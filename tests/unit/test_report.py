@@ -18,10 +18,9 @@ from diorama.core.rows import Row
 from diorama.core.summary import Settled
 from diorama.io.images import encode_webp
 from diorama.io.row_files import write_part
-from diorama.report import write_report
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text
-from diorama.report.figures import Axis, _shorten, _tick, dose_figure, methods_figure, spread
+from diorama.report.figures import Axis, dose_figure, methods_figure, shorten, spread, tick_label
 from diorama.report.gallery import webp_size
 from diorama.report.html import LIMIT, html
 from diorama.report.notes import failures
@@ -30,6 +29,7 @@ from diorama.report.sections import name_runs, sections
 from diorama.report.summary import read_results
 from diorama.report.tables import fit, tables
 from diorama.report.verdicts import verdicts
+from diorama.report.write import write_report
 
 CASES = ["ant", "bee", "cat", "dog"]
 DOSES = [0.0, 0.5, 1.0]
@@ -613,7 +613,7 @@ def test_ticks_are_told_apart_and_long_names_keep_their_ends() -> None:
     for lo, hi in ((0.0, 0.13), (0.5, 0.57), (0.0, 1.0), (-3.0, 40.0), (0.0, 0.0125)):
         axis = Axis(lo, hi, 0, 100)
         for wanted in (5, 6):
-            said = [_tick(t, axis, wanted) for t in axis.ticks(wanted)]
+            said = [tick_label(t, axis, wanted) for t in axis.ticks(wanted)]
             assert len(set(said)) == len(said), (lo, hi, said)
     a, b = "integrated_gradients(steps=16, baseline=gray)", "integrated_gradients(steps=16, baseline=mean)"
-    assert _shorten(a, 24) != _shorten(b, 24) and len(_shorten(a, 24)) == 24
+    assert shorten(a, 24) != shorten(b, 24) and len(shorten(a, 24)) == 24

@@ -13,8 +13,7 @@ import pytest
 from scipy.stats import norm
 
 from diorama.core.errors import InputError
-from diorama.core.gallery import hardest
-from diorama.report import write_report
+from diorama.core.summary import hardest
 from diorama.report.conclusion import conclude
 from diorama.report.differences import cases_wanted
 from diorama.report.html import LIMIT, html
@@ -25,6 +24,7 @@ from diorama.report.sections import sections
 from diorama.report.summary import document, read_results
 from diorama.report.tables import Style
 from diorama.report.words import question, told_apart
+from diorama.report.write import write_report
 from tests.unit import test_report
 from tests.unit.test_report import GOOD, NASTY, POOR, RISING, Given, controls, make_run, parsed, picture
 
@@ -78,7 +78,7 @@ def test_failed_controls_have_a_consequence_and_missing_ones_a_command(tmp_path:
     blind = make_run(tmp_path / "r", [GOOD, Given("blind", [0.7, 0.6, 0.6, 0.7]), *controls(RISING)])
     results = read_results(blind)
     found = conclude({"": results}, sections({"": results}))
-    assert "blind" in found.failed[0] and "not shown to beat a coin" in found.failed[0]
+    assert "blind" in found.failed[0] and "not shown to be better than chance" in found.failed[0]
     bare = read_results(make_run(tmp_path / "bare run", [GOOD]))
     todo = dict(conclude({"": bare}, sections({"": bare})).todo)
     (command,) = [c for c in todo.values() if c.endswith("--controls")]

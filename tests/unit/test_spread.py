@@ -5,10 +5,10 @@ import math
 import pytest
 
 from diorama.api import run
-from diorama.report import write_report
 from diorama.report.sections import name_runs, sections
 from diorama.report.spread import geometric_mean, spreads
 from diorama.report.summary import read_results
+from diorama.report.write import write_report
 
 PROTOCOLS = ["lmse", "lmse(preset=fan2018)", "si_mse", "psnr"]
 

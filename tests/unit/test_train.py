@@ -21,10 +21,10 @@ from diorama.training.blocks import BLOCK  # noqa: E402
 from diorama.training.loop import batches, reduced, shifted  # noqa: E402
 from diorama.training.losses import multi_target_loss  # noqa: E402
 from diorama.training.recipes import RECIPES, seeded, train, train_recipe  # noqa: E402
-from diorama.training.staged import Staged, staged  # noqa: E402
+from diorama.training.staged import staged  # noqa: E402
 from diorama.worlds.birds.birds import Birds  # noqa: E402
 from diorama.worlds.birds.classes import PARTS  # noqa: E402
-from studies.funnybirds.leak_probe import _planted, chance_interval  # noqa: E402
+from studies.funnybirds.bare import chance_interval  # noqa: E402
 
 
 def silent(done, total, message):
@@ -239,12 +239,3 @@ def test_unknown_recipes_get_a_hint(tmp_path):
 def test_chance_is_inside_its_interval():
     low, high = chance_interval(5000, 50)
     assert low < 0.02 < high
-
-
-def test_the_planted_leak_is_a_tint_by_class_and_nothing_else():
-    images = np.full((2, 4, 4, 3), 100, np.uint8)
-    data = Staged(images, np.array([0, 49]), np.ones((2, 50), bool))
-    plain, tinted = _planted(data, 0), _planted(data, 10)
-    assert np.array_equal(plain.images, images) and plain.targets.sum() == 2
-    assert np.array_equal(tinted.images[..., :2], images[..., :2])
-    assert tinted.images[:, 0, 0, 2].tolist() == [100, 110]

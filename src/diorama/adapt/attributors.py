@@ -26,9 +26,7 @@ class Attributor(Explainer):
         if not any(is_module(part) for part in self._parts()) or self._is_for(model):
             return ""
         kind = type(self.given).__name__
-        return (
-            f"this {kind} was made for another network than {model.name}: give the class, or one made for this network"
-        )
+        return f"this {kind} was made for another network than {model.name}: give the class, or one for this network"
 
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """What it attributes."""

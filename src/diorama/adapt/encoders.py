@@ -29,9 +29,7 @@ class Network(Method):
     def for_track(self, track: str) -> Method:
         """The module as an encoder or a decomposer."""
         if track not in ("represent", "decompose"):
-            raise InputError(
-                f"a {type(self.given).__name__} is a network, not a method of the {track} track: give it as model="
-            )
+            raise InputError(f"a {type(self.given).__name__} is a network, not a method of {track}: give it as model=")
         module = prepared(copy.deepcopy(self.given))
         if track == "decompose":
             return _Splits(module)

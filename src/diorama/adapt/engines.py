@@ -3,8 +3,8 @@
 Only what asks for logits goes through an engine: tables of logits, RISE, LIME, Occlusion, accuracy. Gradients and features
 stay with torch. An engine is asked for by name (`--engine`), is part of the plan and of every key, and computes in float32
 with one thread in batches of one fixed size, so that results follow from the key. `openvino_bf16` computes in bfloat16 where
-the processor can: half the time, logits right to two digits. Whether an engine gives the logits that torch gives is looked at
-twice: on images of noise when a network is converted, and on the first real ones.
+the processor can: half the time, logits right to two digits. An engine's logits are compared with those of torch twice: on
+images of noise when a network is converted, and on the first real images.
 """
 
 from __future__ import annotations
@@ -31,13 +31,10 @@ if TYPE_CHECKING:
 #: The engine that nothing has to be converted for: torch, with batch norms folded.
 USUAL = "torch"
 #: The others, with the packages that each needs.
-PACKAGES = {
-    "onnxruntime": ("onnxruntime", "onnxscript"),
-    "openvino": ("openvino", "onnxscript"),
-    "openvino_bf16": ("openvino", "onnxscript"),
-}
-#: The largest difference of a logit from torch's, relative to the largest logit: of float32, and of bfloat16. On noise, which
-#: no network has learnt, logits are small sums of large features, and bfloat16 leaves less of them.
+PACKAGES = {"onnxruntime": ("onnxruntime", "onnxscript"), "openvino": ("openvino", "onnxscript")}
+PACKAGES["openvino_bf16"] = PACKAGES["openvino"]
+#: The largest difference of a logit from torch's, relative to the largest logit: of float32, of bfloat16, and of bfloat16 on
+#: noise. No network has learnt noise: its logits are small sums of large features, and bfloat16 leaves less of them.
 TOLERANCE, TOLERANCE_BF16, TOLERANCE_BF16_NOISE = 1e-4, 0.1, 0.5
 
 #: Images (n, 3, h, w) float32 to logits.

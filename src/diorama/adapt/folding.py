@@ -7,8 +7,8 @@ norm was folded gives something else than before: what the batch norm gave. Such
 Which batch norm follows which convolution is seen in one pass. Where a convolution's output is used elsewhere too, folding
 would change the network: the twin is compared with the original on images of noise, and there is none where they differ.
 
-ReLUs of the twin write over what they are given where an operation made that for them alone: one array less for every
-layer. The layers that gave it are altered, too. A network in which that fails gets a twin whose ReLUs do not.
+ReLUs of the twin work in place where nobody else uses their input, which saves an array for every layer. The layers that
+give this input count as altered, too. If a network fails with such ReLUs, its twin gets ReLUs that do not work in place.
 
 Gradients are compared too. Now and then the last bit of an activation decides on which side of a ReLU it lies; gradients
 then differ although logits do not, and neither is the wrong one. In a deep network that happens in every image. Then both

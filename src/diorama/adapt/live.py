@@ -11,14 +11,13 @@ import inspect
 import sys
 import sysconfig
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from diorama.adapt import adapt
-from diorama.adapt.arrays import Arrays, is_array
 from diorama.adapt.classifying import is_module
 from diorama.adapt.state import StateDigest, codes
 from diorama.core import keys, spec
@@ -43,6 +42,19 @@ def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -
     found = Live(kind, spec.Spec(f"{LIVE}{label}"), label, type(given), Path(), keys.OURS, label, given, side)
     _ = found.object  # mistakes in it are found here
     return found
+
+
+def listed(given: Any) -> list[tuple[str, Any]]:
+    """Components with their names: a single one, a list, or a dictionary by name.
+
+    >>> listed("rise"), listed({"mine": print}), listed(())
+    ([('', 'rise')], [('mine', <built-in function print>)], [])
+    """
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [(str(name), one) for name, one in given.items()]
+    return [("", one) for one in (given if isinstance(given, list | tuple) else [given])]
 
 
 def called(given: Any) -> str:
@@ -116,12 +128,8 @@ class Live(Component):
             )
         own = sorted(str(keys.source_key(path)["source"]) for path in state.sources)
         versions = {name: keys.version(name) for name in sorted(state.libraries)}
-        return {
-            "target": f"{LIVE}{type(self.given).__name__}",
-            "data": state.digest(),
-            "source": own,
-            "libraries": versions,
-        }
+        target = f"{LIVE}{type(self.given).__name__}"
+        return {"target": target, "data": state.digest(), "source": own, "libraries": versions}
 
 
 class _LiveState(StateDigest):
@@ -190,13 +198,3 @@ def _of_captum(kind: Kind, given: Any) -> spec.Spec | None:
     name = getattr(given, "__name__", "")
     known = kind == "method" and inspect.isclass(given) and captum is not None and getattr(captum, name, None) is given
     return spec.Spec("captum", {"name": name}) if known else None
-
-
-def by_case(given: Any, names: Sequence[str]) -> Arrays:
-    """Answers already computed, one for each of the named cases, or a dictionary of them by case."""
-    return Arrays(given, names)
-
-
-def answers(given: Any) -> bool:
-    """Whether something is answers already computed: an array, or a dictionary of arrays."""
-    return is_array(given) or (isinstance(given, dict) and len(given) > 0 and all(map(is_array, given.values())))

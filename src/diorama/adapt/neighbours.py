@@ -1,4 +1,4 @@
-"""Files of a user's with the modules beside them: two folders may each have a `helper.py`, and neither gets the other's."""
+"""A user's files with the modules beside them: of two folders that have a `helper.py` each, both import their own."""
 
 import builtins
 import importlib.util

@@ -77,7 +77,6 @@ def fill(net: nn.Module, state: Mapping[str, Tensor], path: str, name: str) -> N
             raise InputError(f"{name}: {path} {what} {keys[0]!r}{more}: it is a checkpoint of another network")
     for key, value in state.items():
         if value.shape != own[key].shape:
-            raise InputError(
-                f"{name}: {key} in {path} is {tuple(value.shape)}, this network has {tuple(own[key].shape)}"
-            )
+            found, wanted = tuple(value.shape), tuple(own[key].shape)
+            raise InputError(f"{name}: {key} in {path} is {found}, this network has {wanted}")
     net.load_state_dict(dict(state), strict=False)

@@ -33,7 +33,7 @@ def require(given: Any, names: Iterable[str], kind: str, name: str) -> None:
 
 
 def has(given: Any, *names: str) -> bool:
-    """Whether an object has all of some members; one that cannot be read is there, and is complained of when it is."""
+    """Whether an object has all of some members; one that cannot be read counts as there, and fails when it is used."""
     found = [attempt(lambda name=name: getattr(given, name)).error for name in names]  # type: ignore[misc]
     return not any(isinstance(error, AttributeError) for error in found)
 

@@ -51,9 +51,8 @@ def reflectance(
     [0.5, 0.5]
     """
     if not diffuse or len(diffuse) != len(uniform):
-        raise InputError(
-            f"reflectance: {len(diffuse)} photographs and {len(uniform)} of the twin; give one each a light"
-        )
+        count = f"{len(diffuse)} photographs and {len(uniform)} of the twin"
+        raise InputError(f"reflectance: {count}; give one each a light")
     _one_size([*diffuse, *uniform])
     top, bottom = sum(diffuse), sum(uniform)
     known = np.asarray(bottom > floor)

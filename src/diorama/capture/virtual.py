@@ -53,9 +53,8 @@ def photograph(
     parallel, crossed = zip(*pairs, strict=True)
     light = channel_mean(sum(frame.truth["shading"] for frame in objects))
     lit = light > 0.1 * np.median(light[objects[0].mask])
-    return Photographs(
-        parallel, crossed, twins(world, scene, lights, moved), objects[0], lit, whole_parts(world, scene)
-    )
+    uniform = twins(world, scene, lights, moved)
+    return Photographs(parallel, crossed, uniform, objects[0], lit, whole_parts(world, scene))
 
 
 def twins(

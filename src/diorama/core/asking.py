@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -35,19 +36,17 @@ def answered(bench: Bench, questions: Questions) -> Answers:
     if missing and bench.protocol.track == "explain" and not isinstance(bench.asked.object, Control | Saved):
         return found | _explained(bench, missing)
     for key, question in missing.items():
-        found |= bench.memory.keep_all(
-            bench.scope, {key: question}, lambda asked: [_one(bench, *q) for q in asked.values()]
-        )
+        found[key] = bench.memory.keep(bench.scope, key, partial(_one, bench, *question))
     return found
 
 
 def _explained(bench: Bench, missing: Questions) -> Answers:
-    """Explanations of what is not known; if the method changed a weight, nothing it said stands."""
-    assert bench.model is not None
+    """The explanations that are missing; if the method changed a weight of the model, all of them are discarded."""
     made: Answers = {}
+    watch = bench.asked_model.watch
     for group in _grouped(bench, missing):
         made |= bench.memory.keep_all(bench.scope, group, lambda asked: _group(bench, asked))
-    changed = bench.model.watch.put_back(thorough=True) if bench.model.watch else []
+    changed = watch.put_back(thorough=True) if watch else []
     if changed:
         bench.memory.drop(missing)
     blame("the method", changed)
@@ -97,18 +96,14 @@ def _explain(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequen
     if isinstance(method, ImageByImage):
         return list(method.explain_targets(bench.forward, frames[0].srgb(), list(targets)))
     if isinstance(method, SharedPasses):
-        return _explain_shared(bench, method, frames, targets)
-    assert bench.model is not None
+        return _shared_passes(bench, method, frames, targets)
     images, wanted = screens(frames, bench.chunk), np.array(padded(targets, bench.chunk))
-    return list(method.explain(bench.model.object, images, wanted))
+    return list(method.explain(bench.asked_model.object, images, wanted))
 
 
-def _explain_shared(
-    bench: Bench, method: SharedPasses, frames: Sequence[Frame], targets: Sequence[Any]
-) -> list[Answer]:
+def _shared_passes(bench: Bench, method: SharedPasses, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
     """One pass of all images for their first target, one for their second …; an image with fewer repeats its last target."""
-    assert bench.model is not None
-    model, rows = bench.model.object, dict[str, list[int]]()
+    model, rows = bench.asked_model.object, dict[str, list[int]]()
     for i, frame in enumerate(frames):
         rows.setdefault(frame.scene.key, []).append(i)
     images = screens([frames[same[0]] for same in rows.values()], bench.chunk)

@@ -28,7 +28,7 @@ from diorama.core.memory import Key, Memory, Scope
 from diorama.core.scene import Scene
 from diorama.core.watch import undisturbed
 
-#: After so many seconds a line says how far a long pass is, and again after as many.
+#: Seconds between two lines that say how far a long pass is.
 PATIENCE = 20.0
 
 
@@ -61,7 +61,7 @@ class Bench:
     engine: str = engines.USUAL
     #: How long frames, logits and answers are remembered.
     scope: Scope = "unit"
-    #: Who hears what is said.
+    #: Called with every line of `say`.
     hears: Callable[[str], None] = tell
 
     # What a protocol asks for
@@ -88,9 +88,7 @@ class Bench:
 
     def logits(self, scenes: Sequence[Scene]) -> np.ndarray:
         """The model's logits (scenes, classes), float64."""
-        if self.model is None:
-            raise InputError("this cell has no model to ask for logits")
-        keys = [("logits", self.world.digest, self.model.digest, scene.key) for scene in scenes]
+        keys = [("logits", self.world.digest, self.asked_model.digest, scene.key) for scene in scenes]
         found = self.memory.keep_all(self.scope, dict(zip(keys, scenes, strict=True)), self._logits)
         return np.array([found[key] for key in keys])
 
@@ -132,10 +130,10 @@ class Bench:
         return replace(self, world=world, scope=scope)
 
     def passes(self, scenes: Sequence[Scene], what: str) -> Iterator[Sequence[Scene]]:
-        """Scenes in chunks, for more of them than memory holds: what is kept of a chunk is let go before the next.
+        """Scenes in chunks, for more scenes than memory holds: what is kept of a chunk is dropped before the next one.
 
-        Where it takes long, it is said how far the images of `what` are; the first chunk, in which kernels are compiled and
-        weights are loaded, is no measure of the others.
+        A long pass says from time to time how many images of `what` are done. Its pace is measured without the first chunk,
+        in which kernels are compiled and weights are loaded.
         """
         start = said = time.monotonic()
         for done in range(0, len(scenes), self.chunk):
@@ -159,11 +157,16 @@ class Bench:
             yield
 
     @property
-    def forward(self) -> Model:
-        """The model as it is asked for logits alone: as it is, or converted for the engine of the plan."""
+    def asked_model(self) -> Component:
+        """The model that the cell is about; InputError where it is about none."""
         if self.model is None:
             raise InputError("this cell has no model to ask for logits")
-        model = self.model
+        return self.model
+
+    @property
+    def forward(self) -> Model:
+        """The model as it is asked for logits alone: as it is, or converted for the engine of the plan."""
+        model = self.asked_model
         if self.engine == engines.USUAL:
             return model.object
         key = ("engine", model.digest, self.engine)
@@ -177,12 +180,11 @@ class Bench:
 
     def _logits(self, missing: dict[Key, Scene]) -> Iterator[np.ndarray]:
         """The logits of scenes, chunk by chunk."""
-        assert self.model is not None
-        frames, model = self.frames(list(missing.values())), self.forward
+        frames, model, asked = self.frames(list(missing.values())), self.forward, self.asked_model
         for start in range(0, len(frames), self.chunk):
             part = frames[start : start + self.chunk]
-            with undisturbed(self.model.name, self.model.watch, "logits"):
+            with undisturbed(asked.name, asked.watch, "logits"):
                 found = np.asarray(model.logits(screens(part, self.chunk)), np.float64)
             if not np.isfinite(found).all():
-                raise AnswerError(f"{self.model.name} gave logits that are NaN or infinite")
+                raise AnswerError(f"{asked.name} gave logits that are NaN or infinite")
             yield from found[: len(part)]

@@ -97,7 +97,7 @@ class Levelled(World):
     """A world whose factors have levels, for protocols on codes."""
 
     in_words = "a world whose factors have levels, like sprites"
-    #: Called by protocols on codes: frames of a draw where nobody says, for worlds that are slow to render.
+    #: Called by protocols on codes: how many frames a draw has by default, for worlds that are slow to render.
     drawn: ClassVar[int | None] = None
 
     @property

@@ -14,7 +14,7 @@ from diorama.io.names import readable
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a protocol scores at once: a function of (protocol, world, seed, index), never of how many are asked for."""
+    """What a protocol scores at once: a function of (protocol, world, seed, index), and not of the number of cases."""
 
     key: str
     payload: dict[str, Any]
@@ -22,9 +22,7 @@ class Case:
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not isinstance(self.payload, dict):
-            raise AnswerError(
-                f"a case is Case(key: str, payload: dict), not Case({self.key!r}, {self.payload!r})"[:300]
-            )
+            raise AnswerError(f"a case is Case(key: str, payload: dict), not ({self.key!r}, {self.payload!r})"[:300])
         object.__setattr__(self, "key", readable(self.key))
 
     @property
@@ -72,21 +70,13 @@ class Score:
 
 
 def _plain(metric: str, value: Any) -> float | list[float] | None:
-    """A value as Python's own numbers."""
-    if value is None or type(value) in (float, int):
+    """A value as Python's own floats."""
+    if value is None or type(value) is float:
         return value
-    outcome = attempt(lambda: np.asarray(value, np.float64).tolist())
-    if (
-        isinstance(value, str | bytes)
-        or outcome.error
-        or not (isinstance(outcome.value, float) or _flat(outcome.value))
-    ):
+    outcome = attempt(lambda: np.asarray(value, np.float64))
+    if isinstance(value, str | bytes) or outcome.error or outcome.value.ndim > 1 or not outcome.value.size:
         raise AnswerError(f"{metric} is {type(value).__name__}, not a number or a list of numbers")
-    return outcome.value
-
-
-def _flat(values: Any) -> bool:
-    return isinstance(values, list) and len(values) > 0 and all(isinstance(v, float) for v in values)
+    return outcome.value.tolist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,7 +35,6 @@ from diorama.core.watch import Snapshot
 Kind = Literal["world", "model", "method", "protocol"]
 CONTRACTS: dict[Kind, type[Contract]] = {"world": World, "model": Model, "method": Method, "protocol": Protocol}
 KINDS = tuple(CONTRACTS)
-TRACKS = ("explain", "decompose", "concept", "represent")
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: What the spec of an object begins with that no file makes (`adapt/live.py`).
 LIVE = "live:"
@@ -212,9 +211,7 @@ class Component(Generic[Made]):
         told = attempt(self.object.fingerprint)
         if told.error or not isinstance(told.value, str):
             what = told.reason or f"it gave {type(told.value).__name__}"
-            raise InputError(
-                f"{self.label}: fingerprint() should give a text that says what the component holds: {what}"
-            )
+            raise InputError(f"{self.label}: fingerprint() should give a text of what the component holds: {what}")
         return told.value
 
     def _found(self) -> str:
@@ -260,11 +257,7 @@ class Component(Generic[Made]):
 
 
 def _defaults(component: Component) -> dict[str, Any]:
-    return {
-        p.name: p.default
-        for p in parameters(component.target, component.kind)
-        if p.default is not inspect.Parameter.empty
-    }
+    return {p.name: p.default for p in parameters(component.target, component.kind) if p.default is not p.empty}
 
 
 def _plain(v: Any) -> Any:
@@ -308,7 +301,7 @@ def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
     if isinstance(given, Component):
         return given
     component = find(kind, given)
-    _check_parameters(component)
+    check_parameters(component.name, component.target, component.spec.params, kind)
     _ = component.object
     return component
 
@@ -358,27 +351,27 @@ def nested(target: Callable[..., Any], kind: Kind) -> dict[str, Nested]:
     """The parameters of a component that are components themselves."""
     if not is_maker(target, kind):
         return {}
-    found = {name: _declared(hint) for name, hint in _hints(target).items()}
+    found = {name: _declared(hint) for name, hint in hints(target).items()}
     return {name: declared for name, declared in found.items() if declared}
 
 
 def _declared(hint: Any) -> Nested | None:
-    options = _options(hint)
-    inner = next((typing.get_args(o)[0] for o in options if typing.get_origin(o) is Component), None)
+    members = options(hint)
+    inner = next((typing.get_args(o)[0] for o in members if typing.get_origin(o) is Component), None)
     if inner is None:
         return None
     kind = next(kind for kind, contract in CONTRACTS.items() if issubclass(inner, contract))
-    names = [name for o in options if typing.get_origin(o) is Literal for name in typing.get_args(o)]
-    return Nested(kind, str in options, tuple(names))
+    names = [name for o in members if typing.get_origin(o) is Literal for name in typing.get_args(o)]
+    return Nested(kind, str in members, tuple(names))
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def options(hint: Any) -> tuple[Any, ...]:
     """The members of a union; anything else alone."""
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     return typing.get_args(hint) if union else (hint,)
 
 
-def _hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
+def hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
     """The types of a maker's parameters, with what they may be if `bounds` is set; none where they cannot be told."""
     try:
         return typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=bounds)
@@ -448,42 +441,43 @@ def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspec
     return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
-def _check_parameters(component: Component) -> None:
-    known = {p.name: p for p in parameters(component.target, component.kind)}
-    if not is_maker(component.target, component.kind):
+def check_parameters(owner: str, target: Callable[..., Any], params: Mapping[str, Any], kind: Kind = "method") -> None:
+    """Raise InputError where a target does not take the parameters: their names, or their types where these are plain."""
+    known = {p.name: p for p in parameters(target, kind)}
+    if not is_maker(target, kind):
         return
-    for name, given in component.spec.params.items():
+    for name, given in params.items():
         if name not in known:
-            now = getattr(component.target, "renamed", {}).get(name)
+            now = getattr(target, "renamed", {}).get(name)
             hint = f"it is called {now!r} now" if now else did_you_mean(name, list(known))
-            raise InputError(f"{component.name} has no parameter {name!r}; {hint}")
-        _check_type(component, name, given)
-    missing = [n for n, p in known.items() if p.default is p.empty and n not in component.spec.params]
+            raise InputError(f"{owner} has no parameter {name!r}; {hint}")
+        _check_type(owner, target, name, given)
+    missing = [n for n, p in known.items() if p.default is p.empty and n not in params]
     if missing:
-        raise InputError(f"{component.name} needs {missing[0]!r}: write {component.name}({missing[0]}=…)")
+        raise InputError(f"{owner} needs {missing[0]!r}: write {owner}({missing[0]}=…)")
 
 
-def _check_type(component: Component, name: str, given: Any) -> None:
+def _check_type(owner: str, target: Callable[..., Any], name: str, given: Any) -> None:
     """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
-    hint = _hints(component.target).get(name)
+    hint = hints(target).get(name)
     if hint is None:
         return
-    options = _options(hint)
-    if all(typing.get_origin(o) is Literal or o is type(None) for o in options):
-        choices = [choice for o in options for choice in typing.get_args(o) or (None,)]
+    members = options(hint)
+    if all(typing.get_origin(o) is Literal or o is type(None) for o in members):
+        choices = [choice for o in members for choice in typing.get_args(o) or (None,)]
         if given not in choices:
-            raise InputError(f"{component.name}: {name}={given!r} is not one of {', '.join(map(repr, choices))}")
+            raise InputError(f"{owner}: {name}={given!r} is not one of {', '.join(map(repr, choices))}")
         return
-    lists = any(typing.get_origin(o) in (tuple, list) for o in options)
-    if lists and str not in options and isinstance(given, str | int | float):
-        raise InputError(f"{component.name}: {name}={given!r} should be a list: write {name}=[{given}]")
-    if not all(o in (int, float, str, bool, type(None)) for o in options):
+    lists = any(typing.get_origin(o) in (tuple, list) for o in members)
+    if lists and str not in members and isinstance(given, str | int | float):
+        raise InputError(f"{owner}: {name}={given!r} should be a list: write {name}=[{given}]")
+    if not all(o in (int, float, str, bool, type(None)) for o in members):
         return
-    numeric = isinstance(given, int) and not isinstance(given, bool) and float in options
-    if not numeric and type(given) not in options:
-        wanted = " or ".join("None" if o is type(None) else o.__name__ for o in options)
-        raise InputError(f"{component.name}: {name}={given!r} should be {wanted}")
-    for option in _options(_hints(component.target, bounds=True)[name]) if given is not None else ():
+    numeric = isinstance(given, int) and not isinstance(given, bool) and float in members
+    if not numeric and type(given) not in members:
+        wanted = " or ".join("None" if o is type(None) else o.__name__ for o in members)
+        raise InputError(f"{owner}: {name}={given!r} should be {wanted}")
+    for option in options(hints(target, bounds=True)[name]) if given is not None else ():
         for bound in typing.get_args(option)[1:]:
             if isinstance(bound, Within) and not bound.allows(given):
-                raise InputError(f"{component.name}: {name}={given!r}: give a number {bound}")
+                raise InputError(f"{owner}: {name}={given!r}: give a number {bound}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Direction = Literal["lower", "higher"]
 #: The ends of a metric's range; None where it has none.
 Bounds = tuple[float | None, float | None]
-#: Cases of a world without an end, and draws of many frames, where the plan does not say how many.
+#: Where the plan does not say how many: cases of a world without an end, and draws of many frames.
 USUAL_CASES, USUAL_DRAWS = 32, 5
 
 
@@ -42,16 +42,16 @@ class Contract(ABC):  # noqa: B024 - its kinds say what must be written
     cite: ClassVar[tuple[str, ...]] = ()
     #: Parameters that are paths: keys hash the content there (`fingerprint`), not the path.
     located: ClassVar[tuple[str, ...]] = ()
-    #: Parameters that were called otherwise before, by their old names: a plan with an old one is told the new one.
+    #: The new names of parameters by their old ones: a plan that uses an old name is told the new one.
     renamed: ClassVar[Mapping[str, str]] = {}
-    #: Parameters with which `diorama check` of everything tries it: as many samples as promises need, not results.
+    #: Parameters for `diorama check` of everything: few samples, enough for its checks and too few for results.
     quick: ClassVar[Mapping[str, Any]] = {}
     #: A command that shows it at work, {} in the place of its spec. Called by `show`.
     example: ClassVar[str] = ""
 
     @property
     def note(self) -> str:
-        """Called by run: what must stand beside every value that it has a part in."""
+        """Called by run: a remark that is written beside every value to which the component contributes."""
         return ""
 
     def fingerprint(self) -> str | None:
@@ -102,7 +102,7 @@ class World(Contract):
 
     @property
     def as_published(self) -> bool:
-        """Whether values that papers report for a world of this name may stand beside this one's."""
+        """Whether the values that papers report for a world of this name may be shown beside those measured on this one."""
         return True
 
     @abstractmethod
@@ -118,7 +118,7 @@ class World(Contract):
         """The frames: a pure function of the scenes."""
 
     def sized(self, side: int) -> str:
-        """Called by plan for a hint: what to write for images of another size."""
+        """Called by plan: the parameter that a hint proposes for images of another size."""
         return f"size={side}"
 
     def scene_at(self, seed: int, index: int) -> tuple[str, Scene]:
@@ -144,13 +144,13 @@ class Model(Contract):
     cam_layer: str | None = None
     #: The torch module behind it: sRGB (n, 3, h, w) in, logits out. None: methods that need gradients are skipped.
     module: Any = None
-    #: Of a live network: what became of its parts, by the identity of the user's own (what `copy.deepcopy` remembers).
+    #: Of a live network: the copy of each of its parts, by the `id` of the user's own part (the memo of `copy.deepcopy`).
     copies: Mapping[int, Any] = {}
     #: Its faster twin (`adapt.folding.Folded`), where there is one. Used by passes that look at logits and gradients alone.
     folded: Any = None
     #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
     heads: tuple[int, ...] | None = None
-    #: Digests of the photos it was fitted on, and what to write to a world that leaves them out.
+    #: Digests of the photos it was fitted on, and the parameter with which a world leaves these photos out.
     learnt: frozenset[str] = frozenset()
     leave_out: str = ""
     example = "diorama run -w birds -M {} -m grad_cam -p single_deletion"
@@ -229,13 +229,13 @@ class SharedPasses(Explainer):
     @property
     @abstractmethod
     def shared(self) -> tuple[Any, ...]:
-        """A name, and all that the passes follow from beside model, images and targets."""
+        """A name, and everything that the passes depend on except for the model, the images and the targets."""
 
     @abstractmethod
     def passes(self, model: Model, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """What passing n images through the model gives for `targets` (k, n), k of each image: an array (k, n, …).
+        """What passes of n images through the model give for `targets` (k, n), k of each image: an array (k, n, …).
 
-        The forward passes serve all k.
+        One forward pass serves all k targets of an image.
         """
 
     @abstractmethod
@@ -314,7 +314,7 @@ class Trainer(Method):
 
     track = "concept"
     gradients = True
-    #: Whether products are about the mean of the others; False for trainers whose steps depend on the origin.
+    #: Whether products are taken about the mean of the other images; False for trainers whose steps depend on the origin.
     centred: bool = True
     example = "diorama run -w birds -M birds_cnn -m {} -p \"tcav(concept=birds, do='beak=2')\""
 
@@ -366,7 +366,7 @@ class Protocol(Contract):
     #: Metrics that tables leave out.
     unlisted: tuple[str, ...] = ()
     direction: Direction = "higher"
-    #: Goes up when values change although neither parameters nor sources do.
+    #: Raised by one when values change although parameters and sources stay the same.
     version: int = 1
     #: Sizes of a planted error, smallest first, and what they are sizes of.
     doses: tuple[float, ...] = ()

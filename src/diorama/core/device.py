@@ -54,7 +54,7 @@ def _accelerated() -> bool:
 
 
 def expect(device: str) -> None:
-    """Say what workers elsewhere compute on, `cpu` or `gpu`, whatever this machine has: results are planned for that."""
+    """Declare the device of workers on other machines, `cpu` or `gpu`: results are planned for it, whatever this one has."""
     _set(_WORKERS, device or None)
 
 

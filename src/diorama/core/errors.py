@@ -1,6 +1,8 @@
 """Errors that a user is meant to read: one line that names the bad value and the fix."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class InputError(ValueError):
@@ -9,6 +11,10 @@ class InputError(ValueError):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the line alone."""
         return [f"{type(self).__name__}: {self}"]
+
+
+#: What is true whenever a command ends before its work is done.
+KEPT = "what was computed is kept, and the same command goes on"
 
 
 class AnswerError(ValueError):
@@ -79,7 +85,8 @@ def which_layer(name: str, known: list[str], outer: list[str] | None = None) -> 
 #: Which extra brings a package that the base install lacks.
 _EXTRAS = {"numba": "render", "embreex": "render", "trimesh": "render", "torch": "torch", "captum": "torch"}
 _EXTRAS |= {"skimage": "lime", "zennit": "lrp", "torchvision": "zoos", "timm": "zoos", "sklearn": "represent"}
-_EXTRAS |= {"pandas": "notebook", "matplotlib": "notebook"}
+_EXTRAS |= {"pandas": "notebook", "matplotlib": "notebook", "pyarrow": "parquet", "OpenEXR": "exr"}
+_EXTRAS |= dict.fromkeys(("starlette", "uvicorn", "websockets", "anywidget"), "lab")
 
 
 def missing_package(error: ImportError) -> str:
@@ -90,3 +97,12 @@ def missing_package(error: ImportError) -> str:
     """
     package = (error.name or "").partition(".")[0]
     return f"{error}" + (f": pip install 'diorama[{_EXTRAS[package]}]'" if package in _EXTRAS else "")
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Import libraries inside that may not be installed: one that is missing is one line that names its extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(missing_package(error)) from error

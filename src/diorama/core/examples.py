@@ -51,6 +51,22 @@ class Order:
         frame = self.world.render([self.scene(index)])[0]
         return frame, targets_of(self.world, frame, self.removed(index))
 
+    @property
+    def what(self) -> str:
+        """What the examples are, for whoever waits for their rendering."""
+        return f"{self.purpose} scenes"
+
+    def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """The arrays that hold them when they are rendered: type and shape of a row."""
+        image, classes = self.example(0)[0].image.shape, len(self.world.classes)
+        return {"images": (np.uint8, image), "labels": (np.int64, ()), "targets": (np.bool_, (classes,))}
+
+    def row(self, index: int) -> Mapping[str, Any]:
+        """The rows of one example."""
+        frame, targets = self.example(index)
+        images = np.round(frame.srgb() * 255).astype(np.uint8)
+        return {"images": images, "labels": frame.truth["label"], "targets": targets}
+
     def identity(self) -> dict[str, Any]:
         """A description that is written beside rendered examples: examples with another description are not reused."""
         drawn = {"seed": self.seed, "purpose": self.purpose, "count": self.count}
@@ -67,7 +83,7 @@ def described(world: Labelled) -> str:
 
 
 def targets_of(world: Labelled, frame: Frame, gone: Iterable[str] = ()) -> np.ndarray:
-    """bool (classes,): the classes that a frame may belong to, given the parts that are `gone`.
+    """The classes that a frame may belong to when the parts `gone` were taken away, bool (classes,).
 
     A part also counts as gone where the truth's factors say None for it. Where classes are not made of parts, it is the
     frame's own class.

@@ -60,7 +60,7 @@ def _recalled(world: Component, scene: Scene) -> Frame | None:
 
 
 def _follows(frame: Frame) -> bool:
-    """Whether the image is that of its layers to the last bit, and need not be kept."""
+    """Whether the image can be computed from its layers to the last bit, so that it need not be kept."""
     layers = {name: frame.truth.get(name) for name in _LAYERS}
     if not all(isinstance(v, np.ndarray) and v.shape == frame.image.shape for v in layers.values()):
         return False

@@ -1,6 +1,6 @@
 """Pictures of the worst cases of every cell, made once a run is complete: frame, truth, answer, error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from diorama.core.plan import Cell
 from diorama.core.rows import Row
 from diorama.core.run import NOBODY, Run, Step, Watch, asked_for, keep_maps
 from diorama.core.scene import digest
-from diorama.core.summary import Settled, settle
+from diorama.core.summary import Settled, hardest, means, settle
 from diorama.io.images import encode_webp, quantise, resize
 from diorama.io.integrity import whole_picture
 from diorama.io.names import case_path
@@ -27,16 +27,16 @@ from diorama.io.store import checksum, write_json, write_whole
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1), worst: int = WORST) -> None:
+def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1)) -> None:
     """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
 
     All cells of a world, model and protocol are drawn on the same cases, so that methods can be seen side by side.
 
-    Share i of n are the models' cells i, i + n, …, and the cases i, i + n, … of the other cells.
+    With the share (i, n), every n-th cell that has a model is drawn, from the i-th on, and every n-th case of the others.
     """
     alone: dict[tuple[str, int], list[tuple[Cell, int]]] = {}
     (mine, of), numbers = share, {cell.key: number for number, cell in enumerate(run.cells)}
-    for cell, found in pending(run, worst):
+    for cell, found in pending(run):
         if not cell.model:
             for index, point in found:
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
@@ -58,23 +58,23 @@ class Sketches:
     not a second pass of RISE or LIME. A case that is no longer among the worst loses its pictures.
     """
 
-    def __init__(self, worst: int = WORST) -> None:
-        self.worst = worst
+    def __init__(self) -> None:
         self.seen: dict[Group, list[tuple[float, int]]] = {}  # how good each case is, and its index
 
     def unit_ended(self, run: Run, k: int, watch: Watch) -> None:
         """Draw those cases of a unit that are among the worst so far. Methods with a grid wait until it is settled."""
         unit = run.units[k]
         for group, cells in _groups(unit.cells if unit.cells[0].model else []).items():
-            columns = [
-                (cell, _values(_rows_of(run, cell, unit.indices), cell.protocol.object.metrics[0])) for cell in cells
-            ]
+            columns = []
+            for cell in cells:
+                rows = rows_between(run.cell_folder(cell), cell.key, unit.indices, lambda line: None).values()
+                columns.append((cell, _values(list(rows), cell.protocol.object.metrics[0])))
             index = {cells[0].cases.keys[i]: i for i in unit.indices if i < cells[0].count}
             ordered = means([v for cell, v in columns if not cell.control] or [v for _, v in columns])
             sign = -1 if cells[0].protocol.object.direction == "lower" else 1
             seen = sorted([*self.seen.get(group, []), *((sign * mean, index[case]) for case, mean in ordered.items())])
-            self.seen[group] = seen[: self.worst]
-            left = {i for _, i in seen[self.worst :]}
+            self.seen[group] = seen[:WORST]
+            left = {i for _, i in seen[WORST:]}
             for cell, values in columns:
                 if len(cell.asked.points) == 1:
                     self._draw(run, cell, [index[c] for c in values if c in index and index[c] not in left], watch)
@@ -87,13 +87,9 @@ class Sketches:
                 _try_to_draw(run, cell, i, 0, watch)
 
 
-def _rows_of(run: Run, cell: Cell, indices: range) -> list[Row]:
-    return list(rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None).values())
-
-
-def tidy(run: Run, worst: int = WORST) -> None:
+def tidy(run: Run) -> None:
     """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
-    for cell, cases in chosen(run, worst):
+    for cell, cases in chosen(run):
         folder = run.cell_folder(cell) / "keep"
         wanted = {picture_path(run, cell, *at) for at in cases}
         for path in [path for path in folder.rglob("*.webp") if path not in wanted] if folder.is_dir() else ():
@@ -117,11 +113,11 @@ def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
-    listed = chosen(run, worst)
-    lacking = (
-        (cell, [at for at in cases if not whole_picture(picture_path(run, cell, *at))]) for cell, cases in listed
-    )
-    return [(cell, cases) for cell, cases in lacking if cases]
+    found = []
+    for cell, cases in chosen(run, worst):
+        if lacking := [at for at in cases if not whole_picture(picture_path(run, cell, *at))]:
+            found.append((cell, lacking))
+    return found
 
 
 def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
@@ -136,7 +132,9 @@ Group = tuple[str, str, str]
 
 def _groups(cells: Sequence[Cell]) -> dict[Group, list[Cell]]:
     found: dict[Group, list[Cell]] = {}
-    for cell in (cell for cell in cells if cell.control != "dose" and _draws(cell)):
+    for cell in cells:
+        if cell.control == "dose" or type(cell.protocol.object).pictures is Protocol.pictures:
+            continue
         model = cell.model.digest if cell.model else ""
         found.setdefault((cell.world.digest, model, cell.protocol.digest), []).append(cell)
     return found
@@ -166,29 +164,6 @@ def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, li
         (cell, [(index[case], scored.points.get(case, 0)) for case in shown if case in scored.values])
         for cell, scored in group
     ]
-
-
-def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]:
-    """Cases, the one with the worst mean over the columns first.
-
-    >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
-    ['b', 'c', 'a']
-    """
-    found, worse = means(columns), -1 if direction == "lower" else 1
-    return sorted(found, key=lambda case: worse * found[case])
-
-
-def means(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each case over the columns that have it."""
-    found: dict[str, list[float]] = {}
-    for column in columns:
-        for case, value in column.items():
-            found.setdefault(case, []).append(value)
-    return {case: sum(values) / len(values) for case, values in found.items()}
-
-
-def _draws(cell: Cell) -> bool:
-    return type(cell.protocol.object).pictures is not Protocol.pictures
 
 
 def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:
@@ -229,9 +204,8 @@ def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     path, picture = picture_path(run, cell, index, point), encode_webp(strip(panels, SIDE))
     write_whole(path, picture)
     captions = _captions(cell, case.key, point, panels)
-    write_json(
-        path.with_suffix(".json"), {**captions, "picture": checksum(picture)}
-    )  # last: it says that both are there
+    # last: it says that both are there
+    write_json(path.with_suffix(".json"), {**captions, "picture": checksum(picture)})
 
 
 def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:

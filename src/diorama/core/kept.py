@@ -100,7 +100,7 @@ def place(cell: Path, case: str) -> Path:
 
 
 def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
-    """Write what can be looked at: the image in 8 bits, answers in half precision, of the truth what is needed."""
+    """Write a case: the image in 8 bits, answers in half precision, and the truth that the protocol needs."""
     kept: dict[str, Any] = {} if found.frame is None else {"frame": quantise(found.frame, 8)}
     wanted = {name for name in needs if isinstance(name, str)} | {"label", "mask", "factors"}
     kept |= {f"truth/{name}": _plain(value) for name, value in found.truth.items() if name in wanted}
@@ -128,9 +128,7 @@ def _read(path: Path) -> KeptCase:
     with np.load(path, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
     frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
-    answers = {
-        name: array.astype(np.float32) * np.float32(held[f"scale/{name}"]) for name, array in _of(held, "answer/")
-    }
+    answers = {n: a.astype(np.float32) * np.float32(held[f"scale/{n}"]) for n, a in _of(held, "answer/")}
     truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
     return KeptCase(frame, truth, answers)
 

@@ -80,7 +80,7 @@ def closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
 
 
 #: Distributions of modules that are called otherwise: found at once, where a list of all distributions takes long.
-_CALLED = {
+CALLED = {
     "cv2": ("opencv-contrib-python", "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless"),
     "PIL": ("pillow",),
     "skimage": ("scikit-image",),
@@ -102,10 +102,11 @@ def version(library: str) -> str:
 def _named(library: str) -> Iterator[str]:
     """Distributions that may provide a module: the one of its name, and only then, since that is slow, all that say so."""
     yield library
-    yield from _CALLED.get(library, ())
-    yield from _distributions().get(library, [])
+    yield from CALLED.get(library, ())
+    yield from distributions().get(library, [])
 
 
 @cache
-def _distributions() -> dict[str, list[str]]:
+def distributions() -> dict[str, list[str]]:
+    """The installed distributions that provide each top-level module."""
     return {top: sorted(set(names)) for top, names in importlib.metadata.packages_distributions().items()}

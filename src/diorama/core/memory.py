@@ -1,7 +1,7 @@
 """What one process has computed and may be asked for again: one memory with one byte budget for all cells of a run.
 
-Everything is kept in a scope, after which it is let go: a case, a unit of work, or the run. Beyond the budget the least
-recently used goes first, so that whoever asks again computes again: what is kept must follow from its key.
+Every value is kept for a scope, at whose end it is dropped: a case, a unit of work, or the run. When the budget is exceeded
+the least recently used value is dropped first, and computed again when it is asked for: a value must follow from its key.
 """
 
 import warnings

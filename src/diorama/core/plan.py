@@ -177,11 +177,8 @@ class Cell:
 
     def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
         """The bench of a case, for the method as it is or as it was fitted."""
-        protocol = self.protocol.object
-        asked = asked or self.asked
-        return Bench(
-            *(self.world, self.model, asked, protocol, case, memory, point, self.chunk, self.fellows, self.engine)
-        )
+        given = (self.world, self.model, asked or self.asked, self.protocol.object, case, memory)
+        return Bench(*given, point, self.chunk, self.fellows, self.engine)
 
     @cached_property
     def chunk(self) -> int:
@@ -200,13 +197,8 @@ class Cell:
         """Everything the cell's values depend on."""
         parts = {"world": self.world, "model": self.model, "method": self.method, "protocol": self.protocol}
         described: dict[str, Any] = {kind: part.key if part else None for kind, part in parts.items()}
-        described |= {
-            "seed": self.seed,
-            "control": self.control,
-            "chunk": self.chunk,
-            "version": self.protocol.object.version,
-            "engine": keys.engine_key(),
-        }
+        described |= {"seed": self.seed, "control": self.control, "chunk": self.chunk}
+        described |= {"version": self.protocol.object.version, "engine": keys.engine_key()}
         if self.model and self.engine != engines.USUAL:
             described["logits"] = f"{self.engine} {keys.version(engines.PACKAGES[self.engine][0])}"
         if self.fitted:  # what it is fitted on depends on all the cases
@@ -304,7 +296,7 @@ def expand(plan: Plan) -> Expansion:
             if not reason:
                 count = _count(world, protocol, plan.cases)
                 reason = "" if count else f"{world.label} has no case for {protocol.name}"
-            if reason:  # said once, not for every method
+            if reason:  # reported once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
                 continue
             models, why = _models(protocol, world, parts["model"])
@@ -387,9 +379,7 @@ def _check_needs(parts: dict[str, list[Component]], plan: Plan) -> None:
         if protocol.object.track and not (plan.methods or plan.controls):
             raise InputError(f"{protocol.name} needs a method: give one with -m, or --controls for the controls alone")
     if models and not any(protocol.object.model for protocol in protocols):
-        raise InputError(
-            f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need no model"
-        )
+        raise InputError(f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need none")
 
 
 def _count(world: Component, protocol: Component, asked: int | None) -> int:
@@ -407,7 +397,7 @@ def _count(world: Component, protocol: Component, asked: int | None) -> int:
 def _asked(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
-    """The methods and controls for a protocol; a method of another track is left out if another protocol can judge it."""
+    """The methods and controls for a protocol, without methods of another track that another protocol can judge."""
     if not protocol.object.track:
         yield None, ""
         return

@@ -35,9 +35,7 @@ def refusal(cell: Cell) -> str:
         return ""
     method, model = cell.method.object, cell.model.object if cell.model else None
     if method.track and method.track != protocol.track:
-        return (
-            f"{cell.method.name} is a method of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
-        )
+        return f"{cell.method.name} is of the {method.track} track, {cell.protocol.name} judges {protocol.track}"
     if cell.model and method.gradients and not cell.model.object.differentiable:
         return f"{cell.method.name} needs gradients, which {cell.model.name}, a function, does not have"
     factors = {name for view in method.views for name in view}
@@ -56,10 +54,8 @@ def _learnt_from(model: Component, world: Component) -> str:
     if not learnt & shown:
         return ""
     count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
-    return (
-        f"{model.name} was fitted on {count} photos that {world.name} shows:"
-        f" write {fix} to leave them out, or show other photos"
-    )
+    said = f"{model.name} was fitted on {count} photos that {world.name} shows"
+    return f"{said}: write {fix} to leave them out, or show other photos"
 
 
 def _unfit(world: Component, model: Component) -> str:
@@ -68,9 +64,8 @@ def _unfit(world: Component, model: Component) -> str:
     if wanted and size and size != wanted:
         return f"{model.name} takes {wanted}×{wanted} images: write {world.name}({world.object.sized(wanted)})"
     if wanted and not size and world.seen_size not in (None, (wanted, wanted)):
-        return "{} takes {}×{} images, those of {} are {}×{}".format(
-            model.name, wanted, wanted, world.name, *world.seen_size[::-1]
-        )
+        high, wide = world.seen_size
+        return f"{model.name} takes {wanted}×{wanted} images, those of {world.name} are {wide}×{high}"
     known, classes = len(world.object.classes) if isinstance(world.object, Labelled) else 0, model.object.classes
     if known not in (0, classes):
         on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"

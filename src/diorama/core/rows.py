@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 Status = Literal["ok", "undefined", "excluded", "error"]
-#: How the reason of a row begins whose value does not exist and which a protocol counts as 0 all the same.
+#: The beginning of the reason of a row whose value is undefined, but is counted as 0 by the protocol.
 AS_ZERO = "undefined, counted as 0: "
 
 

@@ -3,12 +3,11 @@
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from diorama.io.store import content, json_bytes, remove_leftovers, set_aside, w
 
 #: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
 BLOCK = 8
-#: Seconds of work after which finished cases are written, though their unit goes on: what a kill may cost.
+#: Finished cases are written after so many seconds, even in the middle of a unit: the most work that a kill may cost.
 FLUSH = 10.0
 
 
@@ -101,32 +100,17 @@ def taken(folder: Path, plan: Plan) -> Iterator[Run]:
     """A run directory made or taken up, and locked against other runs: a second one is refused and changes nothing."""
     run = Run(folder, plan)
     _ = run.expansion  # a mistake in the plan is found before anything is written
-    with _held(folder):
+    with ExitStack() as held:
         try:
+            folder.mkdir(parents=True, exist_ok=True)
+            check_layout(folder)
+            held.enter_context(locked(folder / "lock"))
             _lay_out(run)
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            why = error.strerror or error
+            raise InputError(f"cannot write to {folder}: {why}; choose another place with -o") from error
         yield run
         remove_leftovers(folder)  # of workers that outlived a killed run, and wrote when this one had begun
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        check_layout(folder)
-        lock = locked(folder / "lock")
-        lock.__enter__()
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    try:
-        yield
-    finally:
-        lock.__exit__(None, None, None)
-
-
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"cannot write to {folder}: {error.strerror or error}; choose another place with -o")
 
 
 def _lay_out(run: Run) -> None:
@@ -142,7 +126,9 @@ def _lay_out(run: Run) -> None:
         if run.cell_folder(cell).exists():
             _mend(run, cell)
     write_whole(folder / "plan.toml", run.plan.to_toml().encode())
-    write_json(folder / "cells.json", _contents(run))
+    listed = [{"key": cell.key, "cases": cell.cases.keys} for cell in run.cells]
+    # enough to read the results without any component: which cells and cases the plan comes to
+    write_json(folder / "cells.json", {"cells": listed, "skipped": run.expansion.skipped})
 
 
 def _mend(run: Run, cell: Cell) -> None:
@@ -155,12 +141,6 @@ def _mend(run: Run, cell: Cell) -> None:
     data = json_bytes(cell.manifest())
     if not path.exists() or content(path) != data:
         write_whole(path, data)
-
-
-def _contents(run: Run) -> dict[str, Any]:
-    """Which cells and cases the plan comes to: enough to read the results without any component."""
-    listed = [{"key": cell.key, "cases": cell.cases.keys} for cell in run.cells]
-    return {"cells": listed, "skipped": run.expansion.skipped}
 
 
 def open_run(folder: Path) -> Run:
@@ -218,10 +198,6 @@ NOBODY = Watch()
 Ended = Callable[[Run, int, Watch], None]
 
 
-def nothing(run: Run, k: int, watch: Watch) -> None:
-    """Do nothing with a unit that has ended."""
-
-
 def silent(done: int, total: int, doing: str = "") -> None:
     """Progress that nobody looks at."""
 
@@ -254,7 +230,7 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -> None:
+def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended | None = None) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts.
 
     `ended` is called once they are written, while frames, logits and answers of the unit are remembered.
@@ -274,7 +250,7 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended = nothing) -
             out.add(cell, index, rows)
             watch.finished(next((row.reason for row in rows if row.status == "error"), ""))
         out.flush()
-        if missing:
+        if missing and ended:
             ended(run, k, watch)
     finally:  # also when this process is told to stop
         run.memory.end("unit")
@@ -365,7 +341,7 @@ def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared
     lost = [why for what in ("fit", "case") if (why := watch.lost.get(Step(what, cell.key, index)))]
     if lost:
         return _failed(run, cell, case, "error", lost[0], lost[0], 0.0)
-    outcome = attempt(lambda: _good(cell, case, _scores(cell, case, _asked(run, cell, index, watch), run.memory)))
+    outcome = attempt(lambda: _scored(cell, case, _asked(run, cell, index, watch), run.memory))
     seconds = round(time.perf_counter() - start + prepared, 4)
     if outcome.error is None:
         trace_path(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
@@ -373,15 +349,6 @@ def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared
         rows: list[Row] = outcome.value
         return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
     return _failed(run, cell, case, *_failure(outcome), seconds)
-
-
-def _good(cell: Cell, case: Case, scores: dict[str, Score]) -> list[Row]:
-    return [Row(cell.key, case.key, m, _plain(s.value), s.status, s.reason, s.at) for m, s in scores.items()]
-
-
-def _plain(value: Any) -> Any:
-    """A number or a list of numbers as Python's own floats."""
-    return None if value is None else np.asarray(value, float).tolist()
 
 
 def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
@@ -424,7 +391,7 @@ def asked_for(run: Run, cell: Cell, index: int) -> Asked:
     return fitted(cell, index, run.folder / "fits", run.memory) if cell.fitted else cell.asked
 
 
-def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, Score]:
+def _scored(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
     """Every metric of a case; a list over the grid where the method has one."""
     if case.failure:
         raise AnswerError(f"the case could not be made: {case.failure}")
@@ -434,7 +401,8 @@ def _scores(cell: Cell, case: Case, asked: Asked, memory: Memory) -> dict[str, S
         for point in range(len(asked.points)):
             for score in protocol.score(cell.bench(case, memory, asked, point), case):
                 found.setdefault(score.metric, []).append(score)
-    return {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
+    merged = {m: _merge(m, found.get(m, []), len(asked.points), cell.at) for m in protocol.metrics}
+    return [Row(cell.key, case.key, m, s.value, s.status, s.reason, s.at) for m, s in merged.items()]
 
 
 def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:

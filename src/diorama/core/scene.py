@@ -21,9 +21,7 @@ def canonical(value: Any) -> str:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     except (ValueError, TypeError, RecursionError) as error:
         said = " ".join(str(error).split())[:80]
-        raise InputError(
-            f"{_shown(value)} cannot be written as JSON ({said}): give finite numbers and words"
-        ) from error
+        raise InputError(f"{_shown(value)} cannot be JSON ({said}): give finite numbers and words") from error
 
 
 def _shown(value: Any) -> str:
@@ -43,9 +41,8 @@ def encoded(value: Any) -> bytes:
     try:
         return canonical(value).encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"{error.object[max(error.start - 40, 0) : error.end + 10]!r} is not UTF-8: rename it"
-        ) from error
+        around = error.object[max(error.start - 40, 0) : error.end + 10]
+        raise InputError(f"{around!r} is not UTF-8: rename it") from error
 
 
 def digest(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Summaries: from rows to means with intervals and counts. Pure: no model, no world, no files."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -138,3 +138,22 @@ def mean_ranks(table: dict[str, dict[str, float]], direction: Direction) -> dict
     equal = (better[None] == better[:, None]).sum(axis=1)  # with itself
     ranks = (below + (equal + 1) / 2).mean(axis=1)
     return dict(zip(table, map(float, ranks), strict=True))
+
+
+def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]:
+    """Cases, the one with the worst mean over the columns first.
+
+    >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
+    ['b', 'c', 'a']
+    """
+    found, worse = means(columns), -1 if direction == "lower" else 1
+    return sorted(found, key=lambda case: worse * found[case])
+
+
+def means(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each case over the columns that have it."""
+    found: dict[str, list[float]] = {}
+    for column in columns:
+        for case, value in column.items():
+            found.setdefault(case, []).append(value)
+    return {case: sum(values) / len(values) for case, values in found.items()}

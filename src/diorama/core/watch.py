@@ -32,7 +32,7 @@ _HELD = {
     "_backward_pre_hooks": "backward hooks",
 }
 _PLAIN = (bool, int, float, str, tuple, type(None))
-#: Differences that a message names.
+#: The most changes that a message names.
 _NAMED = 3
 
 
@@ -169,16 +169,10 @@ def _switches() -> dict[str, _Switch]:
         "torch's default dtype": (torch.get_default_dtype, torch.set_default_dtype),
         "torch's default device": (torch.get_default_device, torch.set_default_device),
         "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
-        "torch's deterministic mode": (
-            torch.are_deterministic_algorithms_enabled,
-            torch.use_deterministic_algorithms,
-        ),
+        "torch's deterministic mode": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         "torch's matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
         "torch's anomaly detection": (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
-        "torch's autocast": (
-            lambda: torch.is_autocast_enabled("cpu"),
-            lambda v: torch.set_autocast_enabled("cpu", v),
-        ),
+        "torch's autocast": (lambda: torch.is_autocast_enabled("cpu"), lambda v: torch.set_autocast_enabled("cpu", v)),
         "hooks on all of torch's modules": (_global_hooks, _unhook),
     }
 
@@ -203,8 +197,8 @@ _GLOBAL = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backwa
 def undisturbed(who: str, watch: Snapshot | None, chance: str) -> Iterator[None]:
     """Let a component answer; raise AnswerError, with everything put back, if it changed what others use.
 
-    Chance (`random`, `numpy.random`, `torch`) starts from `chance` inside and goes on as before outside: an answer depends
-    on no other, and nobody's own random numbers on the answers.
+    Inside, the global generators (`random`, `numpy.random`, `torch`) are seeded from `chance`; afterwards they go on as
+    before. So no answer depends on another one, and the caller's random numbers do not depend on the answers.
     """
     switches = _switches()
     before = {name: read() for name, (read, _) in switches.items()}

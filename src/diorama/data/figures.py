@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diorama.core.errors import InputError
+from diorama.core.errors import InputError, importing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,10 +44,8 @@ class Drawn:
 
 def blank(width: float, height: float) -> Figure:
     """An empty figure of so many inches."""
-    try:
+    with importing():
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("drawing a picture needs matplotlib: pip install 'diorama[notebook]'") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

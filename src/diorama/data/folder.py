@@ -50,9 +50,11 @@ def write_dataset(
     for split, scene, name in _named(view, counts, seed):
         frame = staged.render([staged.do(scene, **changes) if changes else scene])[0]
         write_png(out / name, quantise(frame.srgb(), 8))
-        rows.append(
-            {"file": name, "split": split, **_label(frame), **plain_factors(frame), **_confounded(staged, frame)}
-        )
+        label = frame.truth.get("label")
+        row = {"file": name, "split": split} | ({} if label is None else {"label": int(label)}) | plain_factors(frame)
+        if isinstance(staged, Confounded):
+            row["confounded"] = int(staged.confounded(frame.scene))
+        rows.append(row)
         boxes += _boxes(name, frame)
         add(frame.srgb())
         progress(len(rows), count)
@@ -60,7 +62,10 @@ def write_dataset(
     for table, found in (("boxes.csv", boxes), ("pairs.csv", pairs)):
         if found:
             write_csv(out / table, found)
-    write_json(out / "dataset.json", _about(world, seed, changes, counts))
+    levels = {name: list(values) for name, values in view.levels.items()}
+    classes = [dict(c) if isinstance(c, dict) else c for c in view.classes]
+    about = {"world": world.label, "seed": seed, "do": changes, "counts": counts, "levels": levels, "classes": classes}
+    write_json(out / "dataset.json", about)
     write_csv(out / "labels.csv", rows)  # written last: if this file exists, all others do
     return out / "labels.csv"
 
@@ -81,23 +86,11 @@ def _named(view: WorldView, counts: dict[Split, int], seed: int) -> Iterator[tup
             yield split, scene, f"images/{split}-{i:05d}.png"
 
 
-def _label(frame: Frame) -> Record:
-    label = frame.truth.get("label")
-    return {} if label is None else {"label": int(label)}
-
-
-def _confounded(world: Any, frame: Frame) -> Record:
-    return {"confounded": int(world.confounded(frame.scene))} if isinstance(world, Confounded) else {}
-
-
 def _boxes(name: str, frame: Frame) -> list[Record]:
     found = frame.truth.get("boxes") or {}
     named = found.items() if isinstance(found, dict) else enumerate(found)
-    return [
-        {"file": name, "what": what, **dict(zip(("x0", "y0", "x1", "y1"), box, strict=True))}
-        for what, box in named
-        if box
-    ]
+    ends = ("x0", "y0", "x1", "y1")
+    return [{"file": name, "what": what, **dict(zip(ends, box, strict=True))} for what, box in named if box]
 
 
 def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
@@ -117,13 +110,6 @@ def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
         {"first": a["file"], "second": b["file"], "shared": " ".join(n for n in names if a[n] == b[n])}
         for a, b in pairs
     ]
-
-
-def _about(world: Component, seed: int, changes: dict[str, Any], counts: dict[Split, int]) -> dict[str, Any]:
-    view = WorldView(world.object, world.label)
-    levels = {name: list(values) for name, values in view.levels.items()}
-    classes = [dict(c) if isinstance(c, dict) else c for c in view.classes]
-    return {"world": world.label, "seed": seed, "do": changes, "counts": counts, "levels": levels, "classes": classes}
 
 
 def write_csv(path: Path, rows: list[Record]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from diorama.adapt.live import component
 from diorama.core import spec
-from diorama.core.capabilities import Labelled
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -58,9 +57,8 @@ class Look(Drawn):
         top = int(self.logits_before.argmax())
         fall = f"{self.logits_before[top]:.2f} → {self.logits_after[top]:.2f}"
         now = int(self.logits_after.argmax())
-        return f"; {self.model}: class {self._class(top)} {fall}" + (
-            f", now class {self._class(now)}" if now != top else ""
-        )
+        moved = f", now class {self._class(now)}" if now != top else ""
+        return f"; {self.model}: class {self._class(top)} {fall}{moved}"
 
     def _class(self, index: int) -> str:
         return self.classes[index] if index < len(self.classes) else str(index)
@@ -130,12 +128,7 @@ def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, see
         return Look(view.name, name, changes, before, after)
     asked = component("model", model)
     answers = [asked.object.logits(np.ascontiguousarray(frame.srgb())[None])[0] for frame in (before, after)]
-    return Look(view.name, name, changes, before, after, asked.label, _classes(view), *map(np.asarray, answers))
-
-
-def _classes(view: WorldView) -> tuple[str, ...]:
-    found = view.world
-    return tuple(found.class_name(i) for i in range(len(found.classes))) if isinstance(found, Labelled) else ()
+    return Look(view.name, name, changes, before, after, asked.label, view.class_names, *map(np.asarray, answers))
 
 
 def _scene(view: WorldView, scene: int | Scene, seed: int) -> tuple[str, Scene]:

@@ -53,9 +53,8 @@ class Traversal(Drawn):
         places = drawn.subplots(max(rows, 2), columns + 1, squeeze=False)
         for axes in places.ravel():
             axes.axis("off")
-        for axes, image, title in zip(
-            places[:, 0], (self.frame.srgb(), self.decoded), ("image", "decoded"), strict=False
-        ):
+        first = {"image": self.frame.srgb(), "decoded": self.decoded}
+        for axes, (title, image) in zip(places[:, 0], first.items(), strict=False):
             axes.imshow(image, interpolation="nearest")
             axes.set_title(title, fontsize=8)
         for r in range(rows):
@@ -63,14 +62,11 @@ class Traversal(Drawn):
                 axes = places[r, c + 1]
                 axes.imshow(np.clip(self.images[r, c], 0, 1), interpolation="nearest")
                 axes.set_title(f"{self.values[r, c] + 0.0:.1f}".replace("-0.0", "0.0"), fontsize=6, pad=2, color="0.35")
-            self._label(places[r, 1], r)
-        drawn.suptitle(
-            f"{short(self.encoder)} on {short(self.world)}: one latent at a time, strongest first", fontsize=9
-        )
+            left = places[r, 1]
+            left.text(-0.12, 0.5, f"z{self.latents[r]}", transform=left.transAxes, ha="right", va="center", fontsize=8)
+        title = f"{short(self.encoder)} on {short(self.world)}: one latent at a time, strongest first"
+        drawn.suptitle(title, fontsize=9)
         return drawn
-
-    def _label(self, axes: Any, row: int) -> None:
-        axes.text(-0.12, 0.5, f"z{self.latents[row]}", transform=axes.transAxes, ha="right", va="center", fontsize=8)
 
 
 def traverse(
@@ -86,10 +82,8 @@ def traverse(
     view = world(on)
     made = component("method", encoder).on(parse(view.name).name)
     method, name = made.object.for_track("represent"), made.label
-    if (
-        not isinstance(method, Encoder)
-        or not (ready := prepared(method, view, name, _enough(view, scene), seed)).decodes
-    ):
+    count = _enough(view, scene)
+    if not isinstance(method, Encoder) or not (ready := prepared(method, view, name, count, seed)).decodes:
         raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
     return moved(ready, view.name, view.render(view.world.scene_at(seed, scene)[1]), steps, latents)
 

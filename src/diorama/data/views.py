@@ -49,6 +49,12 @@ class WorldView:
         """The classes by label, where there are any."""
         return self.world.classes if isinstance(self.world, Labelled) else ()
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes by label."""
+        world = self.world
+        return tuple(world.class_name(i) for i in range(len(world.classes))) if isinstance(world, Labelled) else ()
+
     def sample(self, n: int = 1, seed: int = 0) -> list[Scene]:
         """The first n scenes of a seed, the very ones that `diorama run` judges on."""
         return [self.world.scene_at(seed, i)[1] for i in range(self._count(n))]
@@ -79,18 +85,12 @@ class WorldView:
             return [self.world.sample(rng(seed, "dataset", split, i)) for i in range(self._count(n))]
         low, high = (round(share * self.world.length) for share in ENDS[split])
         if not 0 < n <= high - low:
-            raise InputError(
-                f"n={n}: the split {split!r} of {self.name} has {high - low} scenes; give 1 to {high - low}"
-            )
+            raise InputError(f"n={n}: split {split!r} of {self.name} has {high - low} scenes; give 1 to {high - low}")
         places = rng(seed, "dataset", self.world.length).permutation(self.world.length)[low : low + n]
         return [self.world.scene_at(seed, int(i))[1] for i in places]
 
     def torch_dataset(
-        self,
-        n: int,
-        seed: int = 0,
-        split: Split = "train",
-        transform: Callable[[Any], Any] | None = None,
+        self, n: int, seed: int = 0, split: Split = "train", transform: Callable[[Any], Any] | None = None
     ) -> WorldDataset:
         """A map-style torch dataset of n `examples`: (image, target, truth), rendered when asked for.
 
@@ -101,9 +101,7 @@ class WorldView:
         from diorama.data.torch_dataset import WorldDataset
 
         if not isinstance(self.world, Labelled | Levelled):
-            raise InputError(
-                f"{self.name} has neither classes nor factor levels to learn: use .frames(n), or another world"
-            )
+            raise InputError(f"{self.name} has neither classes nor levels to learn: use .frames(n), or another world")
         return WorldDataset(self.world, self.examples(n, split, seed), transform)
 
     def _count(self, n: int) -> int:

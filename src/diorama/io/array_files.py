@@ -6,7 +6,6 @@ instructions that dictionaries of numpy arrays need, calls nothing, and refuses 
 
 import importlib.util
 import pickletools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,10 @@ class _Array(dict[str, Any]):
     """An array or type descriptor in the making: `args` it was asked with, then its `state`."""
 
 
-_Step = Callable[[list[Any]], None]
+#: Instructions that put their own value on the stack; the value of GLOBAL is a name, and nothing is imported.
+_VALUES = ("GLOBAL", "BININT", "BININT1", "BININT2", "BINUNICODE", "BINBYTES", "SHORT_BINBYTES")
+#: Instructions that put the same value on the stack wherever they stand.
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 
 
 def _read_stack_program(data: bytes, path: Path) -> Any:
@@ -52,74 +54,48 @@ def _read_stack_program(data: bytes, path: Path) -> Any:
     memo: dict[Any, Any] = {}
     marks: list[int] = []
     for instruction, value, _ in pickletools.genops(data):  # takes the program apart, runs nothing
-        name = instruction.name
-        if name == "STOP":
-            return _finished(stack.pop())
-        if name == "GLOBAL" and value not in _ALLOWED:
-            raise InputError(f"{path} asks for {value!r}, which holds no weights: refused")
-        if name in _VALUES:
-            stack.append(value)
-        elif name == "BINPUT":
-            memo[value] = stack[-1]
-        elif name == "BINGET":
-            stack.append(memo[value])
-        elif name == "MARK":
-            marks.append(len(stack))
-        elif name in ("TUPLE", "SETITEMS"):
-            start = marks.pop()
-            items = stack[start:]
-            del stack[start:]
-            if name == "TUPLE":
-                stack.append(tuple(items))
-            else:
+        match instruction.name:
+            case "STOP":
+                return _finished(stack.pop())
+            case "GLOBAL" if value not in _ALLOWED:
+                raise InputError(f"{path} asks for {value!r}, which holds no weights: refused")
+            case name if name in _VALUES:
+                stack.append(value)
+            case name if name in _CONSTANTS:
+                stack.append(_CONSTANTS[name])
+            case "EMPTY_DICT":
+                stack.append({})
+            case "BINPUT":
+                memo[value] = stack[-1]
+            case "BINGET":
+                stack.append(memo[value])
+            case "MARK":
+                marks.append(len(stack))
+            case "TUPLE":
+                start = marks.pop()
+                stack[start:] = [tuple(stack[start:])]
+            case "TUPLE1" | "TUPLE2" | "TUPLE3" as name:
+                size = int(name[-1])
+                stack[-size:] = [tuple(stack[-size:])]
+            case "SETITEM":
+                held, key = stack.pop(), stack.pop()
+                stack[-1][key] = held
+            case "SETITEMS":
+                start = marks.pop()
+                items = stack[start:]
+                del stack[start:]
                 stack[-1].update(zip(items[::2], items[1::2], strict=True))
-        elif name in _STEPS:
-            _STEPS[name](stack)
-        elif name != "PROTO":
-            raise InputError(f"{path} holds an instruction {name} that weights do not need: refused")
+            case "REDUCE":
+                args = stack.pop()
+                stack[-1] = _Array(args=(stack[-1], *args))
+            case "BUILD":
+                state = stack.pop()
+                stack[-1]["state"] = state
+            case "PROTO":
+                continue
+            case name:
+                raise InputError(f"{path} holds an instruction {name} that weights do not need: refused")
     raise InputError(f"{path} is truncated")
-
-
-#: Instructions that put their own value on the stack; the value of GLOBAL is a name, and nothing is imported.
-_VALUES = ("GLOBAL", "BININT", "BININT1", "BININT2", "BINUNICODE", "BINBYTES", "SHORT_BINBYTES")
-
-
-def _reduce(stack: list[Any]) -> None:
-    args = stack.pop()
-    stack[-1] = _Array(args=(stack[-1], *args))
-
-
-def _build(stack: list[Any]) -> None:
-    state = stack.pop()
-    stack[-1]["state"] = state
-
-
-def _set_item(stack: list[Any]) -> None:
-    value, key = stack.pop(), stack.pop()
-    stack[-1][key] = value
-
-
-def _tuple(size: int) -> _Step:
-    def step(stack: list[Any]) -> None:
-        items = tuple(stack[-size:])
-        del stack[-size:]
-        stack.append(items)
-
-    return step
-
-
-_STEPS: dict[str, _Step] = {
-    "EMPTY_DICT": lambda stack: stack.append({}),
-    "NONE": lambda stack: stack.append(None),
-    "NEWTRUE": lambda stack: stack.append(True),
-    "NEWFALSE": lambda stack: stack.append(False),
-    "REDUCE": _reduce,
-    "BUILD": _build,
-    "SETITEM": _set_item,
-    "TUPLE1": _tuple(1),
-    "TUPLE2": _tuple(2),
-    "TUPLE3": _tuple(3),
-}
 
 
 def _finished(value: Any) -> Any:

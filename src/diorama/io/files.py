@@ -7,6 +7,7 @@ is stored and as it is decoded. It is checked before anything is decoded.
 import json
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,19 @@ def limit() -> float:
     >>> limit() / 2**20 if VARIABLE not in os.environ else 1024.0
     1024.0
     """
-    said = os.environ.get(VARIABLE, "")
+    hint = "give the memory that one file may take in megabytes, e.g. 4096"
+    return bytes_of(VARIABLE, DEFAULT_MB, lambda megabytes: megabytes > 0, hint)
+
+
+def bytes_of(variable: str, usual: float, allowed: Callable[[float], bool], hint: str) -> float:
+    """The bytes that an environment variable gives in megabytes; `usual` where it is not set."""
+    said = os.environ.get(variable, "")
     try:
-        megabytes = float(said) if said else DEFAULT_MB
+        megabytes = float(said) if said else usual
     except ValueError:
         megabytes = math.nan
-    if not megabytes > 0:
-        raise InputError(f"{VARIABLE}={said[:40]!r}: give the memory that one file may take in megabytes, e.g. 4096")
+    if not allowed(megabytes):
+        raise InputError(f"{variable}={said[:40]!r}: {hint}")
     return megabytes * 2**20
 
 
@@ -87,9 +94,7 @@ def read_json(path: Path) -> Any:
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not JSON ({' '.join(str(error).split())[:100]}): fetch or write it again"
-        ) from error
+        raise InputError(f"{path} is not JSON ({' '.join(str(error).split())[:100]}): fetch it again") from error
 
 
 def cache_folder() -> Path:

@@ -72,9 +72,7 @@ def decode(data: bytes, name: str, bits: int | None = None) -> np.ndarray:
     header = walk(data, name)
     check_pixels(header.width, header.height, name)
     if bits is not None and header.bits != bits:
-        raise InputError(
-            f"{name} has {header.bits} bits per channel, expected {bits}: was it saved again by another program?"
-        )
+        raise InputError(f"{name} has {header.bits} bits per channel, expected {bits}: did another program save it?")
     image = _pixels(data)
     if image is None:
         raise InputError(f"{name} cannot be decoded as a {kind} image: fetch or save it again")
@@ -221,7 +219,6 @@ def resize(image: np.ndarray, width: int, height: int) -> np.ndarray:
     import cv2
 
     smaller = width < image.shape[1] or height < image.shape[0]
-    scaled = cv2.resize(
-        np.ascontiguousarray(image), (width, height), interpolation=cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
-    )
+    how = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
+    scaled = cv2.resize(np.ascontiguousarray(image), (width, height), interpolation=how)
     return scaled if scaled.ndim == image.ndim else scaled[:, :, None]

@@ -38,7 +38,7 @@ def locked(path: Path, wait: bool = False) -> Iterator[None]:
 
 
 def release_in_child() -> None:
-    """Let go, in a forked process, of the locks that its parent holds: they end with the parent."""
+    """Close, in a forked process, the lock files that its parent holds, so that the locks end with the parent."""
     for file in _held:
         file.close()
     _held.clear()

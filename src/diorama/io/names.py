@@ -1,4 +1,4 @@
-"""Names from data as file names: what a case, an image or a table calls itself never leads out of its folder."""
+"""File names made from names in data: the name of a case, an image or a table never leads out of its folder."""
 
 import hashlib
 from collections import Counter
@@ -83,7 +83,5 @@ def check_distinct(names: Iterable[str], of: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(
-                f"{of} has two cases called {readable(name)[:200]!r}: rename one, so that each has its row"
-            )
+            raise InputError(f"{of} has two cases called {readable(name)[:200]!r}: rename one: each has its own row")
         seen.add(name)

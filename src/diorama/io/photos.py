@@ -26,17 +26,14 @@ def labelled(folder: Path) -> Photos:
         raise InputError(f"{folder} holds no photos in class folders ({', '.join(ENDINGS)})")
     found: Photos = {}
     for path in files:
-        found.setdefault(_class(path, folder), []).append(path)
+        name = path.name.partition(".")[0] if path.parent == folder else path.parent.name
+        found.setdefault(name, []).append(path)
     return dict(sorted(found.items()))
 
 
 def pictures(folder: Path, below: str = "**/*") -> list[Path]:
     """The photos in a folder and its sub-folders, or where the pattern says, in the order of their paths."""
     return sorted(path for path in folder.glob(below) if path.suffix.lower() in ENDINGS and path.is_file())
-
-
-def _class(path: Path, folder: Path) -> str:
-    return path.name.partition(".")[0] if path.parent == folder else path.parent.name
 
 
 def split(folder: Path, train: int, seed: int) -> tuple[Photos, Photos]:

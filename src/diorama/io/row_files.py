@@ -1,7 +1,7 @@
 """Parts: the rows of a cell lie in files that are written whole, never changed, and checked when they are read.
 
-A part is named `FIRST-LAST-TURN-CHECKSUM.jsonl`: the first and last case it speaks of, how often these cases were computed
-before, and the checksum of its text. Every line is a row.
+A part is named `FIRST-LAST-TURN-CHECKSUM.jsonl`: the first and the last case that it has rows of, how often these cases were
+computed before, and the checksum of its text. Every line is a row.
 """
 
 import re
@@ -45,7 +45,7 @@ def parts(folder: Path) -> list[Part]:
 
 
 def strange(folder: Path) -> list[Path]:
-    """Files among the parts that are none."""
+    """Files in the folder of the parts whose names are not those of parts."""
     return [path for path in (folder / "rows").glob("*.jsonl") if not _NAME.fullmatch(path.name)]
 
 

@@ -18,16 +18,7 @@ from diorama.io.images import read_png
 
 ENDINGS = (".npy", ".png", ".exr")
 #: What a damaged NumPy or ZIP file raises.
-_DAMAGE = (
-    OSError,
-    ValueError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,
-    RuntimeError,
-    MemoryError,
-)
+_DAMAGE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 

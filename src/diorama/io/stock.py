@@ -21,14 +21,14 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.scene import digest
-from diorama.io.files import cache_folder, check_memory
+from diorama.io.files import bytes_of, cache_folder, check_memory
 from diorama.io.saved import damage_named, read_npy
 from diorama.io.store import remove_leftovers, write_whole
 
 VARIABLE, DEFAULT_MB = "DIORAMA_FRAMES_MB", 2048.0
 #: What last bits of a rendered frame depend on, beside the source and the processor.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "embreex", "opencv-python-headless")
-#: After this share of the budget has been written, a process looks again how much all of them have.
+#: When a process has written this share of the budget, it measures the whole folder again.
 _SHARE = 1 / 64
 
 
@@ -38,14 +38,8 @@ def budget() -> float:
     >>> budget() / 2**20 if VARIABLE not in os.environ else 2048.0
     2048.0
     """
-    said = os.environ.get(VARIABLE, "")
-    try:
-        megabytes = float(said) if said else DEFAULT_MB
-    except ValueError:
-        megabytes = math.nan
-    if not 0 <= megabytes < math.inf:
-        raise InputError(f"{VARIABLE}={said[:40]!r}: give the disk space for rendered frames in megabytes, 0 for none")
-    return megabytes * 2**20
+    hint = "give the disk space for rendered frames in megabytes, 0 for none"
+    return bytes_of(VARIABLE, DEFAULT_MB, lambda megabytes: 0 <= megabytes < math.inf, hint)
 
 
 class Stock:
@@ -118,9 +112,8 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         for member in archive.infolist():
             check_memory(member.file_size, path)
         # read to the end, where the checksum is compared; copied, so that arrays lie in memory as new ones do
-        return {
-            name.removesuffix(".npy"): read_npy(BytesIO(archive.read(name)), path).copy() for name in archive.namelist()
-        }
+        read = {name: read_npy(BytesIO(archive.read(name)), path).copy() for name in archive.namelist()}
+    return {name.removesuffix(".npy"): array for name, array in read.items()}
 
 
 def _written(arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -20,7 +20,7 @@ from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.refusals import lacking, refusal
 from diorama.core.scene import Scene
-from diorama.lab.desk import Desk, Send, Stale, case_of, middle
+from diorama.lab.desk import Desk, Send, case_of, middle, tried
 from diorama.lab.messages import Reply, Request
 from diorama.protocols.mosaics.evidence import evidence_map
 from diorama.protocols.parts.importance import elements_of, part_importance
@@ -35,7 +35,7 @@ SHOWN = 4
 
 
 def interruptible(model: Component, between: Callable[[], None]) -> Component:
-    """The model, which calls `between` before every pass: there work is counted, and given up when nobody waits."""
+    """A copy of the model that calls `between` before every pass: it counts passes and gives up what nobody waits for."""
     inner = model.object
     kind = type(inner)
 
@@ -86,9 +86,7 @@ def maps(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
         number = list(desk.methods).index(method)
         passes.say = partial(_progress, send, number, method.label)
         passes.begin(f"{method.label}/{request.model}")
-        outcome = attempt(partial(_map, desk, request, scene, method))
-        if isinstance(outcome.error, Stale):
-            raise outcome.error
+        outcome = tried(partial(_map, desk, request, scene, method))
         if outcome.error:
             send(Reply("map", {"method": number, "why": outcome.reason}))
             continue
@@ -108,14 +106,9 @@ def _map(desk: Desk, request: Request, scene: Scene, method: Component) -> tuple
     answer = bench.answer(scene, target)
     heat, signed = heat_of(answer, bench.frame(scene).image.shape[:2])
     top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
-    said = {
-        "target": target,
-        "signed": signed,
-        "note": answer.note,
-        "claims": claims(bench, scene, answer),
-        "seconds": round(time.perf_counter() - start, 3),
-    }
-    return said, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
+    said = {"target": target, "signed": signed, "note": answer.note, "claims": claims(bench, scene, answer)}
+    seconds = round(time.perf_counter() - start, 3)
+    return said | {"seconds": seconds}, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
 
 
 def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
@@ -169,22 +162,14 @@ def scores(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
                     lines.append({"name": name, "scores": _scored(desk, cell, scene)})
             judge: Any = build("protocol", protocol).object
             listed = [metric for metric in judge.metrics if metric not in judge.unlisted][:SHOWN]
-            said = {
-                "protocol": protocol,
-                "track": track,
-                "metrics": listed,
-                "direction": judge.direction,
-                "lines": lines,
-            }
-            send(Reply("scores", said))
+            about = {"protocol": protocol, "track": track, "metrics": listed, "direction": judge.direction}
+            send(Reply("scores", {**about, "lines": lines}))
 
 
 def _scored(desk: Desk, cell: Cell, scene: Scene) -> dict[str, Any]:
     """Every metric of the case as a row would have it: a value, or why there is none."""
     case = case_of(scene)
-    outcome = attempt(lambda: list(cell.protocol.object.score(cell.bench(case, desk.memory, None, middle(cell)), case)))
-    if isinstance(outcome.error, Stale):
-        raise outcome.error
+    outcome = tried(lambda: list(cell.protocol.object.score(cell.bench(case, desk.memory, None, middle(cell)), case)))
     if outcome.error:
         return {metric: {"value": None, "why": outcome.text} for metric in cell.protocol.object.metrics}
     return {s.metric: {"value": s.value, "why": s.reason} for s in outcome.value}

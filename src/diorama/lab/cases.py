@@ -22,7 +22,7 @@ MOST = 10_000
 
 
 def saved_case(folder: Path, desk: Desk, asked: Request) -> dict[str, Any]:
-    """Append the scene to `cases.jsonl` in the folder the lab was started in; one that is there already is said so."""
+    """Append the scene to `cases.jsonl` in the folder the lab was started in, unless it is there; says which it was."""
     scene = desk.scene(asked)
     desk.world.object.render([scene])  # one that cannot be rendered is not saved
     path = folder / FILE
@@ -52,11 +52,8 @@ class Cases:
 
     @cached_property
     def _cells(self) -> list[CellResult]:
-        return [
-            c
-            for c in read_results(self.folder).cells
-            if c.manifest["world"] == self.world and not c.manifest["control"]
-        ]
+        cells = read_results(self.folder).cells
+        return [c for c in cells if c.manifest["world"] == self.world and not c.manifest["control"]]
 
     def report(self) -> str:
         """The page of the whole run."""
@@ -69,35 +66,27 @@ class Cases:
         """Every case with its worst rank over the cells: 0 is the best of its cell, 1 the worst; the worst first."""
         worst: dict[str, float] = {}
         for cell in self._cells:
-            values = {
-                row.case: float(row.value) for row in cell.of(cell.case_metric) if isinstance(row.value, int | float)
-            }
+            values = cell.values(cell.case_metric)
             ordered = sorted(values, key=lambda case: values[case], reverse=cell.manifest["direction"] == "higher")
             for place, case in enumerate(ordered):
                 worst[case] = max(worst.get(case, 0.0), place / max(len(ordered) - 1, 1))
         order = sorted(worst, key=lambda case: (-worst[case], case))[:MOST]
-        return {
-            "cases": [{"name": case, "disagreement": round(worst[case], 4)} for case in order if case in self._scenes]
-        }
+        known = [case for case in order if case in self._scenes]
+        return {"cases": [{"name": case, "disagreement": round(worst[case], 4)} for case in known]}
 
     def case(self, name: str) -> dict[str, Any]:
         """The scene of a case and all its rows."""
         if name not in self._scenes:
             raise InputError(f"the run has no case {name[:60]!r} of one scene in the world {self.world}")
-        rows = [
-            {
-                "method": cell.manifest["method"] or cell.manifest["model"],
-                "model": cell.manifest["model"],
-                "protocol": cell.manifest["protocol"],
-                "metric": row.metric,
-                "value": row.value if isinstance(row.value, int | float) else None,
-                "status": row.status,
-                "reason": row.reason,
-            }
-            for cell in self._cells
-            for row in cell.settled.rows
-            if row.case == name and row.metric not in cell.manifest["unlisted"]
-        ]
+        rows = []
+        for cell in self._cells:
+            about = {kind: cell.manifest[kind] for kind in ("model", "protocol")}
+            about["method"] = cell.manifest["method"] or cell.manifest["model"]
+            for row in cell.settled.rows:
+                if row.case == name and row.metric not in cell.manifest["unlisted"]:
+                    value = row.value if isinstance(row.value, int | float) else None
+                    said = {"metric": row.metric, "value": value, "status": row.status, "reason": row.reason}
+                    rows.append({**about, **said})
         return {"name": name, "scene": self._scenes[name], "rows": rows}
 
     @cached_property

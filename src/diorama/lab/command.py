@@ -14,13 +14,9 @@ from diorama.streams import apart
 @click.argument("target", metavar="[WORLD|RUN]", default="birds")
 @click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model to ask; may be repeated.")
 @click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method to watch; may be repeated.")
-@click.option(
-    "--scene", default="0", show_default=True, help="The first scene: its number, or JSON as `share` writes it."
-)
+@click.option("--scene", default="0", show_default=True, help="The first scene: its number, or what `share` writes.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
-@click.option(
-    "--token", envvar="DIORAMA_LAB_TOKEN", help="A token of your own, so that pages reconnect after a restart."
-)
+@click.option("--token", envvar="DIORAMA_LAB_TOKEN", help="A token of your own: pages reconnect after a restart.")
 def lab(
     target: str, models: tuple[str, ...], methods: tuple[str, ...], scene: str, port: int, token: str | None
 ) -> None:
@@ -29,13 +25,11 @@ def lab(
     Without -M and -m a world that has a bundled model is shown with it; a RUN is shown with its own.
     """
     from diorama.core import device
-    from diorama.core.errors import InputError
+    from diorama.core.errors import InputError, importing
 
     device.start_with_one_thread()
-    try:
+    with importing():
         from diorama.lab.server import Lab, bound, serve, shown_scene
-    except ModuleNotFoundError as error:
-        raise InputError(f"the lab needs {error.name}: pip install 'diorama[lab]'") from error
     from diorama.lab.targets import opened
 
     if token is not None and len(token) < 16:

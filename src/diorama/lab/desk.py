@@ -8,7 +8,7 @@ padded chunk of eight, which costs six times as much and differs in the last bit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from diorama.core.catalogue import Component, build
 from diorama.core.contracts import Saved
 from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import Frame
-from diorama.core.guard import attempt
+from diorama.core.guard import Outcome, attempt
 from diorama.core.memory import Memory
 from diorama.core.plan import Cell
 from diorama.core.refusals import refusal
@@ -43,6 +43,14 @@ Send = Callable[[Reply], None]
 
 class Stale(Exception):  # noqa: N818 - no failure: somebody asked for something newer
     """Raised where work goes on that nobody waits for any more."""
+
+
+def tried(call: Callable[[], Any]) -> Outcome:
+    """What a call gives, or how it fails; `Stale` is raised again, since nobody waits for either."""
+    outcome = attempt(call)
+    if isinstance(outcome.error, Stale):
+        raise outcome.error
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,11 @@ class Desk:
         world = self.world.object
         return world.scene_at(seed, index if world.length is None else index % world.length)
 
+    def sample(self, asked: Request) -> Reply:
+        """The numbered scene that a page asks for."""
+        name, scene = self.numbered(asked.seed, asked.index)
+        return Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index})
+
     # Benches
 
     def bench(self, scene: Scene, model: int = 0, track: str = "", method: Component | None = None) -> Bench:
@@ -130,7 +143,7 @@ class Desk:
         arrays = {"image": quantise(frame.srgb(), 8)}
         if (regions := regions_of(frame)) is not None:
             arrays["regions"] = regions
-        held = [handle.to_json() for handle in handles(self.world.object, scene)]
+        held = [asdict(handle) for handle in handles(self.world.object, scene)]
         changes = resolved(request.scene, request.do) if request.scene else {}
         said = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": told(changes), "drag": request.drag}
         return Reply("picture", {**said, "label": frame.truth.get("label"), "truth": _words(frame)}, arrays)

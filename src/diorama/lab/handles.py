@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any
 
@@ -57,17 +57,12 @@ class Handle:
     #: What a click on the region does, and undoes: numbers of options.
     removed: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As the page gets it."""
-        return asdict(self)
-
 
 def menu(name: str, values: Sequence[Any], now: Any, label: str = "") -> Handle:
     """A menu of values that `do(NAME=value)` takes."""
     options = [Option(worded(value), {name: value}) for value in values[:MOST_OPTIONS]]
-    place = next(
-        (i for i, value in enumerate(values) if value == now and isinstance(value, bool) is isinstance(now, bool)), None
-    )
+    same = [value == now and isinstance(value, bool) is isinstance(now, bool) for value in values]
+    place = same.index(True) if True in same else None
     return Handle("menu", name, label or name, place, options)
 
 
@@ -110,7 +105,7 @@ def worded(value: Any) -> str:
 
 @singledispatch
 def handles(world: World, scene: Scene) -> list[Handle]:
-    """The handles of a scene; of a world that nobody registered its levels, its parts and its recorded lights."""
+    """The handles of a scene; of a world that has none registered: its levels, its parts and its recorded lights."""
     found: list[Handle] = []
     if isinstance(world, Parted):
         found += [part(world, name, [Option("as it is", {})]) for name in world.part_names]
@@ -135,14 +130,10 @@ def _(world: Birds, scene: Scene) -> list[Handle]:
         part(world, name, [Option(f"variant {i + 1}", {name: i}) for i in range(len(CATALOGUE[name]))], variants[name])
         for name in world.part_names
     ]
-    domes = [
-        Handle("dome", name, label, scene.params[name]) for name, label in (("light", "lamp"), ("camera", "camera"))
-    ]
+    domes = [Handle("dome", name, _LABELS.get(name, name), scene.params[name]) for name in ("light", "camera")]
     classes = menu("label", list(range(len(world.classes))), scene.params["label"], "class")
     left = [i for i, thing in enumerate(scene.params["background"]) if thing is not None]
-    away = Option(
-        "none left" if not left else f"take all {len(left)} away", {"background_without": left} if left else {}
-    )
+    away = Option(f"take all {len(left)} away" if left else "none left", {"background_without": left} if left else {})
     ground = Handle("menu", "background", "background", None, [Option(f"{len(left)} objects", {}), away])
     distance = slider("camera.distance", scene.params["camera"]["distance"], (200, 400), 5, "camera distance")
     return [*parts, *domes, distance, classes, ground]
@@ -171,16 +162,11 @@ def _(world: Tabletop, scene: Scene) -> list[Handle]:
     if lamp is None:
         x, y, _ = now["lights"][now["light"]]
         lamp = math.degrees(math.atan2(x, -y))
-    paints = [
-        Handle(
-            "colour",
-            f"albedo.{i}",
-            f"paint of the {thing['mesh'].replace('_', ' ')}",
-            _colour(thing["paint"]),
-            ids=(i + 1,),
-        )
-        for i, thing in enumerate(now["objects"])
-    ]
+    paints = []
+    for i, thing in enumerate(now["objects"]):
+        paint, label = thing["paint"], f"paint of the {thing['mesh'].replace('_', ' ')}"
+        colour = [0.5, 0.5, 0.5] if isinstance(paint, Mapping) else list(paint)
+        paints.append(Handle("colour", f"albedo.{i}", label, colour, ids=(i + 1,)))
     return [
         slider("light_angle", lamp, (-180, 180), 1, "lamp angle", "°"),
         slider("temperature", now["temperature"] or 6500, (1500, 12000), 100, "lamp temperature", " K"),
@@ -192,10 +178,6 @@ def _(world: Tabletop, scene: Scene) -> list[Handle]:
         menu("specular", [True, False], now["specular"], "highlights"),
         slider("table", now["table"], (0, 1), 0.01, "table"),
     ]
-
-
-def _colour(paint: Any) -> list[float]:
-    return [0.5, 0.5, 0.5] if isinstance(paint, Mapping) else list(paint)
 
 
 @handles.register
@@ -219,19 +201,9 @@ def _(world: Mondrian, scene: Scene) -> list[Handle]:
 def _(world: Mosaic, scene: Scene) -> list[Handle]:
     labels = [cell["label"] for cell in scene.params["cells"]]
     names = {label: world.class_name(label) for label in list(world.pool)[:MOST_OPTIONS]} if world.classes else {}
-    return [
-        Handle(
-            "menu",
-            f"cell{i}",
-            f"cell {i + 1}",
-            None,
-            [
-                Option(f"{world.class_name(label)}: shown", {}),
-                Option("another of its class", {"cell": i}),
-                *(Option(f"a {name}", {"cell": [i, other]}) for other, name in names.items() if other != label),
-            ],
-            ids=(i + 1,),
-            removed=1,
-        )
-        for i, label in enumerate(labels)
-    ]
+    found = []
+    for i, label in enumerate(labels):
+        options = [Option(f"{world.class_name(label)}: shown", {}), Option("another of its class", {"cell": i})]
+        options += [Option(f"a {name}", {"cell": [i, other]}) for other, name in names.items() if other != label]
+        found.append(Handle("menu", f"cell{i}", f"cell {i + 1}", None, options, ids=(i + 1,), removed=1))
+    return found

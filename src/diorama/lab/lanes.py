@@ -38,6 +38,14 @@ class Job:
     request: Request
     deliver: Deliver
 
+    def send(self, reply: Reply) -> None:
+        """Deliver an answer."""
+        self.deliver(reply.head(self.request.seq), reply.buffers())
+
+    def done(self, stale: bool = False) -> None:
+        """Say that no more answers come; `stale` where a newer request has taken the place of this one."""
+        self.send(Reply("done", {"stale": stale, "want": list(self.request.want)}))
+
 
 @dataclass(eq=False)
 class Lane:
@@ -94,15 +102,12 @@ def fresh_of(stale: Callable[[], bool]) -> Callable[[], None]:
 
 def answered(job: Job, ask: Callable[[Send], None]) -> None:
     """Answer a request: whatever goes wrong is one line for the page, and `done` says that there is no more to come."""
-    seq = job.request.seq
-    deliver = lambda reply: job.deliver(reply.head(seq), reply.buffers())  # noqa: E731
-    outcome = attempt(lambda: ask(deliver))
-    if isinstance(outcome.error, Stale):
-        return deliver(Reply("done", {"stale": True, "want": list(job.request.want)}))
-    if outcome.error:
+    outcome = attempt(lambda: ask(job.send))
+    stale = isinstance(outcome.error, Stale)
+    if outcome.error and not stale:
         said = outcome.text if isinstance(outcome.error, InputError) else outcome.reason
-        deliver(Reply("error", {"message": said}))
-    deliver(Reply("done", {"stale": False, "want": list(job.request.want)}))
+        job.send(Reply("error", {"message": said}))
+    job.done(stale)
 
 
 def quick(desk: Desk) -> Callable[[Job, Callable[[], bool]], None]:
@@ -118,9 +123,8 @@ class Slow:
     passes: Passes = field(default_factory=Passes)
 
     def __post_init__(self) -> None:
-        self.desk = replace(
-            self.desk, models=[interruptible(m, self.passes.between) for m in self.desk.models], cells={}
-        )
+        models = [interruptible(model, self.passes.between) for model in self.desk.models]
+        self.desk = replace(self.desk, models=models, cells={})
 
     def answer(self, wanted: Request, send: Send, fresh: Callable[[], None]) -> None:
         """Maps, layers, codes and a concept as they arrive, then scores."""
@@ -189,17 +193,8 @@ class Helper:
             self._converse(job, stale)
         except (EOFError, OSError):
             self.end()
-            job.deliver(
-                {"kind": "error", "seq": job.request.seq, "message": "the helper process died", "arrays": []}, []
-            )
-            done = {
-                "kind": "done",
-                "seq": job.request.seq,
-                "stale": False,
-                "want": list(job.request.want),
-                "arrays": [],
-            }
-            job.deliver(done, [])
+            job.send(Reply("error", {"message": "the helper process died"}))
+            job.done()
 
     def _converse(self, job: Job, stale: Callable[[], bool]) -> None:
         pipe = self._ready()

@@ -106,9 +106,7 @@ class Lab:
 
     async def _page(self, asked: HttpRequest) -> Response:
         if not self.knows(asked.query_params.get("token")):
-            return PlainTextResponse(
-                "Open the address that `diorama lab` printed: its token is missing or wrong.\n", 403
-            )
+            return PlainTextResponse("Open the address that `diorama lab` printed: the token is wrong.\n", 403)
         return HTMLResponse((STATIC / "index.html").read_text(encoding="utf-8"))
 
     async def _report(self, asked: HttpRequest) -> Response:
@@ -119,13 +117,13 @@ class Lab:
             return PlainTextResponse("The lab was started with a world, not with a run.\n", 404)
         page = await asyncio.to_thread(self.cases.report)
         page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page, count=1)
-        scripts = [_hash(body) for body in re.findall(r"<script>(.*?)</script>", page, re.DOTALL)]
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
         page = page.replace("</body>", '<script type="module" src="/static/report-links.js"></script></body>')
-        allowed = " ".join(f"'sha256-{one}'" for one in scripts)
+        hashes = (b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+        allowed = " ".join(f"'sha256-{one}'" for one in hashes)
         policy = POLICY.replace("script-src 'self'", f"script-src 'self' {allowed}")
-        return HTMLResponse(
-            page, headers={"Content-Security-Policy": policy.replace("style-src 'self'", "style-src 'unsafe-inline'")}
-        )
+        policy = policy.replace("style-src 'self'", "style-src 'unsafe-inline'")
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 
     # The socket
 
@@ -168,15 +166,13 @@ class Lab:
         for want in asked.want:
             if want in ("hello", "sample", "cases", "case", "save"):
                 told = attempt(lambda want=want: self._other(want, asked))  # type: ignore[misc]
-                reply = told.value if told.error is None else Reply("error", {"message": told.text})
-                deliver(reply.head(asked.seq), reply.buffers())
+                job.send(told.value if told.error is None else Reply("error", {"message": told.text}))
 
     def _other(self, want: str, asked: Request) -> Reply:
         if want == "hello":
             return Reply("hello", {**self.desk.hello(), **self._about()})
         if want == "sample":
-            name, scene = self.desk.numbered(asked.seed, asked.index)
-            return Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index})
+            return self.desk.sample(asked)
         if want == "save":
             return Reply("saved", saved_case(self.folder, self.desk, asked))
         if self.cases is None:
@@ -208,14 +204,9 @@ async def _sent(socket: WebSocket, queue: asyncio.Queue[bytes]) -> None:
 
 def _seq(text: str | bytes) -> int:
     """The number of a message that cannot be read otherwise, or 0."""
-    found = re.search(
-        rb'"seq"\s*:\s*(\d{1,15})', text[:LONGEST].encode(errors="replace") if isinstance(text, str) else text[:LONGEST]
-    )
+    data = text[:LONGEST].encode(errors="replace") if isinstance(text, str) else text[:LONGEST]
+    found = re.search(rb'"seq"\s*:\s*(\d{1,15})', data)
     return int(found[1]) if found else 0
-
-
-def _hash(script: str) -> str:
-    return b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def guarded(app: Any, origins: tuple[str, ...]) -> Callable[..., Awaitable[None]]:

@@ -37,9 +37,7 @@ def opened(target: str, models: Sequence[str], methods: Sequence[str]) -> tuple[
 def of_run(folder: Path, models: Sequence[str], methods: Sequence[str]) -> tuple[Specs, Cases]:
     """The first world of a run with the models and methods that judged it."""
     if '"live:' in (found := read_results(folder)).plan:
-        raise InputError(
-            f"{folder} holds objects of a Python session: open the lab there, diorama.lab(world, model=net)"
-        )
+        raise InputError(f"{folder} is of a Python session: open the lab there, diorama.lab(world, model=net)")
     cells = [cell.manifest for cell in found.cells if not cell.manifest["control"]]
     if not cells:
         raise InputError(f"{folder} has no results yet: run its command to the end first")

@@ -14,12 +14,11 @@ from diorama.core.capabilities import Parted
 from diorama.core.catalogue import Component
 from diorama.core.contracts import Fitting
 from diorama.core.errors import InputError
-from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.data.traverse import Prepared, moved, prepared
 from diorama.data.views import WorldView
 from diorama.io.images import quantise
-from diorama.lab.desk import PLAIN, Desk, Send, Stale, middle
+from diorama.lab.desk import PLAIN, Desk, Send, middle, tried
 from diorama.lab.handles import Handle, handles, resolved, worded
 from diorama.lab.messages import Reply, Request
 from diorama.methods.decompose.leak import Leak
@@ -41,11 +40,8 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
     if {"reflectance", "shading"} - set(frame.truth):
         return
     planted = Leak(request.leak).decompose([frame])
-    send(
-        _compared(
-            "leak", -1, frame, planted, f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
-        )
-    )
+    said = f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
+    send(_compared("leak", -1, frame, planted, said))
     if request.drag:
         return
     for method in desk.methods_of("decompose"):
@@ -54,9 +50,7 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         if isinstance(method.object, Fitting):
             send(Reply("layers", {"method": number, "why": "it has to be fitted: run it with diorama run"}))
             continue
-        outcome = attempt(partial(_decomposed, desk, scene, method))
-        if isinstance(outcome.error, Stale):
-            raise outcome.error
+        outcome = tried(lambda method=method: desk.bench(scene, 0, "decompose", method).layers(scene))  # type: ignore[misc]
         if outcome.error:
             send(Reply("layers", {"method": number, "name": method.label, "why": outcome.reason}))
         else:
@@ -71,19 +65,14 @@ def _point(desk: Desk, method: Component) -> str:
     return f"at {values}, the middle of its grid; a run chooses on other cases" if point else ""
 
 
-def _decomposed(desk: Desk, scene: Scene, method: Component) -> Layers:
-    return desk.bench(scene, 0, "decompose", method).layers(scene)
-
-
 def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> Reply:
     """The panels that a gallery shows: truth, answer and error of both layers."""
     panels = comparison(frame, found)[1:]
     arrays = {f"{i}": quantise(panel.image, 8) for i, panel in enumerate(panels)}
     errors = [float(np.abs(panels[i].image).mean()) for i in (2, 5)]
     captions = [panel.caption for panel in panels]
-    return Reply(
-        "layers", {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}, arrays
-    )
+    about = {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}
+    return Reply("layers", about, arrays)
 
 
 # Codes
@@ -97,9 +86,7 @@ def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         fresh()
         number = list(desk.methods).index(method)
         send(Reply("progress", {"method": number, "name": method.label, "done": 0, "of": None}))
-        outcome = attempt(partial(_codes, desk, scene, method, sweeps, fresh))
-        if isinstance(outcome.error, Stale):
-            raise outcome.error
+        outcome = tried(partial(_codes, desk, scene, method, sweeps, fresh))
         if outcome.error:
             send(Reply("codes", {"method": number, "name": method.label, "why": outcome.reason}))
         else:
@@ -122,9 +109,8 @@ def _codes(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     view = WorldView(desk.world.object, desk.world.label)
     method = method.on(desk.world.name)
-    ready: Prepared = desk.memory.keep(
-        "run", ("encoder", method.digest), partial(prepared, method.object.for_track("represent"), view, method.label)
-    )
+    encoder = partial(prepared, method.object.for_track("represent"), view, method.label)
+    ready: Prepared = desk.memory.keep("run", ("encoder", method.digest), encoder)
     spread = np.maximum(np.std(ready.codes, axis=0), 1e-9)
     paths, bench = [], desk.bench(scene)
     for _, changes in sweeps:
@@ -139,10 +125,8 @@ def _codes(
     found = moved(ready, view.name, bench.frame(scene), STEPS, None)
     pictures = np.concatenate([np.concatenate(list(row), axis=1) for row in found.images[:LATENTS]], axis=0)
     said |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
-    return said, {
-        "traversal": quantise(pictures.astype(np.float32), 8),
-        "decoded": quantise(found.decoded.astype(np.float32), 8),
-    }
+    drawn = {"traversal": pictures, "decoded": found.decoded}
+    return said, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
 
 
 # A concept under the lamp
@@ -158,9 +142,8 @@ def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         raise InputError("the model has no layer that could tell a concept")
     text = request.concept or f"{desk.world.object.part_names[0]}=none"
     scene = desk.scene(request)
-    cavs = desk.memory.keep(
-        "run", ("concept", request.model, text), partial(_learnt, desk, request.model, layer, text, fresh)
-    )
+    learnt = partial(_learnt, desk, request.model, layer, text, fresh)
+    cavs = desk.memory.keep("run", ("concept", request.model, text), learnt)
     angles = np.linspace(-np.pi / 2, np.pi / 2, 13)
     positions = [desk.world.object.do(scene, light={"pitch": float(a), "roll": 0.0}) for a in angles]
     fresh()

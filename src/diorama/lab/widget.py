@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from diorama.adapt.live import component
+from diorama.adapt.live import component, listed
 from diorama.core.catalogue import Component, Kind
-from diorama.core.errors import InputError
+from diorama.core.errors import importing
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene
 from diorama.data.views import WorldView
 from diorama.lab.desk import Desk
-from diorama.lab.lanes import Job, Lane, both
-from diorama.lab.messages import Reply, Request, request
+from diorama.lab.lanes import Deliver, Job, Lane, both
+from diorama.lab.messages import Reply, request
 
 STATIC = Path(__file__).parent / "static"
 #: The modules of the page, each after those it imports; a notebook takes one file.
@@ -40,19 +40,13 @@ def desk_of(world: Any, model: Any, methods: Any) -> Desk:
 
 
 def _each(kind: Kind, given: Any, side: int | None) -> list[Component]:
-    if given is None or (isinstance(given, list | tuple | dict) and not given):
-        return []
-    if isinstance(given, dict):
-        return [component(kind, one, str(name), side) for name, one in given.items()]
-    return [component(kind, one, "", side) for one in (given if isinstance(given, list | tuple) else [given])]
+    return [component(kind, one, name, side) for name, one in listed(given)]
 
 
 def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0) -> Any:
     """The lab as a widget of anywidget."""
-    try:
+    with importing():
         import anywidget
-    except ModuleNotFoundError as error:
-        raise InputError("the lab in a notebook needs anywidget: pip install 'diorama[lab]'") from error
     desk = desk_of(world, model, methods)
     first = scene if isinstance(scene, Scene) else desk.numbered(0, scene)[1]
 
@@ -65,22 +59,15 @@ def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0)
     return widget
 
 
-def taken(desk: Desk, lane: Lane, first: Scene, content: Any, send: Any) -> None:
-    """Hand a message of the page to the lane, or answer it."""
-
-    def deliver(head: dict[str, Any], buffers: list[bytes]) -> None:
-        send(head, buffers)
-
+def taken(desk: Desk, lane: Lane, first: Scene, content: Any, send: Deliver) -> None:
+    """Hand a message of the page to the lane, or answer it; `send` takes the head of a reply and its arrays' bytes."""
     outcome = attempt(lambda: request(content))
     if outcome.error:
-        return deliver(Reply("error", {"message": outcome.text}).head(0), [])
-    asked: Request = outcome.value
-    if "hello" in asked.want:
+        return send(Reply("error", {"message": outcome.text}).head(0), [])
+    job = Job(0, outcome.value, send)
+    if "hello" in job.request.want:
         about = {"command": f"diorama lab '{desk.world.label}'", "started": "notebook", "cases": False}
-        return deliver(Reply("hello", {**desk.hello(), **about, "first": first.to_json()}).head(asked.seq), [])
-    if "sample" in asked.want:
-        name, scene = desk.numbered(asked.seed, asked.index)
-        return deliver(
-            Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index}).head(asked.seq), []
-        )
-    lane.put(Job(0, asked, deliver))
+        return job.send(Reply("hello", {**desk.hello(), **about, "first": first.to_json()}))
+    if "sample" in job.request.want:
+        return job.send(desk.sample(job.request))
+    lane.put(job)

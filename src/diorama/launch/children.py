@@ -31,7 +31,7 @@ class Child:
 
     def __init__(self, run: Run, start: dict[str, Any] | None = None, variables: dict[str, str] | None = None) -> None:
         self.variables = variables or {}
-        self.forked = start is None and not variables and _may_fork()
+        self.forked = start is None and not variables and may_fork()
         orders_out, self._orders = os.pipe()
         self.reports, reports_in = os.pipe()
         _ours.update((self._orders, self.reports))
@@ -91,8 +91,8 @@ class Child:
             os.close(descriptor)
 
 
-def _may_fork() -> bool:
-    """Whether all threads of this process are Python's: others (of a GPU, a BLAS, an ONNX session) do not survive a fork."""
+def may_fork() -> bool:
+    """Whether all threads of this process are Python's: those of a GPU, a BLAS or an ONNX session do not survive a fork."""
     try:
         return len(os.listdir("/proc/self/task")) <= threading.active_count()
     except OSError:

@@ -15,7 +15,7 @@ from diorama.core.progress import Progress
 from diorama.core.run import Run, Step, give_up, missing_of
 from diorama.launch.parcel import Answer, opening, order, take_home
 
-#: How often a unit is given to workers that end, and how often to machines that vanish, for which it is not to blame.
+#: How often a unit is tried if its worker ends, and how often if the machine vanishes, which is not the unit's fault.
 TRIES, NODES = 2, 6
 
 

@@ -14,7 +14,7 @@ from diorama.launch.supervise import Supervisor
 
 #: The lock of whoever computes all of a run.
 WHOLE = "shard-0-of-1"
-#: Bytes that a worker is reckoned with where nobody says: torch, a network, a batch and its gradients.
+#: Bytes that a worker is assumed to need without --memory: for torch, a network, a batch and its gradients.
 USUAL = 2 * 2**30
 
 
@@ -82,13 +82,11 @@ def launch(run: Run, count: int, progress: Progress = silent) -> None:
 def on(launcher: contract.Launcher, run: Run, show: Progress, units: Sequence[int] | None = None) -> bool:
     """Have a launcher do the missing work of a run, or of some of its units; False if it goes on elsewhere."""
     missing = {k: len(missing_of(run, k)) for k in (range(len(run.units)) if units is None else units)}
-    todo = sorted((k for k, cases in missing.items() if cases), key=lambda k: -_weight(run, k, missing[k]))
+    weights = {k: cases * (1000 if run.units[k].cells[0].model else 1) for k, cases in missing.items() if cases}
+    todo = sorted(
+        weights, key=lambda k: -weights[k]
+    )  # long units first, so that workers end together: those with a model
     return not todo or launcher.work(run, todo, Seen(show, sum(missing.values()), len(todo)))
-
-
-def _weight(run: Run, k: int, cases: int) -> int:
-    """Long units come first, so that workers end together: those with a model, by the cases that they lack."""
-    return cases * (1000 if run.units[k].cells[0].model else 1)
 
 
 def draw(run: Run, count: int = 1, timeout: float | None = None) -> None:

@@ -26,7 +26,7 @@ from diorama.io.store import write_whole
 
 #: The most bytes of a user's folder that are sent along with the file that a plan names.
 MOST = 512 * 2**20
-#: What a component can tell by: the device, and the name of this session where a state cannot be looked into.
+#: Environment variables that components depend on: the device, and the name of this session, where a state cannot be hashed.
 _VARIABLES = ("DIORAMA_DEVICE", "DIORAMA_SESSION")
 
 
@@ -184,11 +184,8 @@ def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list
 def _keep(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
     """Write the arrays, the picture and the traceback of a case, if it has any, before its rows."""
     case, keep, picture = cell.cases[index], brought.get("keep", {}), picture_path(run, cell, index, 0)
-    for path in (
-        arrays_path(run, cell, case),
-        picture,
-        picture.with_suffix(".json"),
-    ):  # captions say that both are there
+    # captions come last: they say that both are there
+    for path in (arrays_path(run, cell, case), picture, picture.with_suffix(".json")):
         data = keep.get(_name(path, run.cell_folder(cell)))
         if data is not None:
             write_whole(path, base64.b85decode(data))

@@ -50,7 +50,7 @@ class Place:
         self.name = name
         sweep(Path(tempfile.gettempdir()))
         self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
-        expect("")  # what this machine has counts here
+        expect("")  # the device of this machine counts here
         os.environ.update(opening["variables"])
         plan, here = _unpacked(opening, Path(self.scratch.name))
         self.run = Run(Path(self.scratch.name) / "run", plan)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from diorama.core.errors import InputError, WorkerError
+from diorama.core.errors import KEPT, InputError, WorkerError
 from diorama.core.run import Run
 from diorama.launch.contract import Lost, Need, Remote, counted
 from diorama.launch.local import fitting
@@ -38,9 +38,7 @@ class Launcher(Remote):
         if find_spec("ray") is None:
             raise InputError("--on ray needs Ray: pip install 'diorama[ray]'")
         if argument.startswith(("ray://", "//")):
-            raise InputError(
-                f"cannot run on 'ray:{argument}': Ray's client protocol sends pickles; write ray:HOST:6379"
-            )
+            raise InputError(f"cannot run on 'ray:{argument}': Ray's client sends pickles; write ray:HOST:6379")
         self.workers, self._folder = fitting(need), ""
         self._process: subprocess.Popen[bytes] | None = None
         self._reports: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -67,9 +65,8 @@ class Launcher(Remote):
         )
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
         each = {"cpus": self.need.cpus, "gpus": self.need.gpus, "memory": self.need.memory}
-        self._tell(
-            {"address": self.argument, "folder": self._folder, "workers": self.workers, "opening": opening} | each
-        )
+        where = {"address": self.argument, "folder": self._folder, "workers": self.workers}
+        self._tell({"opening": opening, **where, **each})
         self._take(_START)
 
     def _variables(self) -> dict[str, str]:
@@ -125,11 +122,9 @@ class Launcher(Remote):
             case {"unit": unit, "answer": text}:
                 self._early.append(_answer(unit, text))
             case {"failed": why}:
-                raise WorkerError(f"{why}; what was computed is kept, and the same command goes on")
+                raise WorkerError(f"{why}; {KEPT}")
             case {"gone": _}:
-                raise WorkerError(
-                    f"Ray has gone ({self._last_words()}); what was computed is kept, and the same command goes on"
-                )
+                raise WorkerError(f"Ray has gone ({self._last_words()}); {KEPT}")
 
     def _last_words(self) -> str:
         """The end of what Ray said."""

@@ -78,12 +78,10 @@ class Driver:
         """Make a task of a unit, on other machines than those to avoid if there are others."""
         others = [node["NodeID"] for node in self.nodes if self._fitting(node["Resources"])]
         shunned = [node for node in others if any(node in place for place in avoid)]
-        where = (
-            {"label_selector": {"ray.io/node-id": f"!in({','.join(shunned)})"}}
-            if 0 < len(shunned) < len(others)
-            else {}
-        )
-        made = self.task.options(**self.each, **where)
+        asked: dict[str, Any] = dict(self.each)
+        if 0 < len(shunned) < len(others):
+            asked["label_selector"] = {"ray.io/node-id": f"!in({','.join(shunned)})"}
+        made = self.task.options(**asked)
         self.out[made.remote(str(self.opening.hex()), [self.opening], order.encode())] = unit
 
     def look(self) -> None:

@@ -111,8 +111,7 @@ def _check_alone(folder: Path) -> None:
     if not known.exists() or not shutil.which("squeue"):
         return
     job = known.read_text()
-    asked = subprocess.run(["squeue", "-h", "-j", job], capture_output=True, text=True, check=False)
-    if asked.returncode == 0 and asked.stdout.strip():
+    if _queued(job):
         raise InputError(f"job {job} is computing {folder}: wait for it, or stop it with `scancel {job}`")
 
 

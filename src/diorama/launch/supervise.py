@@ -85,13 +85,14 @@ class Supervisor:
         """Do all the work; idle workers stay for more. `end` leaves none."""
         self.todo.extend(units)
         while self.todo or self._busy():
-            self._hand_out()
+            self.hand_out()
             self._listen(seen)
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self.workers if worker.unit is not None]
 
-    def _hand_out(self) -> None:
+    def hand_out(self) -> None:
+        """Give work to the workers that wait."""
         while self.todo and (worker := self._idle()):
             worker.unit, worker.step, worker.since = self._next(worker), None, time.monotonic()
             lost = [[step.what, step.cell, step.index, why] for step, why in self.lost.items()]
@@ -210,9 +211,9 @@ class Supervisor:
 
 
 def choose(kinds: Iterable[Kind | None], own: Kind | None, others: Set[Kind | None]) -> int:
-    """The place of the work that a worker gets: of its own kind, else of one that no other worker is at, else the first.
+    """The index of the work that a worker gets: of its own kind, else of a kind that no other worker does, else the first.
 
-    So worlds, networks and libraries are loaded and frames are made in as few processes as can be.
+    So worlds, networks and libraries are loaded, and frames are rendered, in as few processes as possible.
 
     >>> birds, sprites = ("birds", "birds_cnn"), ("sprites", "")
     >>> todo = [birds, birds, sprites]

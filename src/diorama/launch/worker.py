@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -64,19 +65,14 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, ended: Ended)
         {Step(*step): why for *step, why in order["lost"]},
     )
     unit = order["unit"]
-    outcome = attempt(
-        lambda: work_unit(run, unit, watch, ended) if isinstance(unit, int) else illustrate(run, watch, unit)
-    )
-    if isinstance(outcome.error, OSError):  # a full disk: nothing that a component did
-        return (
-            "broken",
-            outcome.error.errno,
-            outcome.error.strerror or outcome.reason,
-            str(outcome.error.filename or ""),
-        )
-    if isinstance(outcome.error, InputError):  # a network that the plan's engine cannot compute
-        return ("unfit", str(outcome.error))
-    return ("failed", outcome.reason) if outcome.error else ("done",)
+    of_unit, of_pictures = partial(work_unit, run, unit, watch, ended), partial(illustrate, run, watch, unit)
+    outcome = attempt(of_unit if isinstance(unit, int) else of_pictures)
+    error = outcome.error
+    if isinstance(error, OSError):  # a full disk: nothing that a component did
+        return ("broken", error.errno, error.strerror or outcome.reason, str(error.filename or ""))
+    if isinstance(error, InputError):  # a network that the plan's engine cannot compute
+        return ("unfit", str(error))
+    return ("failed", outcome.reason) if error else ("done",)
 
 
 def _report(reports: BinaryIO, *words: Any) -> None:

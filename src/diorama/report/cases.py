@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
+from diorama.core.summary import hardest
 from diorama.report.sections import Section
 from diorama.report.shown import NONE, decimals, number, printable
 
@@ -32,11 +33,10 @@ def heat(section: Section) -> Heat | None:
     """The values of every case and method, the cases on which methods do worst on average first."""
     lines = section.methods
     columns = [line.values(line.cell.case_metric) for line in lines]
-    cases = list(dict.fromkeys(case for column in columns for case in column))
+    cases = hardest(columns, section.direction)
     if not cases or len(lines) > METHODS:
         return None
     worse = 1 if section.direction == "lower" else -1
-    cases.sort(key=lambda case: -worse * _mean([c[case] for c in columns if case in c]))
     shown, places = cases[:CASES], decimals(value for column in columns for value in column.values())
     values = [c[case] for c in columns for case in shown if case in c]
     ranked = sorted(worse * value for value in values)  # ranks, so that one outlier does not flatten all the rest
@@ -48,7 +48,3 @@ def heat(section: Section) -> Heat | None:
 
     rows = [(printable(case), [one(column.get(case)) for column in columns]) for case in shown]
     return Heat(section.some.case_metric, [line.name for line in lines], rows, len(cases) - len(shown))
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)

@@ -14,7 +14,8 @@ _OUR_BIB = (
 def cited(folder: Path, bib: bool = False) -> str:
     """The references of a run: papers of protocols, then those of methods and worlds, then Diorama."""
     cells = read_results(folder).cells
-    first = {text: None for cell in cells for text in _protocol(cell)}
+    # papers of protocols; of a run from before these were told apart, all that it cites
+    first = {text: None for cell in cells for text in cell.manifest.get("originals", cell.manifest.get("cite", []))}
     every = {text: entry for cell in cells for text, entry in _all(cell)}
     order = [*first, *(text for text in every if text not in first)]
     if bib:
@@ -23,11 +24,6 @@ def cited(folder: Path, bib: bool = False) -> str:
     lines = ["the protocols", *(f"  {text}" for text in first)]
     lines += ["the methods and worlds", *(f"  {text}" for text in rest)] if rest else []
     return "\n".join([*lines, "the software", f"  {_OURS.format(diorama.__version__)}"]) + "\n"
-
-
-def _protocol(cell: CellResult) -> list[str]:
-    """The papers of a cell's protocol; of an older run, all that it cites."""
-    return cell.manifest.get("originals", cell.manifest.get("cite", []))
 
 
 def _all(cell: CellResult) -> list[tuple[str, str]]:

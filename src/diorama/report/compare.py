@@ -7,8 +7,9 @@ from typing import Any
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.scene import canonical
 from diorama.report.paired import paired
-from diorama.report.shown import NONE, bounds, decimals, label, number
+from diorama.report.shown import NONE, bounds, crossed, decimals, label, number
 from diorama.report.summary import CellResult, Results
+from diorama.report.tables import Column, aligned
 
 LABELS = ("world", "model", "method", "protocol", "control")
 CLOSING = (
@@ -28,6 +29,15 @@ def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> l
     pairs, left, right = _match(left, right, keys)
     found = [_difference(one, other) for one, other in pairs]
     return found + [_alone(cell, "a", between) for cell in left] + [_alone(cell, "b", between) for cell in right]
+
+
+def compared(a: Results, b: Results, between: tuple[str, str] | None = None) -> list[dict[str, Any]]:
+    """The same for somebody who asks for it: that nothing can be compared is a mistake."""
+    found = compare(a, b, between)
+    if all(line["reason"] for line in found):
+        why = "; ".join(dict.fromkeys(line["reason"] for line in found)) or "no cells"
+        raise InputError(f"nothing was compared: {why}")
+    return found
 
 
 def _of(results: Results, method: str) -> list[CellResult]:
@@ -84,7 +94,7 @@ def _difference(a: CellResult, b: CellResult) -> dict[str, Any]:
         return {**said, "reason": "a dose curve has no single value per case"}
     if a.case_metric != b.case_metric or a.manifest["direction"] != b.manifest["direction"]:
         return {**said, "reason": f"the protocols disagree: {a.case_metric} in a, {b.case_metric} in b"}
-    found = paired(_values(a), _values(b), a.manifest["direction"])
+    found = paired(a.values(a.case_metric), b.values(b.case_metric), a.manifest["direction"])
     reason = "" if found.n else "no case has a value in both"
     said["lead"] = a.metric
     return {**said, "metric": a.case_metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
@@ -95,10 +105,6 @@ def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
     method = one["method"] if one["method"] == other["method"] else f"{one['method']} → {other['method']}"
     shown = {name: one[name] for name in LABELS if name != "method"}
     return {**shown, "method": method, "variant": one["variant"]}
-
-
-def _values(cell: CellResult) -> dict[str, float]:
-    return {row.case: row.value for row in cell.of(cell.case_metric) if isinstance(row.value, float | int)}
 
 
 def _alone(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:
@@ -112,21 +118,13 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     places = decimals([f["mean"] for f in scored])
     head = ["method", "protocol", "world", "metric", "b − a", "95 % interval", "p", "p (sign flips)"]
     head += ["better/worse/equal", "only a/b"]
-    lines = [head, *([_line(f, places) for f in scored])]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    lines.insert(1, ["─" * w for w in widths])
-    body = [
-        "  ".join(_pad(c, w, i) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines
-    ]
-    alone = [f"  not compared: {_name(f)}: {f['reason']}" for f in found if f["reason"]]
+    texts = zip(*(_line(f, places) for f in scored), strict=True)
+    body = aligned([Column(h, list(t), numeric=i >= 4) for i, (h, t) in enumerate(zip(head, texts, strict=False))])
+    alone = [f"  not compared: {crossed(f)}: {f['reason']}" for f in found if f["reason"]]
     closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
     led = sorted({(f["lead"], f["metric"]) for f in scored if f["lead"] != f["metric"]})
     closing += "".join(f"\nreports lead with {lead}, which no single case has: compared is {m}" for lead, m in led)
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
-
-
-def _pad(value: str, width: int, column: int) -> str:
-    return value.ljust(width) if column < 4 else value.rjust(width)
 
 
 def _line(found: dict[str, Any], places: int) -> list[str]:
@@ -138,7 +136,3 @@ def _line(found: dict[str, Any], places: int) -> list[str]:
     world = " ".join(label(found[k]) for k in ("world", "model") if found[k])
     metric = f"{found['metric']} {'↓' if found['direction'] == 'lower' else '↑'}"
     return [method, label(found["protocol"]), world, metric, gap, spread, *p, wins, alone]
-
-
-def _name(found: dict[str, Any]) -> str:
-    return " × ".join(label(found[k]) for k in ("world", "model", "method", "protocol") if found[k])

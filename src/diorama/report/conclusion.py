@@ -14,7 +14,7 @@ from diorama.report.words import told_apart
 #: What follows when a control fails.
 CONSEQUENCES = {
     "oracle": "Do not rank methods by it here: an answer can score better than the truth.",
-    "random": "The place of what is named there says nothing yet: on these cases it is not shown to beat a coin.",
+    "random": "Their places in the table mean nothing yet: on these cases they are not shown to be better than chance.",
     "dose": "A larger error can score better, so that small differences of this score mean little.",
     "sensitivity": "Differences as small as the planted ones cannot be read from this score.",
 }
@@ -82,9 +82,8 @@ def _undecided(section: Section, gap: Gap) -> str:
         return f"{names}: {spread} over {count(gap.n, 'case')}; for practical purposes they are equal."
     if gap.wanted <= gap.n:
         return f"{names}: {spread} over {count(gap.n, 'case')}, uneven between cases; some more would tell."
-    return (
-        f"{names}: {spread} over {count(gap.n, 'case')}; if that is the difference, about {gap.wanted:,} would decide."
-    )
+    decided = f"if that is the difference, about {gap.wanted:,} would decide"
+    return f"{names}: {spread} over {count(gap.n, 'case')}; {decided}."
 
 
 def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Normal quantiles of a two-sided test at 5 % and of a power of 80 %.
 LEVEL, POWER = 1.959964, 0.841621
-#: More cases than this are not worth naming: the methods are as good as equal.
+#: If more cases than this would be needed, no number is named: the methods are practically equal.
 MOST = 100_000
 
 

@@ -80,7 +80,7 @@ def _svg(height: float, title: str, desc: str, parts: list[str]) -> str:
     return f"{head}<title>{escape(title)}</title><desc>{escape(desc)}</desc>{''.join(parts)}</svg>"
 
 
-def _shorten(name: str, limit: int) -> str:
+def shorten(name: str, limit: int) -> str:
     """The name, its middle cut out where it is too long: names of one family differ at their ends."""
     if len(name) <= limit:
         return name
@@ -88,7 +88,7 @@ def _shorten(name: str, limit: int) -> str:
     return name[: kept - kept // 2] + "…" + name[-(kept // 2) :]
 
 
-def _tick(value: float, axis: Axis, wanted: int = 5) -> str:
+def tick_label(value: float, axis: Axis, wanted: int = 5) -> str:
     """A tick's number, with the decimals that its step needs."""
     step = nice_step((axis.hi - axis.lo) / wanted)
     return number(value, max(0, -math.floor(math.log10(step) + 1e-9) + (1 if brief(step).endswith("25") else 0)))
@@ -136,13 +136,13 @@ def _frame(x: Axis, y: Axis, up: str, along: str) -> list[str]:
     parts = []
     for tick in y.ticks():
         parts.append(line_at(x.start, y(tick), x.end, y(tick), "grid"))
-        parts.append(text_at(x.start - 8, y(tick) + 4, _tick(tick, y), "tick", "end"))
+        parts.append(text_at(x.start - 8, y(tick) + 4, tick_label(tick, y), "tick", "end"))
     for tick in x.ticks():
         parts.append(line_at(x(tick), y.start, x(tick), y.start + 5, "axis"))
-        parts.append(text_at(x(tick), y.start + 19, _tick(tick, x), "tick", "middle"))
+        parts.append(text_at(x(tick), y.start + 19, tick_label(tick, x), "tick", "middle"))
     parts.append(line_at(x.start, y.start, x.end, y.start, "axis"))
     parts.append(text_at(x.start - 8, y.end - 10, up, "name", "start"))
-    parts.append(text_at((x.start + x.end) / 2, y.start + 40, _shorten(along, 80), "name", "middle"))
+    parts.append(text_at((x.start + x.end) / 2, y.start + 40, shorten(along, 80), "name", "middle"))
     return parts
 
 
@@ -175,7 +175,7 @@ def _levels(section: Section, lines: list[Line], curve: Curve, x: Axis, y: Axis)
         if dose is not None:
             parts.append(f'<circle cx="{x(dose):.1f}" cy="{height:.1f}" r="5" class="ring {style}"/>')
         like = f" ≈ {dose:.2f}" if dose is not None else f" > {brief(curve.doses[-1])}"
-        parts.append(text_at(x.end + 18, spot + 4, f"{_shorten(line.name, 16)}{like}", f"label {style}"))
+        parts.append(text_at(x.end + 18, spot + 4, f"{shorten(line.name, 16)}{like}", f"label {style}"))
     return parts
 
 
@@ -203,10 +203,9 @@ def methods_figure(section: Section) -> str:
     parts = []
     for tick in x.ticks(6):
         parts.append(line_at(x(tick), 22, x(tick), height - 46, "grid"))
-        parts.append(text_at(x(tick), height - 28, _tick(tick, x, 6), "tick", "middle"))
-    parts.append(
-        text_at((x.start + x.end) / 2, height - 8, f"{section.metric}, {section.direction} is better", "name", "middle")
-    )
+        parts.append(text_at(x(tick), height - 28, tick_label(tick, x, 6), "tick", "middle"))
+    along = f"{section.metric}, {section.direction} is better"
+    parts.append(text_at((x.start + x.end) / 2, height - 8, along, "name", "middle"))
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
     said = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
@@ -233,7 +232,7 @@ def sample(values: list[float], most: int = 80) -> list[float]:
 def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list[str]:
     mean = line.mean or 0.0
     name = f"{line.name} (control)" if line.control else line.name
-    parts = [text_at(x.start - 14, y + 4, _shorten(name, 21), "label", "end")]
+    parts = [text_at(x.start - 14, y + 4, shorten(name, 21), "label", "end")]
     value = text_at(x.end + 64, y + 4, section.show(mean), "tick", "end")
     if not x.lo <= mean <= x.hi:
         over = (x.end, y + 4, "off the scale →", "tick", "end")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from diorama.core.summary import means
 from diorama.io.names import case_path
 from diorama.io.store import content
 from diorama.report.sections import Line, Section
@@ -93,7 +94,7 @@ class Shown:
 
 
 def pictures(section: Section, line: Line, places: int) -> dict[str, Picture]:
-    """A line's pictures by case, worst case first; those of grid points that are no longer chosen are left aside."""
+    """A line's pictures by case, the worst case first, without those of grid points that are no longer chosen."""
     metric, values = case_values(line)
     worst = sorted(values, key=lambda case: values[case], reverse=section.direction == "lower")
     drawn = set((line.cell.folder / "keep").rglob("*.webp"))
@@ -125,21 +126,12 @@ def _picture(line: Line, case: str, value: str, drawn: set[Path]) -> Picture | N
         return None
     captions = [printable(str(c)) for c in said["captions"]]
     chosen = point(said["point"]) if said["point"] else ""
-    panels = _listed(said.get("panels"), len(captions), str)
-    matrices = [m if _sound(m) else None for m in _listed(said.get("matrices"), len(captions), object)]
-    return Picture(
-        path,
-        line.name,
-        bool(line.control),
-        printable(case),
-        value,
-        chosen,
-        captions,
-        width,
-        height,
-        panels or [f"{path}{i}" for i in range(len(captions))],  # of older runs: no panel is known to be shared
-        matrices or [None] * len(captions),
-    )
+    # of older runs: no panel is known to be shared, and none has numbers
+    panels = _listed(said.get("panels"), len(captions), str) or [f"{path}{i}" for i in range(len(captions))]
+    known = _listed(said.get("matrices"), len(captions), object) or [None] * len(captions)
+    matrices = [matrix if _sound(matrix) else None for matrix in known]
+    shown = line.name, bool(line.control), printable(case), value, chosen
+    return Picture(path, *shown, captions, width, height, panels, matrices)
 
 
 def _listed(found: Any, count: int, kind: type) -> list[Any]:
@@ -215,28 +207,18 @@ def _stack(section: Section) -> list[tuple[str, list[Picture]]]:
     places = case_places(section)
     drawn = [pictures(section, line, places) for line in lines]
     cases = list(dict.fromkeys(case for of in drawn for case in of))
-    order = _difficulty(section)
-    cases.sort(key=lambda case: order.get(case, float("inf")))
+    sign, known = -1.0 if section.direction == "lower" else 1.0, mean_values(section)
+    cases.sort(key=lambda case: sign * known[case] if case in known else float("inf"))
     return [(case, [of[case] for of in drawn if case in of]) for case in cases]
-
-
-def _difficulty(section: Section) -> dict[str, float]:
-    """The mean of each case over methods, with the sign that puts the hardest first."""
-    sign = -1.0 if section.direction == "lower" else 1.0
-    return {case: sign * mean for case, mean in mean_values(section).items()}
 
 
 def mean_values(section: Section) -> dict[str, float]:
     """The mean value of each case over the methods that have one, or over the controls where there is no method."""
-    found: dict[str, list[float]] = {}
-    for line in section.methods or section.lines:
-        for case, value in case_values(line)[1].items():
-            found.setdefault(case, []).append(value)
-    return {case: sum(values) / len(values) for case, values in found.items()}
+    return means([case_values(line)[1] for line in section.methods or section.lines])
 
 
 def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
-    means, places = mean_values(section), case_places(section)
+    known, places = mean_values(section), case_places(section)
     found, used = [], set[str]()
     for case, strips in cases:
         anchor = f"{prefix}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', case)}"
@@ -245,16 +227,11 @@ def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Pictur
         alike = [set(strip.panels) for strip in strips]
         common = set.intersection(*alike) if len(alike) > 1 else set()
         first = [i for i, panel in enumerate(strips[0].panels) if panel in common]
-        own = [(k, strip, _own(strip, common)) for k, strip in enumerate(strips)]
+        own = [(k, s, [i for i, panel in enumerate(s.panels) if panel not in common]) for k, s in enumerate(strips)]
         metric = case_values((section.methods or section.lines)[0])[0]
-        mean = f"mean {metric} {number(means[case], places)}" if case in means and len(section.methods) > 1 else ""
+        mean = f"mean {metric} {number(known[case], places)}" if case in known and len(section.methods) > 1 else ""
         found.append(Shown(anchor, printable(case), mean, first, own, _matrix(strips)))
     return found
-
-
-def _own(strip: Picture, common: Iterable[str]) -> list[int]:
-    """A strip's own panels; one whose numbers are in the table below is not shown again."""
-    return [i for i, panel in enumerate(strip.panels) if panel not in common]
 
 
 def _matrix(strips: Sequence[Picture]) -> Matrix | None:
@@ -271,9 +248,8 @@ def _matrix(strips: Sequence[Picture]) -> Matrix | None:
         return None
     columns, found = next(iter(known.items()))
     whose = tuple(f"{strip.method}: " for strip in strips)
-    return as_table(
-        columns, dict(sorted(found.items(), key=lambda row: row[0].startswith(whose)))
-    )  # what all share first
+    # what all share first
+    return as_table(columns, dict(sorted(found.items(), key=lambda row: row[0].startswith(whose))))
 
 
 def as_table(columns: Iterable[str], rows: Mapping[str, list[Any]]) -> Matrix:

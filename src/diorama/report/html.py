@@ -18,7 +18,6 @@ from diorama.report.sections import Section, sections
 from diorama.report.spread import spreads
 from diorama.report.summary import Results
 from diorama.report.tables import Table, spread_table, table
-from diorama.report.verdicts import Verdict
 from diorama.report.words import Meaning, headline, meanings, question, told_apart
 
 #: The colours of pages and notebook cells, by day and by night.
@@ -49,7 +48,6 @@ class Part:
     meanings: list[Meaning]
     table: Table | None
     more: Table | None
-    verdicts: list[Verdict]
     notes: list[str]
     failures: list[Failure]
     methods: Markup
@@ -72,7 +70,7 @@ def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
 
 def fragment(results: Results) -> str:
     """What a cell of a notebook shows: tables, verdicts, dose curves and the hardest cases."""
-    found = sections({"": results})
+    found = results.sections
     first = found[:SHOWN]
     gallery = select(first, PICTURES, WORST)
     context = {"parts": _parts(first, 1), "gallery": gallery, "more": len(found) - len(first)}
@@ -115,7 +113,6 @@ def _part(index: int, name: str, section: Section, detail: int) -> Part:
         meanings=meanings(section),
         table=first,
         more=more,
-        verdicts=section.verdicts,
         notes=world_notes(section),
         failures=failures(section),
         methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write

@@ -18,9 +18,8 @@ def junit(runs: Runs) -> str:
         _suite(root, name, section)
     if missing := incomplete(runs.values()):
         suite = ET.SubElement(root, "testsuite", name="complete", tests="1", failures="0", errors="1", skipped="0")
-        ET.SubElement(
-            ET.SubElement(suite, "testcase", name="all cases", classname="complete"), "error", message=missing
-        )
+        case = ET.SubElement(suite, "testcase", name="all cases", classname="complete")
+        ET.SubElement(case, "error", message=missing)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

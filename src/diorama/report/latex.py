@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from diorama.report.notes import incomplete, skipped
 from diorama.report.sections import Section, sections
 from diorama.report.shown import NONE, number
 from diorama.report.spread import spreads
-from diorama.report.tables import Column, Runs, Style, Table, groups, spread_table, table
+from diorama.report.tables import Column, Runs, Style, Table, closing, groups, spread_table, table
 from diorama.report.words import question, words
 
 _TEX = {
@@ -23,12 +22,9 @@ def tex(runs: Runs, style: Style) -> str:
     """A table for every protocol, and one for every set of answers that several protocols have scored."""
     blocks = [_paper(group, style) for group in groups(runs)]
     found = [] if style.columns else [spread_table(spread) for spread in spreads(sections(runs))]
-    blocks += [
-        _float(one, f"One set of answers under every protocol: {one.caption.partition(' · ')[2]}.") for one in found
-    ]
-    missing = incomplete(runs.values())
-    closing = ([missing] if missing else []) + [f"skipped {text}" for text in skipped(runs.values())]
-    return "\n\n".join(["% needs \\usepackage{booktabs}", *blocks, *(f"% {_line(text)}" for text in closing)]) + "\n"
+    blocks += [_float(t, f"One set of answers under every protocol: {t.caption.partition(' · ')[2]}.") for t in found]
+    last = (f"% {_line(text)}" for text in closing(runs))
+    return "\n\n".join(["% needs \\usepackage{booktabs}", *blocks, *last]) + "\n"
 
 
 def _paper(group: list[Section], style: Style) -> str:
@@ -63,10 +59,8 @@ def _bracketed(
         known = [one.get(column.key) for one in beside]
     if not any(value is not None for value in known):
         return column
-    cells = [
-        text if value is None else f"{text} ({number(value, _places(text, style))})"
-        for text, value in zip(column.cells, known, strict=True)
-    ]
+    both = zip(column.cells, known, strict=True)
+    cells = [text if value is None else f"{text} ({number(value, _places(text, style))})" for text, value in both]
     return replace(column, cells=cells)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from diorama.core.summary import summarise
 from diorama.report.sections import OF_THE_WORLD, Line, Section
-from diorama.report.shown import bounds, brief, count, label, number, printable
+from diorama.report.shown import bounds, brief, count, crossed, label, number, printable
 from diorama.report.summary import Results
 
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
@@ -59,12 +59,10 @@ def _alike(found: list[Failure]) -> list[Failure]:
 def _together(several: list[Failure]) -> Failure:
     first = several[0]
     reasons = dict.fromkeys(one.reason for one in several)
-    reason = (
-        first.reason if len(reasons) == 1 else f"{first.reason} (and {len(reasons) - 1} more that differ in numbers)"
-    )
+    more = f" (and {len(reasons) - 1} more that differ in numbers)" if len(reasons) > 1 else ""
     cases = list(dict.fromkeys(case for one in several for case in one.cases))
     methods = tuple(dict.fromkeys(o.method for o in several))
-    return replace(first, method=", ".join(methods), reason=reason, cases=cases, methods=methods)
+    return replace(first, method=", ".join(methods), reason=first.reason + more, cases=cases, methods=methods)
 
 
 def remarks(section: Section) -> list[Failure]:
@@ -106,16 +104,13 @@ def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
         if row.status in statuses and (row.reason or row.status != "ok"):
             found = cases.setdefault((row.status, printable(row.reason)), ({}, {}))
             found[0][printable(row.case)], found[1][row.metric] = None, None
-    name = line.name or "the model"
+    name, lead = line.name or "the model", line.cell.case_metric
     return [
-        Failure(name, "" if s == "ok" else s, reason, list(which), _some(line, metrics) if s != "ok" else ())
+        Failure(
+            name, "" if s == "ok" else s, reason, list(which), () if s == "ok" or lead in metrics else tuple(metrics)
+        )
         for (s, reason), (which, metrics) in cases.items()
     ]
-
-
-def _some(line: Line, metrics: dict[str, None]) -> tuple[str, ...]:
-    """The metrics that a failure concerns, where the one that leads is not among them."""
-    return () if line.cell.case_metric in metrics else tuple(metrics)
 
 
 def world_notes(section: Section) -> list[str]:
@@ -125,12 +120,8 @@ def world_notes(section: Section) -> list[str]:
     how = " · ".join(f"{name}: {value}" for name, value in settings.items())
     paper = "Published values are the paper's for the full-size network of the same family."
     beside = [paper] if any(line.entry.get("paper") for line in section.lines) else []
-    return [
-        *([f"Measured with {how}."] if how else []),
-        *beside,
-        *_orders(section),
-        *(text for m in names if (text := _world_note(section, m))),
-    ]
+    truths = [text for metric in names if (text := _world_note(section, metric))]
+    return [*([f"Measured with {how}."] if how else []), *beside, *_orders(section), *truths]
 
 
 def _orders(section: Section) -> list[str]:
@@ -184,11 +175,7 @@ def incomplete(runs: Iterable[Results]) -> str:
 def skipped(runs: Iterable[Results]) -> list[str]:
     """The pairs that make no sense, with reasons."""
     pairs = [pair for run in runs for pair in run.skipped]
-    return list(dict.fromkeys(f"{_pair(p)}: {printable(p['reason'])}" for p in pairs))
-
-
-def _pair(pair: dict[str, str | None]) -> str:
-    return " × ".join(label(pair[k]) for k in ("world", "model", "method", "protocol") if pair.get(k))
+    return list(dict.fromkeys(f"{crossed(p)}: {printable(p['reason'])}" for p in pairs))
 
 
 def chosen(line: Line) -> str:

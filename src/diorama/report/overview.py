@@ -1,4 +1,4 @@
-"""The first table of a report: methods down, protocols across, the best in bold, what is not told apart from it marked."""
+"""The first table of a report: methods down, protocols across; the best in bold, ties with it marked."""
 
 from dataclasses import dataclass
 
@@ -51,10 +51,8 @@ def overviews(sections: list[Section]) -> list[Overview]:
 
 def _overview(track: str, group: list[tuple[int, Section]]) -> Overview:
     found = [section for _, section in group]
-    heads = [
-        Head(i, name, f"{section.metric} {ARROWS[section.direction]}")
-        for (i, section), name in zip(group, told_apart(found), strict=True)
-    ]
+    named = zip(group, told_apart(found), strict=True)
+    heads = [Head(i, name, f"{section.metric} {ARROWS[section.direction]}") for (i, section), name in named]
     columns = [{_name(line): _score(section, line) for line in section.lines} for section in found]
     controls = {_name(line): bool(line.control) for section in found for line in section.lines}
     order = sorted(controls, key=lambda name: (_place(name, controls[name]), _mean_place(name, found)))
@@ -65,9 +63,8 @@ def _overview(track: str, group: list[tuple[int, Section]]) -> Overview:
 
 
 def _name(line: Line) -> str:
-    return (
-        {"oracle": "the truth itself", "random": "chance"}.get(line.control) or line.name or label(line.entry["model"])
-    )
+    controls = {"oracle": "the truth itself", "random": "chance"}
+    return controls.get(line.control) or line.name or label(line.entry["model"])
 
 
 def _place(name: str, control: bool) -> int:

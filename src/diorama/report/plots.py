@@ -149,12 +149,10 @@ def case_figure(name: str, said: str, frame: np.ndarray | None, truth: dict[str,
     with matplotlib.rc_context(_STYLE):
         figure = PaperFigure(figsize=(1.6 * max(len(pictures), 2), 2.1), layout="constrained")
         figure.suptitle(f"{name}\n{said}", fontsize=8)
-        for axis, (caption, picture) in zip(
-            figure.subplots(1, max(len(pictures), 1), squeeze=False)[0], pictures, strict=True
-        ):
-            axis.imshow(
-                np.clip(picture, 0, 1) if picture.ndim == 3 else picture, aspect=None if picture.ndim == 3 else "auto"
-            )
+        places = figure.subplots(1, max(len(pictures), 1), squeeze=False)[0]
+        for axis, (caption, picture) in zip(places, pictures, strict=True):
+            image = picture.ndim == 3
+            axis.imshow(np.clip(picture, 0, 1) if image else picture, aspect=None if image else "auto")
             axis.set_title(caption, fontsize=7)
             axis.set(xticks=[], yticks=[])
             axis.spines[:].set_visible(False)

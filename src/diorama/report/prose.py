@@ -90,7 +90,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
             "cells",
             f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed",
         ),
-        ("seeds", ", ".join(_unique(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
+        ("seeds", ", ".join(dict.fromkeys(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
         ("computing time", f"{seconds(spent)}, summed over cases"),
         ("last row written", _last(results)),
         ("diorama", str(run.get("diorama", "–"))),
@@ -101,12 +101,8 @@ def facts(results: Results) -> list[tuple[str, str]]:
     return [("run", str(results.folder)), *found]
 
 
-def _unique(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
 def _last(results: Results) -> str:
-    """When the newest row file was written: a fact of the folder, so that the same run gives the same report."""
+    """When the newest file of rows was written; not the time of this report, so that one run gives one report."""
     times = [path.stat().st_mtime for c in results.cells for path in (c.folder / "rows").glob("*.jsonl")]
     return f"{datetime.fromtimestamp(max(times), UTC):%Y-%m-%d %H:%M} UTC" if times else "–"
 

@@ -51,8 +51,7 @@ class Line:
 
     def values(self, metric: str | None = None) -> dict[str, float]:
         """The value of each case that has one; a metric of the whole cell has none."""
-        rows = self.cell.of(metric or self.cell.metric)
-        return {row.case: row.value for row in rows if isinstance(row.value, float | int)}
+        return self.cell.values(metric or self.cell.metric)
 
 
 @dataclass(frozen=True)

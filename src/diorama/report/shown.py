@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 #: What stands where there is no value.
@@ -71,6 +71,15 @@ def label(text: str | None) -> str:
     "photos(root='…/my photos')"
     """
     return _PATH.sub(r"=\1…/", printable(text or ""))
+
+
+def crossed(cell: Mapping[str, Any]) -> str:
+    """What a cell is of: world × model × method × protocol, as far as it has them.
+
+    >>> crossed({"world": "birds", "model": None, "protocol": "lmse"})
+    'birds × lmse'
+    """
+    return " × ".join(label(cell[kind]) for kind in ("world", "model", "method", "protocol") if cell.get(kind))
 
 
 def printable(text: str) -> str:

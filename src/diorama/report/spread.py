@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from diorama.report.sections import Line, Section
 from diorama.report.shown import decimals, label, listing, number
 
-#: What a protocol must say of itself to be compared, and the heads of the columns it goes to.
+#: The settings that a protocol must declare to be compared, and the heads of their columns.
 SETTINGS = {"encoding": "encoding", "scale": "scale alignment", "window": "window", "mask": "mask", "mean": "mean type"}
 
 

@@ -61,6 +61,10 @@ class CellResult:
         """The settled rows of one metric."""
         return [row for row in self.settled.rows if row.metric == metric]
 
+    def values(self, metric: str) -> dict[str, float]:
+        """The value of each case that has one; a metric of the whole cell has none."""
+        return {row.case: row.value for row in self.of(metric) if isinstance(row.value, float | int)}
+
 
 @dataclass(frozen=True)
 class Results:
@@ -104,9 +108,7 @@ def read_results(folder: Path) -> Results:
         raise InputError(f"{folder} is not a run directory: {Path(error.filename).name} is missing") from error
     except ValueError as error:  # no JSON, no UTF-8, or no regular file
         why = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"{folder}: cells.json, run.json or plan.toml is damaged ({why}); run the same command again"
-        ) from error
+        raise InputError(f"{folder}: cells.json, run.json or plan.toml is damaged ({why}); run it again") from error
     cells = [cell for listed in contents["cells"] if (cell := _read_cell(folder, listed))]
     planned = sum(len(listed["cases"]) for listed in contents["cells"])
     done = sum(cell.cases - cell.missing for cell in cells)
@@ -187,10 +189,7 @@ def _chosen(cell: CellResult) -> list[dict[str, Any]]:
     if cell.record.places:
         often = Counter(tuple(place.items()) for place in cell.record.places.values())
         return [{"point": dict(place), "cases": n} for place, n in often.most_common()]
-    counts: dict[int, int] = defaultdict(int)
-    for point in cell.settled.chosen.values():
-        counts[point] += 1
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(Counter(cell.settled.chosen.values()).items(), key=lambda item: (-item[1], item[0]))
     return [{"point": cell.manifest["points"][point], "cases": n} for point, n in ordered]
 
 

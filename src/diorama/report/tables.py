@@ -3,12 +3,11 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.report.notes import chosen, failures, incomplete, remarks, skipped, world_notes
 from diorama.report.sections import Line, Section, sections
 from diorama.report.shown import NONE, bounds, decimals, label, number, seconds
@@ -22,7 +21,7 @@ Runs = dict[str, Results]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading with one text per line; `rank` says which columns are left out last where space is short.
+    """A heading with one text per line; where space is short, columns of the lowest `rank` are left out first.
 
     `best` are the lines that are best among the methods of their section; `key` is the name by which a user asks for it.
     """
@@ -94,35 +93,32 @@ class Table:
 def table(group: list[Section], style: Style = AS_IT_IS) -> Table:
     """One table of sections that share a protocol. What is the same on every line goes to the caption."""
     pairs = [(section, line) for section in group for line in section.lines]
-    names = [_name_column(head, [getattr(s, head) for s, _ in pairs]) for head in ("run", "world", "model")]
+    named = {head: [label(getattr(section, head)) for section, _ in pairs] for head in ("run", "world", "model")}
+    names = [Column(head, cells, 9, numeric=False, key=head) for head, cells in named.items()]
     shared = [label(getattr(group[0], c.head)) for c in names if len(set(c.cells)) < 2]
     first, better = group[0], ARROWS[group[0].direction]
     caption = " · ".join(part for part in [*shared, first.protocol, f"{first.metric} {better}"] if part)
     scored = _scores(group, pairs, style)
     several = [c for c in names if len(set(c.cells)) > 1]
     columns = several + [c for c in scored if c.key in style.columns or any(t.strip(NONE) for t in c.cells)]
-    return Table(
-        caption, style.picked(columns, len(several) + 1), _notes(group), [bool(line.control) for _, line in pairs]
-    )
-
-
-def _name_column(head: str, values: list[str]) -> Column:
-    return Column(head, [label(v) for v in values], 9, numeric=False, key=head)
+    controls = [bool(line.control) for _, line in pairs]
+    return Table(caption, style.picked(columns, len(several) + 1), _notes(group), controls)
 
 
 def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Style) -> list[Column]:
     lines, metric = [line for _, line in pairs], group[0].metric
     like = {key: dose for section in group for key, dose in like_doses(section).items()}
-    places = [style.places(section.places) for section, _ in pairs]
-    means = [number(line.mean, p) for line, p in zip(lines, places, strict=True)]
-    ends = [bounds(line.primary["lo"], line.primary["hi"], p) for line, p in zip(lines, places, strict=True)]
-    published = [number(line.entry["published"], p) for line, p in zip(lines, places, strict=True)]
+    shown = [(line, style.places(section.places)) for section, line in pairs]
+    means = [number(line.mean, places) for line, places in shown]
+    ends = [bounds(line.primary["lo"], line.primary["hi"], places) for line, places in shown]
+    published = [number(line.entry["published"], places) for line, places in shown]
+    deviations = [number(line.primary["std"] if _spread(line) else None, places) for line, places in shown]
     head = f"{metric} {ARROWS[group[0].direction]}"
     return [
         Column("method", [name(line, style) for line in lines], 9, numeric=False, key="method"),
         Column(head, means, 9, best=best(pairs, metric, means), key=metric),
         Column("95 % interval", ends, 8, key="interval"),
-        Column("std", [_std(line, p) for line, p in zip(lines, places, strict=True)], 7, key="std"),
+        Column("std", deviations, 7, key="std"),
         Column("ok/undef/excl/err", [counts(line) for line in lines], 9, key="cases"),
         Column("rank", [number(line.entry["mean_rank"], 2) for line in lines], 5, key="rank"),
         Column("published", published, 6, key="published"),
@@ -161,10 +157,6 @@ def counts(line: Line) -> str:
 def _spread(line: Line) -> bool:
     """Whether the protocol's table shows standard deviations."""
     return bool(line.cell.manifest.get("shows_deviation"))
-
-
-def _std(line: Line, places: int) -> str:
-    return number(line.primary["std"], places) if _spread(line) else NONE
 
 
 def _metric(metric: str, pairs: list[tuple[Section, Line]], style: Style) -> Column:
@@ -215,15 +207,13 @@ def spread_table(spread: Spread) -> Table:
     """One method under several protocols as a table."""
     cells = [list(texts) for texts in zip(*spread.rows, strict=True)]
     ranks = (9, 9, 9, 7, 3, 6, 5, 4, 2)  # which columns a narrow terminal keeps longest
-    columns = [
-        Column(head, texts, rank, numeric=head.endswith("mean"))
-        for head, texts, rank in zip(spread.heads, cells, ranks, strict=True)
-    ]
+    parts = zip(spread.heads, cells, ranks, strict=True)
+    columns = [Column(head, texts, rank, numeric=head.endswith("mean")) for head, texts, rank in parts]
     caption = f"one set of answers under every protocol · {spread.title}"
     return Table(caption, columns, spread.notes, [False] * len(spread.rows))
 
 
-def _closing(runs: Runs) -> list[str]:
+def closing(runs: Runs) -> list[str]:
     """What concerns the whole report: what is missing and what was skipped."""
     missing = incomplete(runs.values())
     return ([missing] if missing else []) + [f"skipped {text}" for text in skipped(runs.values())]
@@ -232,22 +222,26 @@ def _closing(runs: Runs) -> list[str]:
 def text(runs: Runs, style: Style = AS_IT_IS, width: int | None = None) -> str:
     """Plain aligned tables. Where the width is short the least important columns are left out, and named."""
     blocks = [_text_table(t, width) for t in tables(runs, style)]
-    closing = "\n".join(f"  {note}" for note in _closing(runs))
-    return "\n\n".join(block for block in [*blocks, closing] if block) + "\n"
+    last = "\n".join(f"  {note}" for note in closing(runs))
+    return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
 
 
 def _text_table(whole: Table, width: int | None) -> str:
     fitted = fit(whole, width)
     dropped = [c.head for c in whole.columns if c not in fitted.columns]
-    lines = [[c.head for c in fitted.columns], ["─" * c.width for c in fitted.columns], *fitted.rows]
-    body = ["  ".join(_pad(t, c) for t, c in zip(row, fitted.columns, strict=True)).rstrip() for row in lines]
     notes = [f"  {i}. {note}" for i, note in enumerate(whole.notes, 1)]
     left = [f"  not shown for lack of width: {', '.join(dropped)}"] if dropped else []
-    return "\n".join([whole.caption, "", *body, "", *left, *notes])
+    return "\n".join([whole.caption, "", *aligned(fitted.columns), "", *left, *notes])
 
 
-def _pad(value: str, column: Column) -> str:
-    return value.rjust(column.width) if column.numeric else value.ljust(column.width)
+def aligned(columns: Sequence[Column]) -> list[str]:
+    """Columns as lines of text: the heads, a rule, the cells; numbers to the right."""
+
+    def padded(column: Column) -> list[str]:
+        pad = str.rjust if column.numeric else str.ljust
+        return [pad(text, column.width) for text in (column.head, "─" * column.width, *column.cells)]
+
+    return ["  ".join(line).rstrip() for line in zip(*map(padded, columns), strict=True)]
 
 
 def fit(whole: Table, width: int | None) -> Table:
@@ -264,8 +258,8 @@ def fit(whole: Table, width: int | None) -> Table:
 def markdown(runs: Runs, style: Style = AS_IT_IS) -> str:
     """Markdown tables, the best in bold, with footnotes as lists: to paste into an issue."""
     blocks = [_markdown_table(t) for t in tables(runs, style)]
-    closing = "\n".join(f"- {_md(note)}" for note in _closing(runs))
-    return "\n\n".join(block for block in [*blocks, closing] if block) + "\n"
+    last = "\n".join(f"- {_md(note)}" for note in closing(runs))
+    return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
 
 
 def _markdown_table(shown: Table) -> str:
@@ -361,17 +355,17 @@ def as_json(runs: Runs) -> str:
     return json.dumps(merged, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_parquet(runs: Runs, path: Path) -> None:
+def parquet(runs: Runs) -> bytes:
     """The records of the CSV as a Parquet file."""
-    try:
+    with importing():
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise InputError("Parquet files need pyarrow: pip install 'diorama[parquet]'") from None
     kinds = {field: pa.float64() if field in ("value", "seconds") else pa.string() for field in FIELDS}
     found = list(records(runs))
     columns = {f: pa.array([_typed(r[f], f) for r in found], kinds[f]) for f in FIELDS}
-    pq.write_table(pa.table(columns), path)
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue()
 
 
 def _typed(value: Any, field: str) -> Any:

@@ -28,12 +28,8 @@ def verdicts(section: Section) -> list[Verdict]:
     """What the controls of a section say; one line when none were run."""
     if section.some.manifest.get("track", "some") == "":  # the model itself is judged: there is no answer to control
         return []
-    found = [*_oracle(section), *_chance(section), *_dose(section)]
-    return found or [
-        Verdict(
-            "controls", "unknown", "No controls were run: add --controls to the same command, controls=True in Python."
-        )
-    ]
+    none = "No controls were run: add --controls to the same command, controls=True in Python."
+    return [*_oracle(section), *_chance(section), *_dose(section)] or [Verdict("controls", "unknown", none)]
 
 
 def _oracle(section: Section) -> list[Verdict]:
@@ -46,9 +42,8 @@ def _oracle(section: Section) -> list[Verdict]:
     score = section.score(line)
     if above:
         names = listing(f"{m.name} ({section.show(m.mean)})" for m in above)
-        return [
-            Verdict("oracle", "fails", f"The true answer scores {score}, and {names} scores better than the truth.")
-        ]
+        text = f"The true answer scores {score}, and {names} scores better than the truth."
+        return [Verdict("oracle", "fails", text)]
     best = section.some.manifest["range"][0 if section.direction == "lower" else 1]
     short = "" if abs(line.mean - best) < 1e-6 else f" It does not reach the ideal value {brief(float(best))}."
     return [Verdict("oracle", "holds", f"The true answer scores {score}, and no method scores better.{short}")]
@@ -137,16 +132,12 @@ def _monotone(section: Section, curve: Curve) -> Verdict:
             turns.append(f"at dose {brief(curve.doses[i + 1])} ({section.show(a)} → {section.show(b)}{sure})")
     if turns:
         return Verdict("dose", "fails", f"Not monotone: a larger error scores better {listing(turns)}.")
-    flat = [brief(d) for d, a, b in _steps(curve) if not section.better(a, b)]
+    steps = zip(curve.doses[1:], curve.means[:-1], curve.means[1:], strict=True)
+    flat = [brief(dose) for dose, before, after in steps if not section.better(before, after)]
     still = f" It does not move at dose {listing(flat)}." if flat else ""
     ends = f"{section.show(curve.means[0])} at dose {brief(curve.doses[0])}, {section.show(curve.means[-1])} at dose"
-    return Verdict(
-        "dose", "holds", f"Monotone: the score worsens with the dose, {ends} {brief(curve.doses[-1])}.{still}"
-    )
-
-
-def _steps(curve: Curve) -> list[tuple[float, float, float]]:
-    return list(zip(curve.doses[1:], curve.means[:-1], curve.means[1:], strict=True))
+    text = f"Monotone: the score worsens with the dose, {ends} {brief(curve.doses[-1])}.{still}"
+    return Verdict("dose", "holds", text)
 
 
 def _certain(curve: Curve, i: int) -> bool:
@@ -165,9 +156,7 @@ def _separates(section: Section, curve: Curve) -> Verdict:
     """The smallest dose whose interval no longer overlaps that of the smallest dose."""
     first = curve.points[0]
     if first["lo"] is None:
-        return Verdict(
-            "sensitivity", "unknown", "With fewer than three cases there are no intervals that could separate."
-        )
+        return Verdict("sensitivity", "unknown", "Fewer than three cases give no intervals that could separate.")
     name = section.some.manifest["dose_name"]
     meaning = f" ({name})" if name else ""
     for dose, seen in zip(curve.doses[1:], curve.points[1:], strict=True):

@@ -62,10 +62,8 @@ def title(section: Section, with_model: bool = False) -> str:
 
 def question(section: Section) -> str:
     """What the section's protocol asks of its methods, as a title; the protocol and the world where it does not say."""
-    template, noun = (
-        section.some.manifest.get("question", ""),
-        NOUNS.get(section.some.manifest.get("track", ""), "answer"),
-    )
+    manifest = section.some.manifest
+    template, noun = manifest.get("question", ""), NOUNS.get(manifest.get("track", ""), "answer")
     n = len(section.methods)
     if not template:
         return title(section)
@@ -92,15 +90,12 @@ def told_apart(sections: Sequence[Section]) -> list[str]:
     """A name for each section: its protocol, and world, model and run where there are several; no more parameters than
     tell it from others.
     """
-    columns = [
-        _shortest([section.protocol for section in sections]),
-        *(_several(_shortest([label(text) for text in texts])) for texts in _places(sections)),
-    ]
+    columns = [_shortest([section.protocol for section in sections])]
+    for texts in zip(*((section.world, section.model, section.run) for section in sections), strict=True):
+        short = _shortest([label(text) for text in texts])
+        if len(set(short)) > 1:
+            columns.append(short)
     return [" · ".join(filter(None, parts)) for parts in zip(*columns, strict=True)]
-
-
-def _places(sections: Sequence[Section]) -> list[list[str]]:
-    return [[section.world for section in sections], [section.model for section in sections], [s.run for s in sections]]
 
 
 def _shortest(texts: list[str]) -> list[str]:
@@ -113,10 +108,6 @@ def _shortest(texts: list[str]) -> list[str]:
     for text in texts:
         whole.setdefault(text.partition("(")[0].strip(), set()).add(text)
     return [words(text) if len(whole[text.partition("(")[0].strip()]) == 1 else text for text in texts]
-
-
-def _several(texts: list[str]) -> list[str]:
-    return texts if len(set(texts)) > 1 else [""] * len(texts)
 
 
 @dataclass(frozen=True, slots=True)

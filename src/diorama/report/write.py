@@ -4,12 +4,11 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from diorama.core.errors import InputError, did_you_mean, missing_package
+from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.report.sections import name_runs, sections
 from diorama.report.summary import Results, read_results
-from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, text, write_parquet
+from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, parquet, text
 
 #: Formats that are text, those whose tables a user can shape, and those that are a folder of figures.
 TEXTS = ("text", "md", "tex", "csv", "json", "junit")
@@ -29,9 +28,7 @@ def write_report(
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {did_you_mean(format, list(FORMATS))}")
     if style != AS_IT_IS and format not in SHAPED:
-        raise InputError(
-            f"--columns, --digits and --name shape tables of the formats {', '.join(SHAPED)}, not {format}"
-        )
+        raise InputError(f"--columns, --digits and --name shape tables of {', '.join(SHAPED)}, not {format}")
     runs = name_runs(_read(given))
     if format in TEXTS and out is None:
         width = shutil.get_terminal_size((120, 40)).columns
@@ -61,10 +58,8 @@ def _read(given: Sequence[Path | Results]) -> list[Results]:
 
 def _draw(runs: Runs, folder: Path, format: str) -> None:
     """The figures of a paper: methods, dose curves where there are any, and cases."""
-    try:
+    with importing():
         from diorama.report.plots import Plots
-    except ModuleNotFoundError as error:
-        raise InputError(missing_package(error)) from error
     plots = Plots(sections(runs))
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in (("methods", plots.methods), ("doses", plots.doses), ("cases", plots.cases)):
@@ -80,27 +75,19 @@ def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
     path = path.resolve() if path.is_symlink() else path
     if path.is_dir():
         raise IsADirectoryError(21, "it is a directory")
+    data = parquet(runs) if format == "parquet" else _text(runs, format, style).encode()
     if path.exists() and not path.is_file():
-        return _pour(runs, path, format, style)
+        return _pour(data, path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if format == "parquet":
-            write_parquet(runs, temporary)
-        else:
-            temporary.write_text(_text(runs, format, style), encoding="utf-8")
+        temporary.write_bytes(data)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _pour(runs: Runs, path: Path, format: str, style: Style) -> None:
-    """Write into a device or a pipe: the whole report, made before it is opened."""
-    if format == "parquet":
-        with TemporaryDirectory() as folder:
-            write_parquet(runs, Path(folder, "report"))
-            data = Path(folder, "report").read_bytes()
-    else:
-        data = _text(runs, format, style).encode()
+def _pour(data: bytes, path: Path) -> None:
+    """Write a whole report into a device or a pipe."""
     with open(path, "wb", buffering=0) as file:
         left = memoryview(data)
         while left:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, of_family, parameters
+from diorama.core.catalogue import KINDS, Component, Kind, build, entries, find, parameters
 from diorama.core.contracts import Saved
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.spec import Spec, parse
 from diorama.testing import decomposers, encoders, explainers, models, protocols, trainers, worlds
-from diorama.testing.kinds import kind_of
+from diorama.testing.kinds import named
 
 Say = Callable[[str], None]
 
@@ -24,19 +24,15 @@ def check_all(texts: list[str], say: Say) -> bool:
     holds = True
     for kind in KINDS:
         for name in entries(kind):
-            required = [p.name for p in parameters(find(kind, Spec(name)).target) if p.default is p.empty]
+            target = find(kind, Spec(name)).target
+            required = [p.name for p in parameters(target) if p.default is p.empty]
             if required:
                 say(f"skipped {kind} {name}: needs {required[0]}; diorama check '{name}({required[0]}=…)'")
             elif kind == "model" and (lacking := _lacking(Spec(name))):
                 say(f"skipped model {name}: {lacking}")
             else:
-                holds &= check_component(build(kind, Spec(name, _quick(kind, name))), say)
+                holds &= check_component(build(kind, Spec(name, dict(getattr(target, "quick", {})))), say)
     return holds
-
-
-def _quick(kind: Kind, name: str) -> dict[str, Any]:
-    """What makes a component quick to try; an outsider's may say nothing."""
-    return dict(getattr(find(kind, Spec(name)).target, "quick", {}))
 
 
 def _lacking(model: Spec) -> str:
@@ -58,7 +54,7 @@ def check_component(component: Component, say: Say = print) -> bool:
         outcome = attempt(check)
         problem = outcome.reason if outcome.error else outcome.value
         if problem:
-            problems.append(f"{_name(check)}: {problem}")
+            problems.append(f"{check.func.__name__.replace('_', ' ')}: {problem}")
     if not problems:
         say(f"ok      {component.kind} {component.label} ({len(checks)} checks)")
     for problem in problems:
@@ -94,20 +90,7 @@ _CHECKS: dict[tuple[Kind, str], tuple[Callable[[Any], str], ...]] = {
 }
 
 
-def _name(check: partial[str]) -> str:
-    return check.func.__name__.replace("_", " ")
-
-
 def _build_any(text: str) -> Component:
     """The component that a spec names, of whatever kind it is."""
     parsed = parse(text)
-    for kind in KINDS:
-        if of_family(kind, parsed.name):
-            return build(kind, parsed)
-    if ":" in parsed.name:
-        return build(kind_of(find("model", parsed).target, text), parsed)
-    for kind in KINDS:
-        if any(parsed.name in (name, name.rpartition("/")[2]) for name in entries(kind)):
-            return build(kind, parsed)
-    names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
-    raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))}")
+    return build(named(parsed)[0][0], parsed)

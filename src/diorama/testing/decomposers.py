@@ -1,6 +1,5 @@
 """Contract checks for decomposition methods. Each takes the component and returns a problem in one line, or nothing."""
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -101,9 +100,4 @@ def missing_files_are_named(component: Component) -> str:
     return "" if named else "a missing file is not an InputError naming the case"
 
 
-CHECKS: tuple[Callable[[Component], str], ...] = (
-    answers_properly,
-    answers_the_same_twice,
-    leaves_frames_alone,
-    grid_is_consistent,
-)
+CHECKS = (answers_properly, answers_the_same_twice, leaves_frames_alone, grid_is_consistent)

@@ -1,6 +1,5 @@
 """Contract checks for encoders. Each takes the component and returns a problem in one line, or an empty string."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,7 +85,7 @@ def decoding_gives_images(component: Component) -> str:
     return "" if images.min() >= 0 and images.max() <= 1 else "decode gave values outside [0, 1]"
 
 
-CHECKS: tuple[Callable[[Component], str], ...] = (
+CHECKS = (
     answers_properly,
     answers_the_same_twice,
     codes_do_not_depend_on_their_neighbours,

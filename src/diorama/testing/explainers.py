@@ -1,6 +1,6 @@
 """Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ _MODELS = (
     *(f"birds_{family}" for family in ("vit", "bagnet", "xdnn", "bcos", "protopnet")),
     "timm:vit_tiny_patch16_224(size=128, classes=50)",
 )
-#: The images of the two questions: first all, then two of them among other images, in a batch of the same size.
+#: The images of the two calls: first all four, then two of them in another order, in a batch of the same size.
 _ORDERS = ([0, 1, 2, 3], [3, 1, 3, 1])
 
 
@@ -36,22 +36,24 @@ def built(name: str) -> Any:
     return attempt(lambda: build("model", name).object).value
 
 
+def _networks() -> Iterator[Any]:
+    return (model for name in _MODELS if (model := built(name)) is not None)
+
+
 def cannot_try(component: Component) -> str:
     """Why a method cannot be tried here, or nothing: it is asked by a protocol alone, or refuses every network there is."""
     if isinstance(component.object, Control):
         return "it is shown the truth by a protocol, whose checks try it"
     if not isinstance(component.object, Explainer):
         return ""
-    told = [component.object.refuses(model) for name in _MODELS if (model := built(name)) is not None]
+    told = [component.object.refuses(model) for model in _networks()]
     return "" if "" in told else told[0]
 
 
 def _model(component: Component) -> Any:
     """The first network that a method does not refuse."""
-    models = [model for name in _MODELS if (model := built(name)) is not None]
-    if not isinstance(component.object, Explainer):
-        return models[0]
-    return next(model for model in models if not component.object.refuses(model))
+    method = component.object
+    return next(model for model in _networks() if not isinstance(method, Explainer) or not method.refuses(model))
 
 
 class Trial:
@@ -70,10 +72,8 @@ class Trial:
         """What came of it."""
         module, images = self.model.module, [_images()[order].copy() for order in _ORDERS]
         before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-        answers = [
-            explain(self.component.object, self.model, some, np.array(order))
-            for some, order in zip(images, _ORDERS, strict=True)
-        ]
+        asked = zip(images, _ORDERS, strict=True)
+        answers = [explain(self.component.object, self.model, some, np.array(order)) for some, order in asked]
         same = all(bool((tensor == before[name]).all()) for name, tensor in module.state_dict().items())
         clean = [np.array_equal(some, _images()[order]) for some, order in zip(images, _ORDERS, strict=True)]
         return Done(answers[0], answers[1], same, all(clean))
@@ -124,9 +124,4 @@ def leaves_images_alone(trial: Trial) -> str:
     return "" if trial.done.same_images else "the method wrote to its images"
 
 
-CHECKS: tuple[Callable[[Trial], str], ...] = (
-    answers_properly,
-    answers_the_same_twice,
-    leaves_the_model_alone,
-    leaves_images_alone,
-)
+CHECKS = (answers_properly, answers_the_same_twice, leaves_the_model_alone, leaves_images_alone)

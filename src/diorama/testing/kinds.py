@@ -1,11 +1,12 @@
-"""Which kind of component something from outside is: told by what it can do."""
+"""Which components a name can mean; which kind something from outside is, told by what it can do."""
 
 import inspect
 from typing import Any
 
 from diorama.adapt.classifying import is_module
-from diorama.core.catalogue import Kind, is_maker
-from diorama.core.errors import InputError
+from diorama.core.catalogue import KINDS, Kind, entries, find, is_maker, of_family
+from diorama.core.errors import InputError, did_you_mean
+from diorama.core.spec import Spec
 
 #: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.
 _IMAGES = ("images", "image", "batch", "x")
@@ -28,3 +29,20 @@ def kind_of(target: Any, text: str) -> Kind:
         first = next(iter(inspect.signature(target).parameters), "")
         return "model" if first in _IMAGES or is_maker(target, "model") else "method"
     raise InputError(f"{text}: cannot tell what it is; a world has render, a method decompose, a protocol score")
+
+
+def named(parsed: Spec) -> list[tuple[Kind, str]]:
+    """What a spec can mean: the kinds of the components of its name, with their full names."""
+    found = [(kind, name) for kind in KINDS for name in _matches(kind, parsed)]
+    if not found:
+        names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}
+        raise InputError(f"nothing is called {parsed.name!r}; {did_you_mean(parsed.name, sorted(names))} (diorama ls)")
+    return found
+
+
+def _matches(kind: Kind, parsed: Spec) -> list[str]:
+    if of_family(kind, parsed.name):
+        return [parsed.name]
+    if ":" in parsed.name:
+        return [parsed.name] if kind == kind_of(find("model", parsed).target, parsed.name) else []
+    return [name for name in entries(kind) if parsed.name in (name, name.rpartition("/")[2])]

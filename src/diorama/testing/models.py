@@ -1,7 +1,5 @@
 """Contract checks for classifiers. Each takes the component and returns a problem in one line, or an empty string."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from diorama.core.catalogue import Component
@@ -43,7 +41,7 @@ def features_have_their_layers(component: Component) -> str:
     return ""
 
 
-CHECKS: tuple[Callable[[Component], str], ...] = (
+CHECKS = (
     logits_are_finite_and_one_per_class,
     logits_do_not_depend_on_the_batch,
     logits_are_repeatable,

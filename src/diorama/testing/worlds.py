@@ -1,4 +1,7 @@
-"""Contract checks for worlds. Each returns a problem in one line, or an empty string."""
+"""Contract checks for worlds. Each returns a problem in one line, or an empty string.
+
+What a world declares is looked at when it is built (`adapt/declared.py`).
+"""
 
 import json
 from collections.abc import Callable
@@ -7,17 +10,9 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError
-from diorama.core.frame import TRUTH, Frame, residual
+from diorama.core.frame import Frame, residual
 from diorama.core.guard import attempt
 from diorama.core.scene import Scene, canonical, rng
-
-
-def declares_factors_and_truth(world: Any) -> str:
-    """`factors` maps names to descriptions, `truth` is a tuple of the vocabulary."""
-    if not isinstance(getattr(world, "factors", None), dict):
-        return "`factors` is not a dict of name → description"
-    unknown = [t for t in getattr(world, "truth", ("nothing declared",)) if t not in TRUTH]
-    return f"`truth` names {unknown[0]!r}, which is not in the vocabulary {', '.join(TRUTH)}" if unknown else ""
 
 
 def scenes_are_json(world: Any) -> str:
@@ -112,7 +107,6 @@ def _same(a: Frame, b: Frame) -> bool:
 
 
 CHECKS: tuple[Callable[[Any], str], ...] = (
-    declares_factors_and_truth,
     scenes_are_json,
     sampling_follows_the_generator,
     rendering_is_pure,

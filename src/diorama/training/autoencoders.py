@@ -10,36 +10,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import torch
+from torch import nn
 
-from diorama.adapt.explaining import need
-from diorama.core.catalogue import Component, Nested
+from diorama.core.bounds import Count, NotNegative, Positive, Several, Within
+from diorama.core.catalogue import Component, Nested, check_parameters
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.progress import Progress
 from diorama.core.spec import Spec
+from diorama.data.weak import labelled
 from diorama.io.images import write_png
 from diorama.io.locks import locked
 from diorama.io.store import write_json
+from diorama.methods.represent.burgess_network import Autoencoder
 from diorama.training.card import finish
 from diorama.training.gathered import Gathered, available, gathered
+from diorama.training.learner import Criterion, Learner, Shown, judge
+from diorama.training.loop import Task, fit, reduced, to_tensor
+from diorama.training.objectives.beta_tcvae import BetaTcvae
+from diorama.training.objectives.beta_vae import BetaVae
+from diorama.training.objectives.dip_vae import DipVae
+from diorama.training.objectives.factor_vae import FactorVae
+from diorama.training.objectives.objective import Objective
 from diorama.training.schedule import Schedule
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from diorama.training.loop import State, Task
-    from diorama.training.objectives.objective import Objective
+from diorama.training.traversals import traversals
 
 #: Steps after which the state is written and the traversals are drawn.
 EVERY = 250
 #: Images to learn from where `images` does not say, at most, of a world without an end and of a list; and images held out.
 USUAL, USUAL_OF_LIST, HELD = 8_000, 64_000, 400
 #: The learners; `ss_` before a name: with labels.
-LEARNERS = ("beta_vae", "beta_tcvae", "dip_vae", "factor_vae")
+LEARNERS: dict[str, type[Objective]] = {
+    "beta_vae": BetaVae, "beta_tcvae": BetaTcvae, "dip_vae": DipVae, "factor_vae": FactorVae
+}  # fmt: skip
 VAE_RECIPES = (*LEARNERS, *(f"ss_{name}" for name in LEARNERS))
 
 
@@ -65,17 +73,17 @@ class Learning:
 
     world: str = "sprites"
     size: Literal[64, 32] = 64
-    latents: int = 10
-    steps: int = 8_000
-    batch: int = 64
-    rate: float = 1e-3
-    images: int | None = None
+    latents: Count = 10
+    steps: Count = 8_000
+    batch: Several = 64
+    rate: Positive = 1e-3
+    images: Several | None = None
     seed: int = 0
-    labels: float = 0.1
-    weight: float = 4.0
-    box: float = 0.0
+    labels: Annotated[float, Within(0, 1, above=True)] = 0.1
+    weight: NotNegative = 4.0
+    box: NotNegative = 0.0
     half: bool = False
-    anneal: int = 0
+    anneal: Annotated[int, Within(0)] = 0
     constant: bool = False
 
 
@@ -96,17 +104,10 @@ class VaeRecipe:
     def schedule(self) -> Schedule:
         """The schedule of the loop: blocks of steps for epochs, no augmentation, no decay."""
         average = max(0.5, min(0.998, 1 - 20 / self.how.steps))
-        return Schedule(
-            sizes=(self.how.size,) * -(-self.how.steps // EVERY),
-            batch=self.how.batch,
-            rate=self.how.rate,
-            decay=0.0,
-            average=average,
-            shift=0,
-            flip=False,
-            seed=self.how.seed,
-            constant=self.how.constant,
-        )
+        how = self.how
+        sizes = (how.size,) * -(-how.steps // EVERY)
+        same = Schedule(sizes, how.batch, how.rate, decay=0.0, average=average, shift=0, flip=False)
+        return replace(same, seed=how.seed, constant=how.constant)
 
     @property
     def block(self) -> int:
@@ -129,70 +130,19 @@ _TOLD = ("labels", "weight")
 
 def vae_recipe(asked: Spec) -> VaeRecipe:
     """The learner that a spec names: `beta_tcvae(world=candle, beta=6, steps=4000)`; a mistake is an InputError."""
-    need("torch", f"training {asked.name}", "torch")
-    kind = _objectives()[asked.name.removeprefix("ss_")]
+    kind = LEARNERS[asked.name.removeprefix("ss_")]
     own, shared = {f.name for f in fields(kind)}, {f.name for f in fields(Learning)}
     known = [*own, *(name for name in shared if asked.name.startswith("ss_") or name not in _TOLD)]
     for name in asked.params:
         if name not in known:
             raise InputError(f"{asked.name} has no parameter {name!r}; {did_you_mean(name, known)}")
-    objective = _made(asked.name, kind, {k: v for k, v in asked.params.items() if k in own})
-    how = _made(asked.name, Learning, {k: v for k, v in asked.params.items() if k in shared})
-    recipe = VaeRecipe(asked.name, objective, how)
-    _check(recipe)
-    return recipe
 
+    def made(part: type, names: set[str]) -> Any:
+        given = {name: value for name, value in asked.params.items() if name in names}
+        check_parameters(asked.name, part, given)
+        return part(**given)
 
-def _objectives() -> dict[str, type[Objective]]:
-    from diorama.training.objectives.beta_tcvae import BetaTcvae
-    from diorama.training.objectives.beta_vae import BetaVae
-    from diorama.training.objectives.dip_vae import DipVae
-    from diorama.training.objectives.factor_vae import FactorVae
-
-    return dict(zip(LEARNERS, (BetaVae, BetaTcvae, DipVae, FactorVae), strict=True))
-
-
-#: What a parameter of each kind may be.
-_WORDS: dict[str, tuple[str, ...]] = {"kind": ("i", "ii"), "estimate": ("weighted", "stratified")}
-
-
-def _made(name: str, kind: type, given: dict[str, Any]) -> Any:
-    """The parameters as a dataclass, numbers checked for being numbers."""
-    for key, value in given.items():
-        if key in _WORDS:
-            if value not in _WORDS[key]:
-                raise InputError(f"{name}: {key}={value!r}; {did_you_mean(str(value), list(_WORDS[key]))}")
-        elif key == "world":
-            given = {**given, "world": str(value)}
-        elif key in ("half", "constant"):
-            if not isinstance(value, bool):
-                raise InputError(f"{name}: {key}={value!r} should be True or False")
-        elif value is None and key in ("images", "factor"):
-            continue
-        elif isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{name}: {key}={value!r} should be a number")
-    return kind(**given)
-
-
-def _check(recipe: VaeRecipe) -> None:
-    how = recipe.how
-    whole: dict[str, tuple[Any, int]] = {
-        "latents": (how.latents, 1),
-        "steps": (how.steps, 1),
-        "batch": (how.batch, 2),
-        "images": (how.images, 2),
-        "anneal": (how.anneal, 0),
-    }
-    for name, (value, least) in whole.items():
-        if value is not None and (not isinstance(value, int) or value < least):
-            raise InputError(f"{recipe.name}: {name}={value!r} should be a whole number of at least {least}")
-    if how.size not in (32, 64):
-        raise InputError(f"{recipe.name}: size={how.size!r}: images of 64 or 32 pixels are learnt")
-    if not 0 < how.labels <= 1:
-        raise InputError(f"{recipe.name}: labels={how.labels!r}: give a share above 0 and at most 1")
-    for name, value in (("rate", how.rate), ("weight", how.weight), ("box", how.box)):
-        if value < 0 or (name == "rate" and not value):
-            raise InputError(f"{recipe.name}: {name}={value!r} is below what makes sense: give a number above 0")
+    return VaeRecipe(asked.name, made(kind, own), made(Learning, shared))
 
 
 # Images
@@ -225,9 +175,7 @@ def _check_told(recipe: VaeRecipe, images: Gathered) -> None:
         least = len(images.levels)
         raise InputError(f"{name}: {least} factors need as many latents: write latents={least}, or more")
     if recipe.how.box and not images.boxed:
-        raise InputError(
-            f"{name}: box={recipe.how.box:g}, but {world} does not tell where its objects are: leave it out"
-        )
+        raise InputError(f"{name}: box={recipe.how.box:g}: {world} does not tell where its objects are: leave it out")
 
 
 # Training
@@ -235,15 +183,17 @@ def _check_told(recipe: VaeRecipe, images: Gathered) -> None:
 
 def train_vae(recipe: VaeRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
-    import torch
-
-    from diorama.training.loop import fit
-
     with locked(out / "lock"):
         _same_recipe(recipe, out)
         data = images_of(recipe, progress)
         torch.manual_seed(recipe.how.seed)
-        return _finish(recipe, fit(task_of(recipe, data, out), out, progress), data["val"], out)
+        state, held = fit(task_of(recipe, data, out), out, progress), (data["val"], recipe.how.size)
+        full = judge(state.mean, held)
+
+        def judged() -> dict[str, Any]:  # called when the file is written: of what is in it
+            return {**judge(state.mean, held), "float32": full, "held_out": len(data["val"])}
+
+        return finish(recipe, state.mean.get_submodule("net"), state.history, recipe.how.world, judged, out)
 
 
 def _same_recipe(recipe: VaeRecipe, out: Path) -> None:
@@ -261,51 +211,22 @@ def _same_recipe(recipe: VaeRecipe, out: Path) -> None:
 
 def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = None) -> Task:
     """The learner with its loss and its images, as the loop takes them."""
-    from diorama.methods.represent.burgess_network import Autoencoder
-    from diorama.training.learner import Criterion, Learner, Shown, judge
-    from diorama.training.loop import Task
-
     how, train = recipe.how, data["train"]
     net = Autoencoder(how.latents, train.channels, how.size)
     learner = Learner(net, recipe.objective.critic(how.latents), how.batch, how.seed, how.anneal)
-    known = train.labelled(how.labels, how.seed) if recipe.supervised else np.zeros(0, int)
+    known = labelled(len(train), how.labels, how.seed) if recipe.supervised else np.zeros(0, int)
     told = how.weight if recipe.supervised else 0.0
     loss = Criterion(recipe.objective, len(train), len(train.levels), told, how.box)
-    return Task(
-        learner,
-        loss,
-        Shown(train, recipe.block, how.batch, known),
-        (data["val"], how.size),
-        recipe.schedule,
-        judge=judge,
-        half=how.half,
-        momenta={"critic": (0.5, 0.9)},
-        after=_drawn(data["val"], how.size, out) if out else None,
-        says=loss.said,
-    )
+    shown, held = Shown(train, recipe.block, how.batch, known), (data["val"], how.size)
+    task = Task(learner, loss, shown, held, recipe.schedule, judge, half=how.half, momenta={"critic": (0.5, 0.9)})
+    return replace(task, after=_drawn(data["val"], how.size, out) if out else None, says=loss.said)
 
 
 def _drawn(held: Gathered, side: int, out: Path) -> Callable[[nn.Module], None]:
     """Draws traversals.png of a network."""
-    from diorama.training.loop import reduced, to_tensor
-    from diorama.training.traversals import traversals
-
     images = to_tensor(reduced(held.images[:64], side))
 
     def draw(net: nn.Module) -> None:
         write_png(out / "traversals.png", traversals(net.eval().get_submodule("net"), images))  # type: ignore[arg-type]
 
     return draw
-
-
-def _finish(recipe: VaeRecipe, state: State, held: Gathered, out: Path) -> Path:
-    """The averaged weights with their card: what is said of held-out images is of the file as written."""
-    from diorama.training.learner import judge
-
-    shown = (held, recipe.how.size)
-    full = judge(state.mean, shown)
-
-    def judged() -> dict[str, Any]:
-        return {**judge(state.mean, shown), "float32": full, "held_out": len(held)}
-
-    return finish(recipe, state.mean.get_submodule("net"), state.history, recipe.how.world, judged, out)

@@ -18,9 +18,9 @@ from diorama.training.losses import multi_target_loss
 #: The epochs of the bundled recipes by the share of the full side: five at half, two at three quarters, two at full size.
 EPOCHS = (0.5,) * 5 + (0.75,) * 2 + (1.0,) * 2
 FEWEST, MOST = 128, 48_000
-#: A share of the time is left for what is not counted.
+#: The share of the minutes that is planned; the rest is for what is not measured.
 USED = 0.92
-#: A pass without gradients costs about this share of one with.
+#: What a pass without gradients costs, as a share of one with gradients.
 FORWARD = 0.35
 #: Images in a timed step, and scenes in a timed rendering.
 TIMED = 16
@@ -104,9 +104,8 @@ def measured(net: nn.Module, order: Order, processes: int, clock: Clock = time.p
     render = (clock() - start) / TIMED / processes
     classes, full = len(order.world.classes), shape[0]
     sides = {full} if shape[0] != shape[1] else {full, *(max(32, round(full * s / 8) * 8) for s in EPOCHS)}
-    tried = {
-        s: attempt(partial(_step, net, (s, shape[1] * s // full), classes, clock)) for s in sorted(sides) if s <= full
-    }
+    shapes = {s: (s, shape[1] * s // full) for s in sorted(sides) if s <= full}
+    tried = {s: attempt(partial(_step, net, both, classes, clock)) for s, both in shapes.items()}
     if tried[full].error:
         raise InputError(f"the network cannot be trained on {shape[1]}×{full} images: {tried[full].reason}")
     return Pace(render, {side: outcome.value for side, outcome in tried.items() if not outcome.error})
@@ -122,11 +121,7 @@ def _step(net: nn.Module, shape: tuple[int, int], classes: int, clock: Clock) ->
     for _ in range(3):  # the first one prepares kernels
         start = clock()
         multi_target_loss(trial(images), targets).backward()
-        _finish(place)
+        if place.type != "cpu":
+            torch.accelerator.synchronize(place)
         seconds.append(clock() - start)
     return min(seconds[1:]) / TIMED
-
-
-def _finish(place: torch.device) -> None:
-    if place.type != "cpu":
-        torch.accelerator.synchronize(place)

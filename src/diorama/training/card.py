@@ -6,15 +6,27 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from safetensors.torch import load_file, save
+from torch import nn
 
 from diorama.io.digests import file_digest
 from diorama.io.store import write_json, write_whole
+from diorama.metrics.intervals import wilson
 
-if TYPE_CHECKING:
-    from torch import nn
+
+def made_of(net: nn.Module, path: Path) -> dict[str, Any]:
+    """What cards say of a network and the file of its weights."""
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+    return {"parameters": sum(p.numel() for p in net.parameters()), "digest": file_digest(path), "versions": versions}
+
+
+def share(value: float, count: int) -> dict[str, Any]:
+    """A share of `count` examples with its 95 % interval, as cards hold it."""
+    return {"value": value, "interval": list(wilson(round(value * count), count))}
 
 
 def finish(
@@ -33,9 +45,6 @@ def finish(
     world    in words, what was trained on and what is held out
     judge    called once, after the file is written: the entries that say how good the network is
     """
-    import torch
-    from safetensors.torch import load_file, save
-
     path = out / f"{recipe.name}.safetensors"
     half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in net.state_dict().items()}
     write_whole(path, save(half))
@@ -47,10 +56,8 @@ def finish(
         **judge(),
         "history": history,
         "seconds": round(sum(epoch["seconds"] for epoch in history)),
-        "parameters": sum(p.numel() for p in net.parameters()),
         "bytes": path.stat().st_size,
-        "digest": file_digest(path),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        **made_of(net, path),
     }
     write_json(path.with_suffix(".json"), card)
     return path

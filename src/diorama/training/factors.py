@@ -6,27 +6,27 @@ The loss is the sum over factors of the cross-entropy. Images are unconfounded, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
-from diorama.adapt.explaining import need
-from diorama.core.catalogue import build
-from diorama.core.errors import InputError, did_you_mean
+from diorama.core.bounds import Count, Positive
+from diorama.core.catalogue import build, check_parameters
+from diorama.core.errors import InputError
 from diorama.core.progress import Progress
 from diorama.core.spec import Spec
 from diorama.io.locks import locked
-from diorama.metrics.intervals import wilson
-from diorama.training.card import finish
+from diorama.models.factor_layers import FactorNetwork
+from diorama.training.card import finish, share
 from diorama.training.gathered import Gathered, gathered
+from diorama.training.learner import Shown
+from diorama.training.loop import Task, fit, reduced, to_tensor
 from diorama.training.schedule import Schedule
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from diorama.training.loop import State
 
 EVERY = 250
 
@@ -48,12 +48,12 @@ class FactorRecipe:
 
     name: str
     world: str
-    size: int = 64
-    images: int = 10_000
-    held: int = 1_000
-    steps: int = 2_500
-    batch: int = 64
-    rate: float = 2e-3
+    size: Literal[64, 32] = 64
+    images: Count = 10_000
+    held: Count = 1_000
+    steps: Count = 2_500
+    batch: Count = 64
+    rate: Positive = 2e-3
     seed: int = 0
 
 
@@ -70,15 +70,11 @@ REMARKS = {
 
 def factor_recipe(asked: Spec) -> FactorRecipe:
     """The recipe that a spec names, `candle_factors(steps=500)`."""
-    known = [f.name for f in fields(FactorRecipe) if f.name != "name"]
-    for name, value in asked.params.items():
-        if name not in known:
-            raise InputError(f"{asked.name} has no parameter {name!r}; {did_you_mean(name, known)}")
-        if name != "world" and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
-            raise InputError(f"{asked.name}: {name}={value!r} should be a number")
-    recipe = replace(FACTOR_RECIPES[asked.name], **asked.params)
-    if recipe.size not in (32, 64):
-        raise InputError(f"{asked.name}: size={recipe.size!r}: images of 64 or 32 pixels are learnt")
+    usual = FACTOR_RECIPES[asked.name]
+    check_parameters(asked.name, FactorRecipe, {"name": usual.name, "world": usual.world, **asked.params})
+    recipe = replace(usual, **asked.params)
+    if recipe.name != usual.name:
+        raise InputError(f"{asked.name}: the name of a recipe cannot be changed")
     if recipe.images < recipe.batch:
         raise InputError(f"{asked.name}: batch={recipe.batch} is larger than the {recipe.images} images to learn from")
     return recipe
@@ -86,13 +82,6 @@ def factor_recipe(asked: Spec) -> FactorRecipe:
 
 def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on held-out images, write checkpoint and card; continues what is there."""
-    need("torch", f"training {recipe.name}", "torch")
-    import torch
-
-    from diorama.models.factor_layers import FactorNetwork
-    from diorama.training.learner import Shown
-    from diorama.training.loop import Task, fit
-
     with locked(out / "lock"):
         world = build("world", recipe.world)
         data = {s: gathered(world, s, n, 0, progress) for s, n in (("train", recipe.images), ("val", recipe.held))}  # type: ignore[arg-type]
@@ -101,12 +90,18 @@ def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
         net = FactorNetwork(data["train"].channels, recipe.size, heads)
         blocks = -(-recipe.steps // EVERY)
         how = Schedule((recipe.size,) * blocks, recipe.batch, recipe.rate, 0.05, 0.99, 0, False, recipe.seed)
-        shown = Shown(
-            data["train"], -(-recipe.steps // blocks), recipe.batch, targets=np.asarray(data["train"].factors)
-        )
+        train, steps = data["train"], -(-recipe.steps // blocks)
+        shown = Shown(train, steps, recipe.batch, targets=np.asarray(train.factors))
         held = (data["val"], recipe.size)
         task = Task(net, FactorLoss(heads), shown, held, how, judge=accuracies, half=True)
-        return _finish(recipe, fit(task, out, progress), held, out)
+        state = fit(task, out, progress)
+
+        def judged() -> dict[str, Any]:  # called when the file is written: accuracies are those of what is in it
+            found = accuracies(state.mean, held)
+            told = {name: share(value, recipe.held) for name, value in found.items()}
+            return {"accuracy": told, "remark": REMARKS[recipe.name], "held_out": recipe.held}
+
+        return finish(recipe, state.mean, state.history, recipe.world, judged, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +112,6 @@ class FactorLoss:
 
     def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The loss of a batch; targets (n, factors) are levels."""
-        from torch.nn.functional import cross_entropy
-
         parts = logits.split(self.heads, dim=1)
         losses = [cross_entropy(part, targets[:, i].long()) for i, part in enumerate(parts)]
         return sum(losses[1:], losses[0])
@@ -126,10 +119,6 @@ class FactorLoss:
 
 def accuracies(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
     """The share of held-out images on which each factor is told, by name."""
-    import torch
-
-    from diorama.training.loop import reduced, to_tensor
-
     images, side = data
     net.eval()
     right = []
@@ -138,15 +127,3 @@ def accuracies(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
             found = net(to_tensor(reduced(images.images[i : i + 100], side))).split(list(images.levels.values()), dim=1)
             right.append(np.stack([part.argmax(1).numpy() for part in found], axis=1) == images.factors[i : i + 100])
     return dict(zip(images.levels, np.concatenate(right).mean(axis=0).tolist(), strict=True))
-
-
-def _finish(recipe: FactorRecipe, state: State, held: tuple[Gathered, int], out: Path) -> Path:
-    """The averaged weights with their card: accuracies are those of the file as written."""
-    count = len(held[0])
-
-    def judged() -> dict[str, Any]:
-        found = accuracies(state.mean, held)
-        told = {n: {"value": a, "interval": list(wilson(round(a * count), count))} for n, a in found.items()}
-        return {"accuracy": told, "remark": REMARKS[recipe.name], "held_out": count}
-
-    return finish(recipe, state.mean, state.history, recipe.world, judged, out)

@@ -69,10 +69,8 @@ def variants_of(classes: Sequence[Mapping[str, int]]) -> tuple[Tensor, list[int]
     ([[1, 0, 0, 0, 1], [0, 0, 1, 1, 0]], [3, 2])
     """
     counts = [max(c[part] for c in classes) + 1 for part in classes[0]]
-    columns = [
-        functional.one_hot(torch.tensor([c[part] for c in classes]), count)
-        for part, count in zip(classes[0], counts, strict=True)
-    ]
+    parts = zip(classes[0], counts, strict=True)
+    columns = [functional.one_hot(torch.tensor([c[part] for c in classes]), count) for part, count in parts]
     return torch.cat(columns, 1).float(), counts
 
 

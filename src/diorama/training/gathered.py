@@ -23,7 +23,6 @@ from diorama.core.frame import Frame
 from diorama.core.progress import Progress
 from diorama.core.scene import Scene, digest, rng
 from diorama.data.views import ENDS, Split, WorldView
-from diorama.data.weak import labelled
 from diorama.io.files import cache_folder
 from diorama.io.images import quantise, resize
 from diorama.io.locks import locked
@@ -122,10 +121,6 @@ class Gathered:
     def boxed(self) -> bool:
         """Whether the world tells where its object is."""
         return bool((self.boxes[:64, 2] > 0).any())
-
-    def labelled(self, share: float, seed: int) -> np.ndarray:
-        """The sorted numbers of the images whose labels may be used."""
-        return labelled(len(self), share, seed)
 
     @property
     def targets(self) -> np.ndarray:

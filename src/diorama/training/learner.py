@@ -50,9 +50,8 @@ class Learner(nn.Module):
             return Passed(images, self.net.decoder(mean), mean, log_variance, mean, none, none)
         n = self.batch
         noise = rng(self.seed, "noise", int(self.step))
-        z = mean[:n] + torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean) * torch.exp(
-            log_variance[:n] / 2
-        )
+        drawn = torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean)
+        z = mean[:n] + drawn * torch.exp(log_variance[:n] / 2)
         told = mean.new_zeros(0) if self.critic is None else judged(self.critic, z, _permuted(n, mean.shape[1], noise))
         self.step += 1
         grown = torch.clamp(self.step / max(self.anneal, 1), max=1.0)
@@ -86,10 +85,8 @@ class Criterion:
         n, boxes = len(seen.x), targets[:, self.factors :]
         error = reconstruction(seen.logits, seen.x, boxes[:n], self.box).mean()
         total = error + self.objective.penalty(seen, self.count)
-        self.last = {
-            "reconstruction": float(error.detach()),
-            "KL": float(divergence(seen.mean, seen.log_variance).mean().detach()),
-        }
+        kl = divergence(seen.mean, seen.log_variance).mean()
+        self.last = {"reconstruction": float(error.detach()), "KL": float(kl.detach())}
         if self.labels and len(seen.labelled):
             told = label_loss(seen.labelled, targets[n:, : self.factors])
             self.last["labels"] = float(told.detach()) / (len(seen.labelled) * self.factors)
@@ -102,7 +99,7 @@ class Criterion:
 
 
 class Shown:
-    """Images as the loop takes them, `steps` batches to the epoch; behind every batch one of the images `known`, if any.
+    """Images as the loop takes them, `steps` batches to the epoch; after each comes a batch of the images `known`, if any.
 
     Targets are an image's labels and its box, unless others are given.
     """
@@ -147,18 +144,11 @@ def judge(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
             seen: Passed = net(to_tensor(reduced(images.images[i : i + 100], side)))
             mask = inside(torch.from_numpy(np.array(images.boxes[i : i + 100])), side)
             off = (torch.sigmoid(seen.logits) - seen.x).square().mean(1)
-            found.append(
-                torch.stack(
-                    [
-                        reconstruction(seen.logits, seen.x),
-                        divergences(seen.mean, seen.log_variance).sum(1),
-                        off.mean((1, 2)),
-                        (off * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1),
-                    ]
-                )
-            )
+            boxed = (off * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
+            apart = divergences(seen.mean, seen.log_variance).sum(1)
+            found.append(torch.stack([reconstruction(seen.logits, seen.x), apart, off.mean((1, 2)), boxed]))
             means.append(seen.mean)
-    reconstructed, kl, error, boxed = torch.cat(found, dim=1).mean(1).tolist()
+    reconstructed, kl, error, box_error = torch.cat(found, dim=1).mean(1).tolist()
     active = int((torch.cat(means).var(0) > ACTIVE).sum())
-    told = {"box_error": boxed} if images.boxed else {}
+    told = {"box_error": box_error} if images.boxed else {}
     return {"reconstruction": reconstructed, "divergence": kl, "active": active, "error": error, **told}

@@ -32,7 +32,7 @@ from diorama.io.store import write_whole
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Staged
 
-#: Of a network's output, in float32, and the targets: a tensor, or an object with `float()` that the loss knows.
+#: The loss of a network's output in float32 (a tensor, or an object with `float()` that the loss knows) and the targets.
 Loss = Callable[[Any, Tensor], Tensor]
 History = list[dict[str, float]]
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from diorama.core.progress import Progress
@@ -25,14 +26,11 @@ from diorama.io.locks import locked
 from diorama.io.zoo import checkpoint_path
 from diorama.models.birds.networks import network
 from diorama.models.families.protopnet import ProtoPNet
-from diorama.training.loop import Task, fit, to_tensor
+from diorama.training.loop import State, Task, fit, to_tensor
 from diorama.training.losses import multi_target_loss
 from diorama.training.recipes import Recipe, finish
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Staged, staged
-
-if TYPE_CHECKING:
-    from diorama.training.loop import State
 
 #: Weights of the terms that draw patches to prototypes of a bird's own classes, and away from others'.
 CLUSTER, SEPARATION = 0.1, 0.02
@@ -114,8 +112,6 @@ class PrototypeLoss:
 
 def started(birds: Staged) -> ProtoPNet:
     """A network with the trunk of `birds_resnet`, every prototype a conspicuous patch of a whole bird of its class."""
-    from safetensors.torch import load_file
-
     net = cast(ProtoPNet, network("birds_protopnet", birds.targets.shape[1]))
     weights = load_file(checkpoint_path(None, "birds_resnet"))
     net.features.load_state_dict({k: weights[k] for k in net.features.state_dict()})

@@ -6,27 +6,32 @@ after the last epoch, and in the end NAME.safetensors (float16) with its card NA
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from diorama.adapt.explaining import need
+import torch
+
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.examples import Order
 from diorama.core.progress import Progress
 from diorama.core.spec import Spec, parse
 from diorama.io.locks import locked
-from diorama.metrics.intervals import wilson
-from diorama.training import card
+from diorama.models.birds import small
+from diorama.models.birds.networks import network
+from diorama.progress import say
+from diorama.training import card, folding
+from diorama.training.autoencoders import VAE_RECIPES, train_vae, vae_recipe
+from diorama.training.factors import FACTOR_RECIPES, factor_recipe, train_factors
+from diorama.training.iid.recipes import IID_RECIPES, train_iid
+from diorama.training.loop import Loss, State, Task, accuracy, fit
+from diorama.training.losses import multi_target_loss
 from diorama.training.schedule import Schedule
 from diorama.training.staged import Staged, staged
+from diorama.training.tune import job_of, tune_in
 from diorama.worlds.birds.birds import Birds
-
-if TYPE_CHECKING:
-    from diorama.training.loop import State, Task
 
 _WORLD = "birds with Diorama's own meshes; held-out birds are whole, drawn for another purpose than training's"
 
@@ -87,10 +92,6 @@ def train(name: str, out: Path, progress: Progress) -> Path:
     A recipe is the name of a bundled one, birds_vgg(seed=1) for a second training, tune(backbone=MODEL, world=WORLD), or a
     learner of codes with what it is to learn, beta_tcvae(world=WORLD, beta=6).
     """
-    from diorama.training.autoencoders import VAE_RECIPES, train_vae, vae_recipe
-    from diorama.training.factors import FACTOR_RECIPES, factor_recipe, train_factors
-    from diorama.training.iid.recipes import IID_RECIPES, train_iid
-
     asked = name.partition("(")[0].strip()
     if asked == "tune":
         return _tune(parse(name), out, progress)
@@ -130,9 +131,6 @@ def seeded(asked: Spec) -> Recipe:
 
 def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
     """tune(backbone=…, world=birds, minutes=10, seed=0, rate=None)."""
-    need("torch", "tune", "torch")
-    from diorama.training.tune import job_of, tune_in
-
     usual: dict[str, Any] = {"backbone": "", "world": "birds", "minutes": 10, "seed": 0, "rate": None}
     unknown = [name for name in asked.params if name not in usual]
     if unknown:
@@ -141,34 +139,22 @@ def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
     if not given["backbone"]:
         raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
     job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
-    tune_in(job, out, progress, lambda line: print(line, file=sys.stderr, flush=True))
+    tune_in(job, out, progress, say)
     return out / "weights.safetensors"
 
 
 def train_recipe(recipe: Recipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on the test birds once, write checkpoint and card."""
-    need("torch", f"training {recipe.name}", "torch")
-    import torch
-
-    from diorama.training.folding import folded
-    from diorama.training.loop import fit
-
     with locked(out / "lock"):
         data = {purpose: staged(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
         state = fit(_task(recipe, data), out, progress)
-        state.mean = folded(state.mean)
+        state.mean = folding.folded(state.mean)
         return finish(recipe, state, data["test"], out)
 
 
 def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
     """A fresh network, with the layers that help its training, and its loss."""
-    from diorama.models.birds import small
-    from diorama.models.birds.networks import network
-    from diorama.training import folding
-    from diorama.training.loop import Loss, Task
-    from diorama.training.losses import multi_target_loss
-
     classes = data["train"].targets.shape[1]
     if recipe.name == "birds_xdnn":
         net = folding.quiet_branches(small.xdnn(classes, folding.StandardisedConv))
@@ -185,14 +171,10 @@ def finish(
     recipe: Recipe, state: State, test: Staged, out: Path, facts: Mapping[str, Any] = MappingProxyType({})
 ) -> Path:
     """The averaged weights as float16 with the card and more `facts` on it; the accuracy is that of the file as written."""
-    from diorama.training.loop import accuracy
-
     full = accuracy(state.mean, test)
 
     def judged() -> dict[str, Any]:
-        rate = accuracy(state.mean, test)
-        interval = list(wilson(round(rate * len(test)), len(test)))
-        accuracies = {"value": rate, "interval": interval, "birds": len(test)}
+        accuracies = card.share(accuracy(state.mean, test), len(test)) | {"birds": len(test)}
         return {"accuracy": accuracies, "accuracy_float32": full, **facts}
 
     return card.finish(recipe, state.mean, state.history, _WORLD, judged, out)

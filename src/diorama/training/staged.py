@@ -6,10 +6,8 @@ compatible with the parts that are left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,38 +28,6 @@ class Staged:
         return len(self.images)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ordered:
-    """The examples of an order, as rows."""
-
-    order: Order
-
-    @property
-    def count(self) -> int:
-        """How many examples there are."""
-        return self.order.count
-
-    @property
-    def what(self) -> str:
-        """What they are, for whoever waits."""
-        return f"{self.order.purpose} scenes"
-
-    def identity(self) -> dict[str, Any]:
-        """What they follow from."""
-        return self.order.identity()
-
-    def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
-        """The type and the shape of a row of every array."""
-        image, classes = self.order.example(0)[0].image.shape, len(self.order.world.classes)
-        return {"images": (np.uint8, image), "labels": (np.int64, ()), "targets": (np.bool_, (classes,))}
-
-    def row(self, index: int) -> Mapping[str, Any]:
-        """The rows of one example."""
-        frame, targets = self.order.example(index)
-        images = np.round(frame.srgb() * 255).astype(np.uint8)
-        return {"images": images, "labels": frame.truth["label"], "targets": targets}
-
-
 def staged(order: Order, folder: Path, progress: Progress, processes: int = 2) -> Staged:
     """The examples of an order, rendered into `folder` where they are not there yet."""
-    return Staged(**filled(_Ordered(order), folder, progress, processes))
+    return Staged(**filled(order, folder, progress, processes))

@@ -11,8 +11,6 @@ import copy
 import json
 import math
 import os
-import platform
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from diorama.adapt.classifying import first_pass, is_module, laid_out
@@ -34,15 +33,14 @@ from diorama.core.errors import InputError
 from diorama.core.examples import Order, described, labelled
 from diorama.core.progress import Progress
 from diorama.core.scene import digest
-from diorama.io.digests import file_digest
 from diorama.io.files import read_json
 from diorama.io.locks import locked
 from diorama.io.store import write_json, write_whole
-from diorama.metrics.intervals import wilson
 from diorama.models.full_size import head_name, with_classes
-from diorama.progress import clock, shown
+from diorama.progress import clock, say, shown
 from diorama.solvers.logistic import fit_logistic
 from diorama.training.budget import Budget, Clock, Pace, measured, planned
+from diorama.training.card import made_of, share
 from diorama.training.loop import Task, accuracy, fit, is_fixed, outputs, start_training, to_tensor
 from diorama.training.losses import multi_target_loss
 from diorama.training.schedule import Schedule
@@ -123,13 +121,9 @@ def tune(
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
         progress = stack.enter_context(shown(f"tuning {job.name}", "steps"))
-        found = tune_in(job, folder, progress, _tell)
+        found = tune_in(job, folder, progress, say)
     found.path = folder if out else None
     return found
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None = None) -> Job:
@@ -147,15 +141,9 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     module = with_classes(module, classes, f"tune: {name}")
     if height == width:
         module = laid_out(module.eval(), height)
-        if (
-            first_pass(
-                module, height, f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
-            ).classes
-            != classes
-        ):
-            raise InputError(
-                f"tune: the last layer of {name} does not give its logits: give it {classes} outputs yourself"
-            )
+        asked = f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
+        if first_pass(module, height, asked).classes != classes:
+            raise InputError(f"tune: {name}'s last layer does not give its logits: give it {classes} outputs yourself")
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
 
 
@@ -164,27 +152,25 @@ def _network(net: Any) -> tuple[nn.Module, str, str]:
     if is_module(net) and not isinstance(net, type):
         return copy.deepcopy(net), type(net).__name__, ""
     if not isinstance(net, str):
-        raise InputError(
-            f"tune: {type(net).__name__} is no network: give a torch module, or a spec such as timm:resnet18"
-        )
+        raise InputError(f"tune: {type(net).__name__} is no network: give a torch module, or a spec like timm:resnet18")
     model = build("model", net).object
     if model.module is None:
         raise InputError(f"tune: {net} has no torch module that could be trained")
     return copy.deepcopy(model.module), net, net
 
 
-def tune_in(job: Job, folder: Path, progress: Progress, say: Say, timer: Clock = time.perf_counter) -> Tuned:
+def tune_in(job: Job, folder: Path, progress: Progress, tell: Say, timer: Clock = time.perf_counter) -> Tuned:
     """Plan, announce, stage, fit and judge; continues what an earlier call left unfinished in this folder."""
     with locked(folder / "lock"):
         budget, pace = _plan(job, folder, timer)
         card = folder / "card.json"
         if not card.exists():
             for line in announced(job, budget, pace, folder):
-                say(line)
+                tell(line)
             _work(job, budget, folder, progress)
-        job.net.load_state_dict(_tensors(folder / "weights.safetensors"))
+        job.net.load_state_dict(load_file(folder / "weights.safetensors"))
         found = Tuned(job.net, read_json(card), folder).eval()
-    say(f"{job.name} on {job.on}: {verdict(found.card)}")
+    tell(f"{job.name} on {job.on}: {verdict(found.card)}")
     return found
 
 
@@ -194,11 +180,9 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
     if path.exists():
         known = read_json(path)
         if known["job"] != json.loads(json.dumps(job.identity)):
-            raise InputError(
-                f"{folder} belongs to another network, world or setting: choose another folder, or delete it"
-            )
+            raise InputError(f"{folder} belongs to another network, world or setting: choose another, or delete it")
         # a live network may have other random weights now
-        job.net.load_state_dict(_tensors(folder / "start.safetensors"))
+        job.net.load_state_dict(load_file(folder / "start.safetensors"))
         told, pace = known["budget"], known["pace"]
         train = {int(side): seconds for side, seconds in pace["train"].items()}
         return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
@@ -238,19 +222,11 @@ def _work(job: Job, budget: Budget, folder: Path, progress: Progress) -> None:
     counts = {"train": budget.scenes, "validation": budget.validation, "test": budget.test}
     if isinstance(job.world, Parted):
         counts["bare"] = budget.test
-    data = {
-        purpose: staged(job.order(purpose, count), folder / purpose, progress, processes)
-        for purpose, count in counts.items()
-    }
+    orders = {purpose: job.order(purpose, count) for purpose, count in counts.items()}
+    data = {purpose: staged(order, folder / purpose, progress, processes) for purpose, order in orders.items()}
     frozen = _frozen(job, data, budget, folder)
-    task = Task(
-        job.net,
-        multi_target_loss,
-        data["train"],
-        data["validation"],
-        schedule(job, budget),
-        channels_last=_last(job.net),
-    )
+    how, last = schedule(job, budget), _last(job.net)
+    task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=last)
     state = fit(task, folder, progress)
     _finish(job, budget, state.mean, data, folder, {"history": state.history, "frozen": frozen, "start": start})
 
@@ -341,28 +317,17 @@ def _finish(
         "budget": asdict(budget),
         "schedule": asdict(schedule(job, budget)),
         "history": about["history"],
-        "parameters": sum(p.numel() for p in net.parameters()),
-        "digest": file_digest(path),
         "made_from": digest(job.identity),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        **made_of(net, path),
     }
     write_json(folder / "card.json", card)
 
 
 def _rate(net: nn.Module, data: Staged) -> dict[str, Any]:
-    value = accuracy(net, data)
-    return {"value": value, "interval": list(wilson(round(value * len(data)), len(data))), "scenes": len(data)}
-
-
-def _tensors(path: Path) -> dict[str, Tensor]:
-    from safetensors.torch import load_file
-
-    return load_file(path)
+    return share(accuracy(net, data), len(data)) | {"scenes": len(data)}
 
 
 def _write_tensors(path: Path, net: nn.Module) -> None:
-    from safetensors.torch import save
-
     write_whole(path, save({name: tensor.contiguous() for name, tensor in net.state_dict().items()}))
 
 

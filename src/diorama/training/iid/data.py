@@ -7,21 +7,20 @@ shading, as in `tabletop`. Scene i is a function of (seed, purpose, i): an inter
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from diorama.core.errors import InputError
 from diorama.core.progress import Progress
 from diorama.core.scene import Scene, rng
 from diorama.methods.decompose.iid.passes import exposed
 from diorama.render.colour import black_body
+from diorama.training.blocks import filled
 from diorama.worlds.tabletop.tabletop import LIGHTS, Tabletop
 
-_SHARD = 10
 #: The paint of the views: flat and textured in turn.
 _SURFACES: tuple[Literal["rgb", "textured"], ...] = ("rgb", "textured")
 
@@ -36,6 +35,32 @@ class LayerOrder:
     size: int = 64
     samples: int = 16
     seed: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many base scenes there are."""
+        return self.scenes
+
+    @property
+    def what(self) -> str:
+        """What they are for, for whoever waits."""
+        return f"scenes to {self.purpose}"
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a folder to be taken up again."""
+        return asdict(self)
+
+    def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """R, S, C and mask of every view of a base scene, in one array."""
+        return {"layers": (np.float16, (min(self.views, LIGHTS), self.size, self.size, 6))}
+
+    def row(self, index: int) -> Mapping[str, Any]:
+        """The layers of a base scene."""
+        stacked = []
+        for frame in Tabletop(self.size, self.samples).render(scenes_of(self, index)):
+            gray = [frame.truth[name].mean(axis=2, keepdims=True) for name in ("shading", "specular")]
+            stacked.append(np.concatenate([frame.truth["reflectance"], *gray, frame.mask[:, :, None]], axis=2))
+        return {"layers": np.stack(stacked)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,38 +109,9 @@ def _reduced(layer: np.ndarray, step: int) -> np.ndarray:
 
 def layered(order: LayerOrder, folder: Path, progress: Progress) -> LayerArrays:
     """The layers of an order, rendered into `folder` where they are not there yet."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about, wanted = folder / "order.json", json.dumps(asdict(order), sort_keys=True)
-    if about.exists() and about.read_text() != wanted:
-        raise InputError(f"{folder} holds the layers of another recipe: choose another -o, or delete it")
-    if not about.exists():
-        about.write_text(wanted)
-    shards = []
-    for first in range(0, order.scenes, _SHARD):
-        shards.append(_shard(order, first, folder / f"{first:05d}.npy"))
-        progress(min(first + _SHARD, order.scenes), order.scenes, f"rendering scenes to {order.purpose}")
-    r, s, c, mask = np.split(np.concatenate(shards), (3, 4, 5), axis=-1)
+    layers = np.array(filled(order, folder, progress, processes=1)["layers"])
+    r, s, c, mask = np.split(layers, (3, 4, 5), axis=-1)
     return LayerArrays(r, s[..., 0], c[..., 0], mask[:, 0, ..., 0] > 0)
-
-
-def _shard(order: LayerOrder, first: int, path: Path) -> np.ndarray:
-    """float16 (scenes, views, h, w, 6): R, S, C and mask; read, or rendered and written."""
-    if not path.exists():
-        found = np.stack([_views(order, i) for i in range(first, min(first + _SHARD, order.scenes))])
-        part = path.with_suffix(".part")
-        with part.open("wb") as file:
-            np.save(file, found.astype(np.float16))
-        part.replace(path)
-    return np.load(path)
-
-
-def _views(order: LayerOrder, index: int) -> np.ndarray:
-    frames = Tabletop(order.size, order.samples).render(scenes_of(order, index))
-    stacked = []
-    for frame in frames:
-        gray = [frame.truth[name].mean(axis=2, keepdims=True) for name in ("shading", "specular")]
-        stacked.append(np.concatenate([frame.truth["reflectance"], *gray, frame.mask[:, :, None]], axis=2))
-    return np.stack(stacked)
 
 
 def scenes_of(order: LayerOrder, index: int) -> list[Scene]:

@@ -4,8 +4,6 @@ Maps are (n, c, h, w), `valid` (n, 1, h, w) is how much a pixel counts; r and s 
 Every loss is a mean over what counts, so that its weight does not depend on sizes.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -44,14 +42,9 @@ def gradient_matching(answer: Tensor, truth: Tensor, valid: Tensor, scales: int 
     total = answer.new_zeros(())
     for step in (2**i for i in range(scales)):
         d, v = (part[:, :, ::step, ::step] for part in (answer - truth, valid))
-        total = total + sum(mean((a - b).abs(), x * y) for (a, b), (x, y) in _pairs(d, v, NEAR))
+        pairs = ((pair(d, offset), pair(v, offset)) for offset in NEAR)
+        total = total + sum(mean((a - b).abs(), x * y) for (a, b), (x, y) in pairs)
     return total
-
-
-def _pairs(
-    x: Tensor, valid: Tensor, offsets: Sequence[Offset]
-) -> list[tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
-    return [(pair(x, offset), pair(valid, offset)) for offset in offsets]
 
 
 def ordinal(r: Tensor, truth: Tensor, valid: Tensor, step: float = 0.12) -> Tensor:

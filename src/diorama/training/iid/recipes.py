@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
-from diorama.adapt.explaining import need
 from diorama.core.progress import Progress
 from diorama.core.scene import rng
 from diorama.io.locks import locked
+from diorama.methods.decompose.iid.networks import BRANCHES, GAMMA
+from diorama.methods.decompose.iid.passes import exposed
 from diorama.training.card import finish
 from diorama.training.iid.data import Batch, LayerArrays, LayerOrder, held_out, layered, pairs, sequences
+from diorama.training.iid.regimes import REGIMES
+from diorama.training.loop import Task, fit
 from diorama.training.schedule import Schedule
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 _WORLD = "tabletop: products of layers rendered at 64 pixels; test scenes were drawn for another purpose"
 
@@ -70,8 +72,6 @@ class Feed:
 
     def batches(self, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """(n, 10, h, w) and nothing to aim at beside it, one for every step of an epoch."""
-        import torch
-
         data = self.data.at(how.sizes[epoch])
         for step in range(max(1, len(self) // how.batch)):
             yield stacked(self.drawn(data, how.batch, rng(how.seed, "batch", epoch, step))), torch.zeros(0)
@@ -88,8 +88,6 @@ class Feed:
 
 def unpaired(image: Batch, reflectance: Batch, shading: Batch) -> Batch:
     """Images of one draw, layers of two others, each layer over its brightest value; cut out as its own image is."""
-    from diorama.methods.decompose.iid.passes import exposed
-
     paint = exposed(reflectance.reflectance * (reflectance.weight > 0)[..., None])
     light = exposed(shading.shading * (shading.weight > 0)[..., None])
     return Batch(image.image, paint, light, image.weight)
@@ -97,20 +95,12 @@ def unpaired(image: Batch, reflectance: Batch, shading: Batch) -> Batch:
 
 def stacked(batch: Batch) -> Tensor:
     """(n, 10, h, w) float32: image, reflectance, shading, weight; channels last in memory."""
-    import torch
-
     parts = (batch.image, batch.reflectance, batch.shading, batch.weight[..., None])
     return torch.from_numpy(np.concatenate(parts, axis=3)).permute(0, 3, 1, 2)
 
 
 def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
     """Render, train, judge on the test scenes once, write checkpoint and card; continues what is there."""
-    need("torch", f"training {recipe.name}", "torch")
-    import torch
-
-    from diorama.training.iid.regimes import REGIMES
-    from diorama.training.loop import Task, fit
-
     with locked(out / "lock"):
         data = {purpose: layered(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
@@ -118,15 +108,12 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
         regime = made(recipe.views) if recipe.name == "iid_timelapse" else made()
         watched = held_out(data["validate"])
         betas = (0.5, 0.999) if recipe.name == "iid_translation" else (0.9, 0.999)
-        task = Task(
-            regime,
-            lambda loss, _: loss,
-            Feed(recipe, data["train"]),
-            watched,
-            recipe.schedule,
-            judge=lambda net, batch: -float(sum(errors(net.get_submodule("net"), batch).values())),
-            betas=betas,
-        )
+
+        def judge(net: nn.Module, batch: Batch) -> float:
+            return -float(sum(errors(net.get_submodule("net"), batch).values()))
+
+        feed = Feed(recipe, data["train"])
+        task = Task(regime, lambda loss, _: loss, feed, watched, recipe.schedule, judge, betas)
         state, test = fit(task, out, progress), held_out(data["test"])
         net = state.mean.get_submodule("net")
         return finish(recipe, net, state.history, _WORLD, lambda: _judged(net, test), out)
@@ -134,10 +121,6 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
 
 def errors(net: nn.Module, batch: Batch, chunk: int = 20) -> dict[str, float]:
     """Mean scale-invariant squared error of both layers over their mean square: 1 is what an answer of 0 would have."""
-    import torch
-
-    from diorama.methods.decompose.iid.networks import BRANCHES, GAMMA
-
     net.eval()
     found: dict[str, list[float]] = {branch: [] for branch in BRANCHES}
     x = stacked(batch)
@@ -159,8 +142,6 @@ def relative_errors(answer: Tensor, truth: Tensor) -> Tensor:
 
 def baselines(batch: Batch) -> dict[str, dict[str, float]]:
     """The errors of answers that need no network: the image itself as a layer, and a constant."""
-    import torch
-
     image, *true = stacked(batch)[:, :9].split(3, 1)
     return {
         branch: {

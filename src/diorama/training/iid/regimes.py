@@ -65,9 +65,8 @@ class Timelapse(nn.Module):
         """The loss of sequences of `views` images that follow each other."""
         image, _, _, valid = _parts(batch)
         found = self.net(image**nets.GAMMA)
-        r, s, image, valid = (
-            x.unflatten(0, (-1, self.views)) for x in (found["reflectance"], found["shading"], image, valid)
-        )
+        maps = (found["reflectance"], found["shading"], image, valid)
+        r, s, image, valid = (x.unflatten(0, (-1, self.views)) for x in maps)
         total = 2 * losses.mean_all_pairs(_log(image) - s, r, valid) + 2 * losses.mean_all_pairs(r, r, valid)
         total = total + 4 * losses.smooth_over_time(r, image, valid)
         total = total + losses.smooth_light(s.mean(2, keepdim=True), image, valid)

@@ -127,18 +127,18 @@ def _traced(studio: Studio, params: Params, change: Callable[[Stage], Stage]) ->
         raise InputError(f"tabletop: {error}") from error
 
 
-_layers: OrderedDict[tuple[str, Studio, str], tuple[np.ndarray, ...]] = OrderedDict()
+HELD: OrderedDict[tuple[str, Studio, str], tuple[np.ndarray, ...]] = OrderedDict()
 
 
 def _kept(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Studio, params: Params) -> Any:
     """What `make` gives for these parameters, traced once; the longest unused goes when there is too much."""
     key = make.__name__, studio, canonical(params)
-    if key not in _layers:
-        _layers[key] = tuple(_frozen(layer) for layer in _stocked(make, studio, params))
-        while sum(layer.nbytes for layers in _layers.values() for layer in layers) > _KEPT and len(_layers) > 1:
-            _layers.popitem(last=False)
-    _layers.move_to_end(key)
-    return _layers[key]
+    if key not in HELD:
+        HELD[key] = tuple(_frozen(layer) for layer in _stocked(make, studio, params))
+        while sum(layer.nbytes for layers in HELD.values() for layer in layers) > _KEPT and len(HELD) > 1:
+            HELD.popitem(last=False)
+    HELD.move_to_end(key)
+    return HELD[key]
 
 
 def _stocked(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Studio, params: Params) -> Any:
