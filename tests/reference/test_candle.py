@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
 from diorama.data import labelled, query, sharing
@@ -159,8 +160,9 @@ def test_rows_that_cannot_be_had_are_said():
     ],
 )
 def test_mistakes_in_settings_are_named(params, says):
+    spec = ", ".join(f"{name}={value!r}" for name, value in params.items())
     with pytest.raises(InputError, match=says):
-        Candle(**params)
+        build("world", f"candle({spec})")
 
 
 def test_do_changes_only_what_it_names_and_refuses_the_rest():
