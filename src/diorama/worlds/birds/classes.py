@@ -24,6 +24,7 @@ IDS = {name: i for i, name in enumerate((sub for subs in SUB_PARTS.values() for 
 BACKGROUND = len(IDS) + 1
 SUBSETS: tuple[tuple[str, ...], ...] = tuple(s for n in range(len(PARTS) + 1) for s in combinations(PARTS, n))
 
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One look of a part: which model, and its paint (CSS name) where the part is painted."""
