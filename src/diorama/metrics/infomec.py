@@ -11,7 +11,7 @@ InfoE is fitted and judged on the same rows without a penalty, classes balanced,
 
 import numpy as np
 
-from diorama.metrics.codes import Measured, Rule, active, checked, entropy, mutual_information, sample
+from diorama.metrics.codes import Measured, Rule, active, checked, entropy, mutual_information, sample, standardised
 from diorama.metrics.regression import Softmax
 
 #: At most this many distinct values make a latent discrete: neighbours of a repeated value are all at distance 0.
@@ -98,8 +98,7 @@ def _normalised(shares: np.ndarray, count: int) -> float:
 
 
 def _explicit(codes: np.ndarray, labels: np.ndarray) -> float:
-    deviation = codes.std(axis=0)
-    x = (codes - codes.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    x = standardised(codes)
     return float(np.mean([_predictive(x, column) for column in labels.T]))
 
 
