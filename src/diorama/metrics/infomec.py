@@ -23,7 +23,7 @@ def infomec(
 ) -> Measured:
     """InfoM, InfoE, InfoC; the matrix is NMI; per factor: its share of InfoC before normalising.
 
-    `explicit` False leaves out InfoE, which takes most of the time and no null is read against.
+    `explicit=False` leaves out InfoE, which takes most of the time and has no null to compare it with.
     Latents with few distinct values count as discrete: their information is that of the values themselves.
 
     >>> g = np.array([[i, j] for i in range(4) for j in range(4)] * 8)

@@ -1,4 +1,4 @@
-"""What full-size networks share: the input they were trained with, weights from a file, honest words where there are none.
+"""What full-size networks share: the input they were trained with, weights from a file, and a note where there are none.
 
 A wrapped network is `normalise`, `resize` (only where it has a size of its own) and `net`, one after the other. The
 normalisation is a batch norm with fixed statistics: tools that know networks then know what to do with it (for LRP,

@@ -1,10 +1,10 @@
 """A classifier of sprites by image moments: shape, scale, orientation and place without any training.
 
-Area, centroid and the central moments of orders two to four of an image are held against those of every combination of
-shape, scale and orientation, drawn at nine sub-pixel places. What is nearest, measured in standard deviations over the
-places, is most probable; the place is the centroid less that combination's own offset. It judges the images that decoders
-make (protocol `cg`), so it must be exact on real sprites and mild on soft ones. Orientation cannot be exact: the first and
-the last are one image, small squares turned by 90° differ in nothing.
+Area, centroid and the central moments of orders two to four of an image are compared with those of every combination of
+shape, scale and orientation, drawn at nine sub-pixel places. The nearest combination, measured in standard deviations over
+the places, is the most probable; the place is the centroid less that combination's own offset. It judges the images that
+decoders make (protocol `cg`), so it must be exact on real sprites and tolerate blurred ones. Orientation cannot
+be exact: the first and the last are one image, small squares turned by 90° differ in nothing.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from diorama.render.sprites import COUNTS, SHAPES, SIZE, are_counts, levels, sil
 
 #: What is taken off every pixel as haze, the deviation of a place in pixels, and the least deviation of a moment.
 _HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
-#: The least log probability: differences of what is impossible mean nothing.
+#: The least log probability: below it differences mean nothing.
 _NEVER = -50.0
 _ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
 

@@ -35,7 +35,7 @@ class DeepLift(Explainer):
         need("captum", "deep_lift", "torch")
 
     def refuses(self, model: Any) -> str:
-        """That the network uses an activation twice."""
+        """Why a network is refused that uses an activation twice; empty for others."""
         from diorama.methods.explain.captum_calls import used_twice
 
         name = used_twice(module_of(model), model.size)

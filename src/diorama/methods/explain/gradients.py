@@ -58,7 +58,7 @@ def layer_of(module: nn.Module, name: str, method: str) -> nn.Module:
 
 
 def missing_layer(module: nn.Module, name: str | None, method: str) -> str:
-    """That a module has no layer of a name, with the nearest ones; an empty string where it has, or none is named."""
+    """The message that a module has no layer of this name, with the nearest names; empty if it has one, or none is named."""
     names = [n for n, _ in module.named_modules() if n]
     known = name is None or name in names
     return "" if known else f"{method}: the model has no layer {name!r}; {did_you_mean(str(name), names)}"

@@ -23,7 +23,7 @@ class Smoothgrad(Explainer):
     noise     σ as a share of max x − min x; Smilkov et al. advise .1 to .2
     channels  of the map: keep the three, their sum or their max
     absolute  takes the absolute value of the mean; False keeps the sign
-    seed      another noise
+    seed      of the noise
     """
 
     gradients = True

@@ -36,7 +36,9 @@ class Block(nn.Module):
         if inside != outside or stride != 1:
             self.skip = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
         self.relu2 = nn.ReLU()
-        nn.init.zeros_(self.norm2.weight)  # a block starts as its skip: high learning rates from the first step
+        nn.init.zeros_(
+            self.norm2.weight
+        )  # a block starts as its skip, which allows high learning rates from the first step
 
     def forward(self, x: Tensor) -> Tensor:
         """The block's features."""

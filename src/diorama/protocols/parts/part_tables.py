@@ -58,7 +58,7 @@ def table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     """Every scene of the table: all part subsets in the order of their numbers, then without each background object."""
     return bench.keep(
         "unit", ("table scenes", scene.key), lambda: _table_scenes(bench, scene)
-    )  # their keys take long to make
+    )  # making the keys of so many scenes takes long
 
 
 def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:

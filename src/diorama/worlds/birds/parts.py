@@ -176,7 +176,7 @@ Cast = dict[str, tuple[Any, Any]]
 
 
 def cast_of(params: Params) -> Cast:
-    """Who is on the stage, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
+    """What is on the stage, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
     cast: Cast = {"0 body": ("body", 0)}
     for i, (part, variant) in enumerate(params["parts"].items()):
         if variant is not None:
@@ -233,7 +233,7 @@ def _bird_part(part: str, variant: int, layer: str, parts: PartSet) -> list[Inst
 def _object(i: int, thing: Mapping[str, Any], layer: str, parts: PartSet, library: dict[str, Mesh]) -> Instance:
     mesh, size = primitive(thing["shape"], tuple(thing["scale"]))
     name = f"background {i}"
-    while library.setdefault(name, mesh) is not mesh:  # another scene of the group has something else here
+    while library.setdefault(name, mesh) is not mesh:  # another scene of the group has another object of this number
         name += "'"
     return Instance(
         mesh=name,

@@ -18,8 +18,8 @@ import numpy as np
 from diorama.core.errors import InputError, did_you_mean
 from diorama.worlds.candle.factors import NAMES, level_of
 
-#: What each variable listens to. U and C are not observed: U is the light that comes with a scene, C what a data set
-#: happens to contain. The image listens to all factors, to the place of the object and to the camera.
+#: The causes of each variable. U and C are not observed: U is the light that comes with a scene, C what a data set
+#: happens to contain. The image depends on all factors, on the place of the object and on the camera.
 GRAPH: dict[str, tuple[str, ...]] = {
     "U": (),
     "C": (),
@@ -121,7 +121,7 @@ def one_to_all(rows: np.ndarray, name: str, sigma: float) -> np.ndarray:
 def hidden(rows: np.ndarray, strength: float) -> np.ndarray:
     """Light and scene with an unobserved cause U, uniform over three: p(light, scene) = Σ_u p(u) p(light|u) p(scene|u).
 
-    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, with every third scene liking the same light.
+    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, where every third scene goes with the same light.
     """
     if not 0 <= strength <= 1:
         raise InputError(f"candle: hidden={strength!r}: give the strength of the unobserved cause, 0 to 1")

@@ -79,6 +79,7 @@ class Tabletop(World):
     located = ("meshes", "textures")
     layouts = ("mit",)
     slow = True
+    quick: ClassVar[dict[str, int]] = {"size": 48, "samples": 4}
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors"),
     )

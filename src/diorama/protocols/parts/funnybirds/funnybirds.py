@@ -277,8 +277,8 @@ def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndar
 def _parted(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
     """The drops of f_y in their order, positive for the relevant parts and the best sufficient set that is seen.
 
-    Where that set has an irrelevant part, d wants it out of P and csdc in: the importances are then made nearly equal, so
-    that no threshold can tell it from the others.
+    Where that set has an irrelevant part, d rewards leaving it out of P and csdc rewards naming it: the importances are
+    then made nearly equal, so that no threshold separates it from the others.
     """
     drops = table.drops(table.label)
     members = [np.array([bool(s >> i & 1) for i in range(table.parts)]) for s in minimal]
