@@ -10,7 +10,6 @@ Träuble et al. 2021 (ICML) the Gaussian coupling.
 """
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -171,16 +170,3 @@ def draw(rng: np.random.Generator, rows: np.ndarray, weights: np.ndarray, count:
 
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
-
-
-def dependence(rows: np.ndarray, weights: np.ndarray) -> dict[tuple[str, str], float]:
-    """The mutual information in nats of every pair of factors: 0 throughout without confounding."""
-    p = weights / weights.sum()
-    found = {}
-    for a, b in combinations(range(len(NAMES)), 2):
-        joint = np.zeros((rows[:, a].max() + 1, rows[:, b].max() + 1))
-        np.add.at(joint, (rows[:, a], rows[:, b]), p)
-        product = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
-        inside = joint > 0
-        found[NAMES[a], NAMES[b]] = float((joint[inside] * np.log(joint[inside] / product[inside])).sum())
-    return found

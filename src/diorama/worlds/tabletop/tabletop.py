@@ -64,7 +64,7 @@ class Tabletop(World):
     size: Annotated[int, Within(8, 4096)] = 128
     samples: Annotated[int, Within(1, 65536)] = 32
     bounces: Annotated[int, Within(0, 64)] = 0
-    objects: Literal[1, 3] = 1
+    objects: int = 1
     surface: Literal["rgb", "textured"] = "rgb"
     specular: bool = True
     temperature: Annotated[float, _RANGES["temperature"]] | None = None
@@ -98,6 +98,8 @@ class Tabletop(World):
     }
 
     def __post_init__(self) -> None:
+        if self.objects not in _SLOTS:
+            raise InputError(f"tabletop: objects={self.objects!r}: there are scenes of 1 (simple) and 3 (complex)")
         for name in self.located:
             folder = getattr(self, name)
             if folder is not None and not Path(folder).expanduser().is_dir():
