@@ -163,7 +163,7 @@ def test_rows_that_cannot_be_had_are_said():
     ("params", "says"),
     [
         ({"width": 3}, "width=3"),
-        ({"confounding": "pair"}, "did you mean 'pairs'"),
+        ({"confounding": "pair"}, "not one of 'none', 'pairs'"),
         ({"confounding": "gaussian", "sigma": 0}, "sigma=0"),
         ({"hidden": 2}, "hidden=2"),
         ({"scenes": 17}, "scenes=17"),
