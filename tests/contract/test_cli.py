@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from diorama.cli import main
 from diorama.io.images import quantise, read_png, write_png
 from tests.conftest import REPOSITORY, write_object
 from tests.held import WORDS as HELD
@@ -28,6 +29,23 @@ def one_line(result, code: int, *words: str) -> None:
     assert line.startswith("diorama: "), result.stderr
     for word in words:
         assert word in line, line
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys):
+    """Call the command line in this process, for what ends before anything is computed."""
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        before = signal.getsignal(signal.SIGTERM)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["diorama", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        signal.signal(signal.SIGTERM, before)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, ended.value.code, said.out, said.err)
+
+    return call
 
 
 def test_run_prints_one_document_and_nothing_else_on_stdout(diorama, tmp_path):
@@ -134,11 +152,11 @@ def test_gates(diorama):
         (["check", "./none.py:X"], ["there is no file"]),
     ],
 )
-def test_mistakes_get_one_line_and_exit_two(diorama, words, says):
-    one_line(diorama(*words), 2, *says)
+def test_mistakes_get_one_line_and_exit_two(refused, words, says):
+    one_line(refused(*words), 2, *says)
 
 
-def test_bad_plans(diorama, tmp_path):
+def test_bad_plans(refused, tmp_path):
     for text, says in [
         ("worlds = [", "is not a TOML plan"),
         ('world = ["mondrian"]', "unknown key 'world'; did you mean 'worlds'"),
@@ -146,7 +164,7 @@ def test_bad_plans(diorama, tmp_path):
         ("cases = 2.5", "should be a whole number"),
     ]:
         (tmp_path / "plan.toml").write_text(text)
-        one_line(diorama("run", "plan.toml"), 2, says)
+        one_line(refused("run", "plan.toml"), 2, says)
 
 
 def test_impossible_pairs_are_skipped_with_a_reason_or_refused_when_nothing_is_left(diorama, tmp_path):
@@ -212,13 +230,13 @@ def test_sizes_masks_and_components(diorama, mini_mit, tmp_path):
     assert "the mask has 2 separate components" in table
 
 
-def test_an_unwritable_output_and_one_that_holds_other_files(diorama, tmp_path):
+def test_an_unwritable_output_and_one_that_holds_other_files(refused, tmp_path):
     (tmp_path / "file").write_text("x")
-    one_line(diorama("run", *SMALL, "-m", "weiss", "-o", "file/out"), 2, "cannot write to file/out")
+    one_line(refused("run", *SMALL, "-m", "weiss", "-o", "file/out"), 2, "cannot write to file/out")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_text("x")
-    one_line(diorama("run", *SMALL, "-m", "weiss", "-o", "photos"), 2, "photos holds other files")
-    one_line(diorama("run", *SMALL, "-m", "weiss", "-o", "/proc/out"), 2, "cannot write to /proc/out")
+    one_line(refused("run", *SMALL, "-m", "weiss", "-o", "photos"), 2, "photos holds other files")
+    one_line(refused("run", *SMALL, "-m", "weiss", "-o", "/proc/out"), 2, "cannot write to /proc/out")
 
 
 def test_a_run_directory_of_another_version(diorama, tmp_path):

@@ -216,49 +216,88 @@ def network(name="birds_cnn"):
     return build("model", name).object
 
 
+def eights(items):
+    """Items in eights, as a run passes them; the last one fills up."""
+    for start in range(0, len(items), 8):
+        some = items[start : start + 8]
+        yield some + [some[-1]] * (8 - len(some))
+
+
+@cache
+def logits_of(folder, model):
+    """The logits of every test image of the folder, with and without parts and objects, by its pixels."""
+    from tests.reference.funnybirds_loop import read
+
+    files = sorted([*(folder / "test").rglob("*.png"), *(folder / "test_interventions").rglob("*.png")])
+    found = {}
+    for images in eights([read(file).astype(np.float32) / 255 for file in files]):
+        logits = network(model).logits(np.stack(images)).astype(np.float64)
+        found.update(zip([image.tobytes() for image in images], logits, strict=True))
+    return found
+
+
+def maps_of(folder, method, model):
+    """The maps of every whole bird for the classes that the protocols ask about, by its pixels and the class."""
+    from diorama.adapt.methods import explain
+    from diorama.core.catalogue import build
+    from tests.reference.funnybirds_loop import read
+
+    asked, pairs, found = build("method", method).object, [], {}
+    for file in sorted((folder / "test").rglob("*.png")):
+        image, label = read(file).astype(np.float32) / 255, int(file.parent.name)
+        targets = [
+            label,
+            int(logits_of(folder, model)[image.tobytes()].argmax()),
+            *formulas.target_pair(CLASSES, label)[0],
+        ]
+        pairs += [(image, target) for target in dict.fromkeys(targets)]
+    for some in eights(pairs):
+        images, targets = zip(*some, strict=True)
+        answers = explain(asked, network(model), np.stack(images), np.array(targets))
+        keys = [(image.tobytes(), target) for image, target in some]
+        found.update(zip(keys, [answer.values for answer in answers], strict=True))
+    return found
+
+
 def slow(folder, method, model="birds_cnn"):
-    """The loop, with network and explainer remembered: its counters still say how often it asked."""
+    """The loop; what it asks is made beforehand, in eights: its counters still say how often it asked."""
     from tests.reference import funnybirds_loop as loops
 
-    @cache
-    def forward(image):
-        return network(model).logits(np.stack([_image(image)] * 8))[0].astype(np.float64)
+    prototypes = method.startswith("prototypes")
+    logits, maps = logits_of(folder, model), {} if prototypes else maps_of(folder, method, model)
 
-    @cache
     def explanation(image, target):
-        asked = _coarse_similarities if method.startswith("prototypes") else _map_of(method)
-        return asked(network(model), np.stack([_image(image)] * 8), target)
+        return _coarse_similarities(model, image, target) if prototypes else maps[image, target]
 
     kind = {
         "prototypes": loops.BoxLoop,
         "prototypes(reading=similarity)": loops.SimilarityLoop,
         "prototypes(reading=attribution)": loops.SumLoop,
     }.get(method, loops.Loop)
-    return kind(folder, lambda i: forward(i.tobytes()), lambda i, target: explanation(i.tobytes(), int(target)), 3)
+    return kind(folder, lambda i: logits[i.tobytes()], lambda i, target: explanation(i.tobytes(), int(target)), 3)
 
 
 def _image(data):
     return np.frombuffer(data, np.float32).reshape(128, 128, 3)
 
 
-def _map_of(method):
-    from diorama.adapt.methods import explain
-    from diorama.core.catalogue import build
-
-    asked = build("method", method).object
-    return lambda model, images, target: explain(asked, model, images, np.array([target] * 8))[0].values
-
-
-def _coarse_similarities(model, images, target):
-    """The similarity maps of a class's prototypes and their connections, from the network alone."""
+@cache
+def _similarities(model, image):
+    """The similarity maps of all prototypes, from the network alone, and the network that has them."""
     import torch
 
     from diorama.core.inherent import Prototypes, entering, inside
 
-    net = inside(model.module, Prototypes)
+    module = network(model).module
+    net = inside(module, Prototypes)
     with torch.no_grad():
-        x = torch.from_numpy(images.transpose(0, 3, 1, 2).copy())
-        found = net.similarities(entering(model.module, net, x))[0].numpy()
+        x = torch.from_numpy(np.stack([_image(image)] * 8).transpose(0, 3, 1, 2).copy())
+        return net, net.similarities(entering(module, net, x))[0].numpy()
+
+
+def _coarse_similarities(model, image, target):
+    """The similarity maps of a class's prototypes, and their connections."""
+    net, found = _similarities(model, image)
     mine = net.owner.numpy() == target
     return found[mine], net.connections.detach().numpy()[target, mine]
 

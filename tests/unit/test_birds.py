@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, canonical, rng
@@ -137,8 +138,9 @@ def test_impossible_changes_are_one_line_errors(changes: dict[str, Any], says: s
     "bad", [{"size": 0}, {"size": 5000}, {"split": "val"}, {"objects": 52}, {"parts": "/no/such/folder"}]
 )
 def test_impossible_worlds_are_one_line_errors(bad: dict[str, Any]) -> None:
+    (said,) = (f"{name}={value}" for name, value in bad.items())
     with pytest.raises(InputError, match="="):
-        Birds(**bad)
+        build("world", f"birds({said})")
 
 
 def test_the_camera_may_not_be_inside_anything() -> None:

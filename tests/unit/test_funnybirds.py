@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.scene import Scene, rng
 from diorama.worlds.birds.birds import Birds
@@ -174,8 +175,8 @@ def test_what_is_not_recorded_is_said_so(folder: Path) -> None:
             recorded.do(scene, beak=None, background_without=0)
     with pytest.raises(InputError, match="samples 0 to 1"):
         recorded.scene(2)
-    with pytest.raises(InputError, match="'train' or 'test'"):
-        FunnybirdsRecorded(root=str(folder), split="val")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="not one of 'train', 'test'"):
+        build("world", f"funnybirds_recorded(root={folder}, split=val)")
 
 
 def test_missing_and_broken_files_are_named(folder: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from diorama.core.scene import Scene
 from diorama.lab.desk import Desk, Send, case_of, middle, tried
 from diorama.lab.messages import Reply, Request
 from diorama.protocols.mosaics.evidence import evidence_map
-from diorama.protocols.parts.importance import elements_of, part_importance
+from diorama.protocols.parts.importance import part_importance
 from diorama.protocols.parts.pictures import heat_of
 from diorama.protocols.parts.single_deletion import SingleDeletion
 from diorama.worlds.mosaic.mosaic import Mosaic
@@ -115,7 +115,7 @@ def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
     """How important the answer says that each region is, by the conversion of the protocols; None where there is none."""
     world = bench.world.object
     if isinstance(world, Parted):
-        elements = elements_of(bench, scene, SingleDeletion().dilation)
+        elements = SingleDeletion().elements(bench, scene)
         found = attempt(lambda: part_importance(answer, elements))
     elif isinstance(world, Mosaic):
         index = bench.frame(scene).truth["cells"]["index"]

@@ -37,7 +37,7 @@ class Cavs:
     directions: np.ndarray | None = None
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
-        """How much of the concept is in new activations (m, d): x·w + b, (k, m), above 0 where it is told."""
+        """How much of the concept is in new activations (m, d): x·w + b, (k, m), above 0 where the concept is recognised."""
         if self.directions is None:
             raise ValueError("these CAVs have no directions: multiply coefficients by gram(fitted rows, new rows)")
         return self.directions @ np.asarray(rows, np.float32).T + self.intercepts[:, None]
@@ -108,7 +108,9 @@ def fit_cavs(
     (0, True)
     """
     p = len(positives)
-    origin = None if trainer == "hinge_sgd" else np.mean(negatives, axis=0)  # the others do not depend on the origin
+    origin = (
+        None if trainer == "hinge_sgd" else np.mean(negatives, axis=0)
+    )  # the other trainers do not depend on the origin
     nn, pp, pn = gram(negatives, None, origin), gram(positives, None, origin), gram(positives, negatives, origin)
     placed = [(np.asarray(a), p + np.asarray(b)) for a, b in draws]
     cavs = fit_gram(trainer, np.block([[pp, pn], [pn.T, nn]]), placed, rng, options, held_out)
@@ -154,7 +156,7 @@ def _named(trainer: str) -> Trainer:
 
 
 def _batches(sizes: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Draws that have as many images of both kinds, at most BATCH together."""
+    """The draws in groups of at most BATCH that have the same numbers of images on both sides."""
     groups: dict[tuple[int, int], list[int]] = {}
     for i, size in enumerate(sizes):
         groups.setdefault(size, []).append(i)
@@ -162,7 +164,7 @@ def _batches(sizes: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _check_varies(grams: np.ndarray) -> None:
-    """‖xᵢ − x̄‖² summed over the images of a draw; rounding of float32 products is not variation."""
+    """Refuse draws whose images all have the same activations, but for the rounding of float32 products."""
     diagonal = np.trace(grams, axis1=1, axis2=2)
     if (diagonal - grams.mean(2).sum(1) <= 1e-6 * np.abs(diagonal)).any():
         raise ValueError("activations are constant over the images of a CAV: no direction parts them")

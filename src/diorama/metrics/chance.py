@@ -68,7 +68,7 @@ def interval(
 
 
 def _each(score: Callable[[np.ndarray], float], drawn: Iterator[np.ndarray], threads: int) -> list[float]:
-    """The score of everything drawn, in order; with one thread each is drawn when the one before is scored."""
+    """The score of every sample, in order. With one thread a sample is drawn only when the one before it is scored."""
     if threads == 1:
         return [score(rows) for rows in drawn]
     with ThreadPoolExecutor(threads) as pool:

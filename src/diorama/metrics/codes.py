@@ -149,6 +149,17 @@ def binned(codes: np.ndarray, bins: int = 20) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
+def standardised(codes: np.ndarray, by: np.ndarray | None = None) -> np.ndarray:
+    """Columns less their mean over their standard deviation, those of the rows `by` if given; a constant one becomes 0.
+
+    >>> standardised(np.array([[0.0, 5.0], [2.0, 5.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    rows = codes if by is None else by
+    deviation = rows.std(axis=0)
+    return (codes - rows.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+
+
 def entropy(labels: np.ndarray) -> np.ndarray:
     """The entropy of every column of labels, in nats.
 

@@ -141,7 +141,7 @@ def _draw(
     """Features that vary in a random order, each with a threshold; gives how many, and how many are constant.
 
     `features` is a permutation: first those known to be constant, then those found to be so, then those not drawn yet, then
-    the others. The order of constant ones is put back, for the nodes that do not know the later ones.
+    the others. The order of the constant ones is restored at the end: nodes that are split later know only some of them.
     """
     many, drawn, found, end = 0, 0, 0, len(features)
     while end > known + found:

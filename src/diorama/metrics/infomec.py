@@ -11,7 +11,7 @@ InfoE is fitted and judged on the same rows without a penalty, classes balanced,
 
 import numpy as np
 
-from diorama.metrics.codes import Measured, Rule, active, checked, entropy, mutual_information, sample
+from diorama.metrics.codes import Measured, Rule, active, checked, entropy, mutual_information, sample, standardised
 from diorama.metrics.regression import Softmax
 
 #: At most this many distinct values make a latent discrete: neighbours of a repeated value are all at distance 0.
@@ -23,7 +23,7 @@ def infomec(
 ) -> Measured:
     """InfoM, InfoE, InfoC; the matrix is NMI; per factor: its share of InfoC before normalising.
 
-    `explicit` False leaves out InfoE, which takes most of the time and no null is read against.
+    `explicit=False` leaves out InfoE, which takes most of the time and has no null to compare it with.
     Latents with few distinct values count as discrete: their information is that of the values themselves.
 
     >>> g = np.array([[i, j] for i in range(4) for j in range(4)] * 8)
@@ -98,8 +98,7 @@ def _normalised(shares: np.ndarray, count: int) -> float:
 
 
 def _explicit(codes: np.ndarray, labels: np.ndarray) -> float:
-    deviation = codes.std(axis=0)
-    x = (codes - codes.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    x = standardised(codes)
     return float(np.mean([_predictive(x, column) for column in labels.T]))
 
 

@@ -27,7 +27,7 @@ LEAST = 3
 TAIL = (0.975, 0.9995)
 #: Resamples with a spread below this share of the sample's have none.
 FLAT = 1e-6
-#: Counts kept for the next call: more are drawn again, 2²² at a time.
+#: Resamples of at most so many counts are kept for the next call; larger ones are drawn again, in blocks of this size.
 KEPT = 2**22
 
 

@@ -59,25 +59,16 @@ def lmse(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20,
     >>> lmse(x, 3 * x, np.ones((20, 20), bool)), lmse(x, 0 * x, np.ones((20, 20), bool))
     (0.0, 1.0)
     """
-    windows = Windows(truth.shape[0], truth.shape[1], k, step)
-    cc, ce, ee = (windows.sums(a, b, mask) for a, b in ((truth, truth), (truth, estimate), (estimate, estimate)))
+    error, energy = _errors(truth, estimate, mask, k, step)
+    return error / energy if energy > 0 else float("nan")
+
+
+def _errors(c: np.ndarray, e: np.ndarray, mask: np.ndarray, k: int, step: int) -> tuple[float, float]:
+    """The error and the energy, each summed over all windows."""
+    windows = Windows(c.shape[0], c.shape[1], k, step)
+    cc, ce, ee = (windows.sums(a, b, mask) for a, b in ((c, c), (c, e), (e, e)))
     alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
-    error = cc - alpha * ce
-    energy = cc.sum()
-    return float(np.maximum(error, 0).sum() / energy) if energy > 0 else float("nan")
-
-
-def si_mse(truth: np.ndarray, estimate: np.ndarray) -> float:
-    """Scale-invariant squared error relative to the truth's energy: min over α of ‖c − α·e‖² / ‖c‖².
-
-    >>> si_mse(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
-    0.0
-    """
-    c, e = np.ravel(truth).astype(np.float64), np.ravel(estimate).astype(np.float64)
-    ee, cc = e @ e, c @ c
-    alpha = (c @ e) / ee if ee > 0 else 0.0
-    difference = c - alpha * e
-    return float(difference @ difference / cc) if cc > 0 else float("nan")
+    return float(np.maximum(cc - alpha * ce, 0).sum()), float(cc.sum())
 
 
 def lmse_barron(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20) -> float:
@@ -93,21 +84,13 @@ def lmse_barron(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: in
     c, e = (np.where(mask, x, 0.0).astype(np.float64, copy=False) for x in (truth, estimate))
     offsets = (0, max(k // 2 - 1, 0))
     tilings = [(_padded(c[y:, x:], k), _padded(e[y:, x:], k)) for y in offsets for x in offsets]
-    sums = [_tile_errors(a, b, k) for a, b in tilings]
+    sums = [_errors(a, b, np.ones(a.shape, bool), k, k) for a, b in tilings]
     energy = sum(s[1] for s in sums)
     return float(sum(s[0] for s in sums) / energy) if energy > 0 else float("nan")
 
 
 def _padded(x: np.ndarray, k: int) -> np.ndarray:
     return np.pad(x, ((0, -x.shape[0] % k), (0, -x.shape[1] % k)))
-
-
-def _tile_errors(c: np.ndarray, e: np.ndarray, k: int) -> tuple[float, float]:
-    """The summed error and the energy of a tiling."""
-    windows = Windows(c.shape[0], c.shape[1], k, k)
-    cc, ce, ee = (windows.sums(a, b, np.ones(c.shape, bool)) for a, b in ((c, c), (c, e), (e, e)))
-    alpha = np.divide(ce, ee, out=np.zeros_like(ee), where=ee > 0)
-    return float(np.maximum(cc - alpha * ce, 0).sum()), float(cc.sum())
 
 
 def lmse_fan(truth: np.ndarray, estimate: np.ndarray, k: int | None = None) -> float:

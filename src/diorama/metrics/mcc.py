@@ -21,13 +21,15 @@ def mcc(codes: np.ndarray, factors: np.ndarray, kind: Correlation = "linear", ru
     (1.0, 1.0)
     """
     from scipy.optimize import linear_sum_assignment
+    from scipy.stats import rankdata
 
     name = "mcc" if kind == "linear" else "mcc_spearman"
     part, values = sample(codes, factors, rule), checked(codes, factors)[1]
     if part.empty:
         return part.nothing(name)
     g = values[:, part.varying]
-    matrix = np.abs(_correlations(part.codes, g) if kind == "linear" else _correlations(_ranks(part.codes), _ranks(g)))
+    ranked = kind == "spearman"
+    matrix = np.abs(_correlations(*(rankdata(x, axis=0) if ranked else x for x in (part.codes, g))))
     latents, columns = linear_sum_assignment(-matrix)
     per_factor = np.zeros(g.shape[1])
     per_factor[columns] = matrix[latents, columns]
@@ -62,9 +64,3 @@ def _correlations(z: np.ndarray, g: np.ndarray) -> np.ndarray:
     """Pearson's correlation of every column of z with every column of g."""
     a, b = (x - x.mean(axis=0) for x in (z, g))
     return (a.T @ b) / np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-
-
-def _ranks(x: np.ndarray) -> np.ndarray:
-    from scipy.stats import rankdata
-
-    return rankdata(x, axis=0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diorama.metrics.codes import Measured, Rule, binned, halves, mutual_information, sample
+from diorama.metrics.codes import Measured, Rule, binned, halves, mutual_information, sample, standardised
 from diorama.metrics.regression import Softmax
 
 
@@ -45,8 +45,7 @@ def explicitness(
     if part.empty:
         return part.nothing("explicitness")
     train, test = halves(len(part.codes), share, rng)
-    deviation = part.codes[train].std(axis=0)
-    x = (part.codes - part.codes[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    x = standardised(part.codes, part.codes[train])
     models = [Softmax.fit(x[train], column[train], penalty=1.0) for column in part.labels.T]
     areas = [_area(m.probabilities(x[test]), c[test]) for m, c in zip(models, part.labels.T, strict=True)]
     weights = np.stack([np.abs(m.weights).mean(axis=1) for m in models], axis=1)

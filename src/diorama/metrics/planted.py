@@ -12,6 +12,8 @@ from typing import Literal
 
 import numpy as np
 
+from diorama.metrics.codes import standardised
+
 Defect = Literal["noise", "rotation", "confounder", "dead"]
 
 
@@ -46,8 +48,7 @@ def planted(factors: np.ndarray, defect: Defect, dose: float, rng: np.random.Gen
 
 
 def _turned(g: np.ndarray, angle: float) -> np.ndarray:
-    deviation = g.std(axis=0)
-    z = (g - g.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    z = standardised(g)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     for i in range(g.shape[1] - 1):
         z[:, i : i + 2] = z[:, i : i + 2] @ turn

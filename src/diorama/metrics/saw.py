@@ -86,7 +86,7 @@ def _confusion(
         total = np.concatenate([[0.0], np.cumsum(weight)])
         below = total[np.searchsorted(values[order], thresholds, side="left")]
         found[:, row] = np.stack([total[-1] - below, below], axis=1)
-    # the released matrix holds integers; the tiny lift keeps 3 − 1e-16 a 3
+    # the released matrix holds integers; 1e-9 is added so that 3 − 1e-16 is not rounded down to 2
     return found if weights is None else np.floor(found + 1e-9)
 
 

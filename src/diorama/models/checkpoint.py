@@ -1,4 +1,4 @@
-"""A checkpoint: what `tune` made, a file of FunnyBirds' authors (all seven families), or what its names tell."""
+"""A network from a file of weights: made by `tune`, of FunnyBirds' authors (seven families), or known by its tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What full-size networks share: the input they were trained with, weights from a file, honest words where there are none.
+"""What full-size networks share: the input they were trained with, weights from a file, and a note where there are none.
 
 A wrapped network is `normalise`, `resize` (only where it has a size of its own) and `net`, one after the other. The
 normalisation is a batch norm with fixed statistics: tools that know networks then know what to do with it (for LRP,
@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from diorama.adapt.classifying import Classifier
 from diorama.adapt.explaining import need
 from diorama.adapt.state_dicts import fill, read_state
 from diorama.core.errors import InputError
@@ -131,6 +132,46 @@ def _fetched(make: Maker, name: str, classes: int | None) -> nn.Module:
             f"{name}: pretrained=True could not fetch the weights ({outcome.reason[:160]}); give checkpoint=FILE"
         ) from outcome.error
     return outcome.value
+
+
+class Named(Classifier):
+    """A network of a library by name. Without `checkpoint` or `pretrained` the weights are random, and every row says so.
+
+    name        as the library knows it
+    classes     how many; None for the network's own number
+    checkpoint  file with a state dict: safetensors or torch
+    pretrained  lets the library fetch its own weights
+    cam_layer   layer that Grad-CAM looks at; None for the last one with maps
+    size        side of the images in pixels; None for the network's own
+    normalise   own (the network's statistics), none ([0, 1], as FunnyBirds), half ((x − 0.5)/0.5)
+    """
+
+    located = ("checkpoint",)
+    library: ClassVar[str]
+
+    def __init__(
+        self,
+        name: str,
+        classes: int | None = None,
+        checkpoint: str | None = None,
+        pretrained: bool = False,
+        cam_layer: str | None = None,
+        size: int | None = None,
+        normalise: Normalise = "own",
+    ):
+        full = f"{self.library}:{name}"
+        own, side = self.own_input(name)
+        net = made(self.maker(name, size), full, classes, checkpoint, pretrained)
+        super().__init__(wrapped(net, statistics(normalise, own)), full, size or side, cam_layer)
+        self.note = "" if checkpoint or pretrained else f"{full}: {UNTRAINED}"
+
+    def own_input(self, name: str) -> tuple[Statistics, int]:
+        """The statistics that a network was trained with, and the side of its images; an unknown name is an error."""
+        raise NotImplementedError
+
+    def maker(self, name: str, size: int | None) -> Maker:
+        """What makes the network for images of a size."""
+        raise NotImplementedError
 
 
 def require(library: str, name: str) -> Any:

@@ -50,9 +50,6 @@ class Head(Classifier):
     size        side in pixels to which photos are cut, as `photos` cuts them
     bias        fits a bias; False for a map by `lrp` that follows the logit (see the text)
 
-    `photos` and `mosaic` with the same train= and split_seed= show the other photos only, and a world that shows any of
-    the fitted ones (by content, whatever its name) is refused.
-
     Of a folder, classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and
     `mosaic` with the same train= and split_seed= show the others only, and a world that shows any of them (by content,
     whatever its name) is refused. Photos are cut to `size` as there (224 where nothing is said).
@@ -148,7 +145,7 @@ def _called(backbone: Component[Model] | str) -> str:
 
 
 def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, str]:
-    """The backbone with nothing in the place of its last layer, its layer for Grad-CAM, and the name of that place."""
+    """The backbone with an identity as its last layer, its layer for Grad-CAM, and the name of the last layer."""
     from torch import nn
 
     if isinstance(backbone, str):
@@ -176,7 +173,7 @@ def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:
 
 
 def _learnt(module: nn.Module, images: _Images) -> np.ndarray:
-    """Features (n, d) of all images and beside them the shares (n, classes): from the cache, or computed and put there."""
+    """Features (n, d) of all images, then the shares (n, classes), side by side; read from the cache or added to it."""
     key = digest([state_digest(module), images.key, source_key(Path(__file__))])
     path = cache_folder() / "features" / f"{key}.npy"
     try:

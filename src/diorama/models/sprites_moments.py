@@ -1,10 +1,10 @@
 """A classifier of sprites by image moments: shape, scale, orientation and place without any training.
 
-Area, centroid and the central moments of orders two to four of an image are held against those of every combination of
-shape, scale and orientation, drawn at nine sub-pixel places. What is nearest, measured in standard deviations over the
-places, is most probable; the place is the centroid less that combination's own offset. It judges the images that decoders
-make (protocol `cg`), so it must be exact on real sprites and mild on soft ones. Orientation cannot be exact: the first and
-the last are one image, small squares turned by 90° differ in nothing.
+Area, centroid and the central moments of orders two to four of an image are compared with those of every combination of
+shape, scale and orientation, drawn at nine sub-pixel places. The nearest combination, measured in standard deviations over
+the places, is the most probable; the place is the centroid less that combination's own offset. It judges the images that
+decoders make (protocol `cg`), so it must be exact on real sprites and tolerate blurred ones. Orientation cannot
+be exact: the first and the last are one image, small squares turned by 90° differ in nothing.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from diorama.render.sprites import COUNTS, SHAPES, SIZE, are_counts, levels, sil
 
 #: What is taken off every pixel as haze, the deviation of a place in pixels, and the least deviation of a moment.
 _HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
-#: The least log probability: differences of what is impossible mean nothing.
+#: The least log probability: below it differences mean nothing.
 _NEVER = -50.0
 _ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
 
@@ -78,15 +78,18 @@ class SpritesMoments(Model):
         return np.concatenate([self._logits(images[i : i + 64]) for i in range(0, len(images), 64)])
 
     def _logits(self, images: np.ndarray) -> np.ndarray:
+        from scipy.special import log_softmax
+
         mean, deviation, offset = self._templates
         gray = np.clip((images.mean(axis=3) - _HAZE) / (1 - _HAZE), 0, 1)
         area, centre, moments = _moments(gray)
         found = np.concatenate([area[:, None], moments], axis=1)
-        posterior = _log_softmax(-0.5 * (((found[:, None] - mean) / deviation) ** 2).sum(axis=2))
+        posterior = log_softmax(-0.5 * (((found[:, None] - mean) / deviation) ** 2).sum(axis=2), axis=1)
         table = posterior.reshape(len(images), *self.counts[:3])
         shapes = [_log_sum(table, (2, 3)), _log_sum(table, (1, 3)), _log_sum(table, (1, 2))]
         place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32
-        places = [_log_softmax(-0.5 * ((place[:, i, None] - self._levels[3 + i]) * 32 / _PLACE) ** 2) for i in (0, 1)]
+        errors = [(place[:, i, None] - self._levels[3 + i]) * 32 / _PLACE for i in (0, 1)]
+        places = [log_softmax(-0.5 * error**2, axis=1) for error in errors]
         return np.maximum(np.concatenate([*shapes, *places], axis=1), _NEVER).astype(np.float32)
 
 
@@ -104,8 +107,3 @@ def _moments(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _log_sum(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     top = logs.max(axis=axes, keepdims=True)
     return np.log(np.exp(logs - top).sum(axis=axes)) + top.reshape(top.shape[0], -1)
-
-
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

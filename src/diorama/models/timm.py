@@ -4,45 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from diorama.adapt.classifying import Classifier
 from diorama.core.errors import InputError, did_you_mean
 from diorama.models import full_size as originals
-from diorama.models.full_size import Normalise
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class Timm(Classifier):
-    """`timm.create_model(name)`. Without `checkpoint` or `pretrained` the weights are random, and every row says so.
+class Timm(originals.Named):
+    """`timm.create_model(name)`. Without `checkpoint` or `pretrained` the weights are random, and every row says so."""
 
-    name        as `timm.create_model` knows it
-    classes     how many; None for the network's own number
-    checkpoint  file with a state dict: safetensors or torch
-    pretrained  lets timm fetch its own weights
-    cam_layer   layer that Grad-CAM looks at; None for the last one with maps
-    size        side of the images in pixels; None for the network's own
-    normalise   own (the network's statistics), none ([0, 1], as FunnyBirds), half ((x − 0.5)/0.5)
-    """
+    library = "timm"
 
-    located = ("checkpoint",)
-
-    def __init__(
-        self,
-        name: str,
-        classes: int | None = None,
-        checkpoint: str | None = None,
-        pretrained: bool = False,
-        cam_layer: str | None = None,
-        size: int | None = None,
-        normalise: Normalise = "own",
-    ):
-        full = f"timm:{name}"
+    def own_input(self, name: str) -> tuple[originals.Statistics, int]:
+        """What timm says about the network."""
         own = own_input(name)
-        net = originals.made(maker(name, size), full, classes, checkpoint, pretrained)
-        statistics = originals.statistics(normalise, (tuple(own.mean), tuple(own.std)))
-        super().__init__(originals.wrapped(net, statistics), full, size or own.input_size[-1], cam_layer)
-        self.note = "" if checkpoint or pretrained else f"{full}: {originals.UNTRAINED}"
+        return (tuple(own.mean), tuple(own.std)), own.input_size[-1]
+
+    def maker(self, name: str, size: int | None) -> originals.Maker:
+        """What makes the network for images of a size."""
+        return maker(name, size)
 
 
 def own_input(name: str) -> Any:

@@ -4,53 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from diorama.adapt.classifying import USUAL_SIZE, Classifier
+from diorama.adapt.classifying import USUAL_SIZE
 from diorama.core.errors import InputError, did_you_mean
 from diorama.models import full_size as originals
-from diorama.models.full_size import Normalise
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class Torchvision(Classifier):
-    """`torchvision.models.<name>`. Without `checkpoint` or `pretrained` the weights are random, and every row says so.
-
-    name        of the function in `torchvision.models`
-    classes     how many; None for the network's own number
-    checkpoint  file with a state dict: safetensors or torch
-    pretrained  lets torchvision fetch its default weights
-    cam_layer   layer that Grad-CAM looks at; None for the last one with maps
-    size        side of the images in pixels
-    normalise   own (the statistics of ImageNet), none ([0, 1], as FunnyBirds), half ((x − 0.5)/0.5)
+class Torchvision(originals.Named):
+    """`torchvision.models.<name>`, by default for images of 224 pixels. Without `checkpoint` or `pretrained` the weights
+    are random, and every row says so.
     """
 
-    located = ("checkpoint",)
+    library = "torchvision"
 
-    def __init__(
-        self,
-        name: str,
-        classes: int | None = None,
-        checkpoint: str | None = None,
-        pretrained: bool = False,
-        cam_layer: str | None = None,
-        size: int = USUAL_SIZE,
-        normalise: Normalise = "own",
-    ):
-        full = f"torchvision:{name}"
-        net = originals.made(maker(name, size), full, classes, checkpoint, pretrained)
-        module = originals.wrapped(net, originals.statistics(normalise, originals.IMAGENET))
-        super().__init__(module, full, size, cam_layer)
-        self.note = "" if checkpoint or pretrained else f"{full}: {originals.UNTRAINED}"
+    def own_input(self, name: str) -> tuple[originals.Statistics, int]:
+        """The statistics of ImageNet, and the usual size."""
+        return originals.IMAGENET, USUAL_SIZE
+
+    def maker(self, name: str, size: int | None) -> originals.Maker:
+        """What makes the network for images of a size."""
+        return maker(name, size)
 
 
-def maker(name: str, size: int = USUAL_SIZE) -> originals.Maker:
+def maker(name: str, size: int | None = None) -> originals.Maker:
     """Makes the network; an unknown name is an error."""
     torchvision = originals.require("torchvision", f"torchvision:{name}")
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:
         raise InputError(f"torchvision has no classifier {name!r}; {did_you_mean(name, known)}")
-    options: dict[str, int | bool] = {"image_size": size} if name.startswith("vit_") else {}
+    options: dict[str, int | bool] = {"image_size": size or USUAL_SIZE} if name.startswith("vit_") else {}
     if name in ("googlenet", "inception_v3"):
         options |= {"aux_logits": False, "init_weights": True}
 

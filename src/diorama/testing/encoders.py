@@ -1,5 +1,6 @@
 """Contract checks for encoders. Each takes the component and returns a problem in one line, or an empty string."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from diorama.protocols.codes.draws import encode
 _COUNT = 24
 
 
+@lru_cache(maxsize=4)
 def _staged(first: int) -> tuple[list[str], list[Frame]]:
     world = build("world", "sprites").object
     named = [world.scene(i) for i in range(first, first + _COUNT)]

@@ -3,12 +3,13 @@
 import json
 import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diorama.core.catalogue import Component, build, entries
+from diorama.core.catalogue import Component, Kind, build, entries
 from diorama.core.errors import InputError
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell, Plan
@@ -27,9 +28,15 @@ _WORLDS = (
 _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
 
 
+@lru_cache(maxsize=16)
+def _built(kind: Kind, text: str) -> Component:
+    """A world or a model, made once for all protocols that are tried with it."""
+    return build(kind, text)
+
+
 def _world(component: Component) -> Component:
     for text in (*component.object.tried_on, *_WORLDS):
-        world = build("world", text)
+        world = _built("world", text)
         if not lacking(world, component) and _takes(component.object, world):
             return world
     raise InputError(f"no bundled staged world has what {component.name} needs, so that it cannot be tried")
@@ -57,7 +64,7 @@ def _rows(component: Component, control: str) -> list[Row]:
 def _computed(component: Component, control: str) -> list[Row]:
     world = _world(component)
     method = build("method", f"{component.object.track}/random") if control == "random" else None
-    model = build("model", _MODELS.get(world.name, "birds_cnn")) if component.object.model else None
+    model = _built("model", _MODELS.get(world.name, "birds_cnn")) if component.object.model else None
     count = component.object.count(world.object, _CASES)
     cell = Cell(world, model, method, component, 0, count, control)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from diorama.core.errors import InputError
 from diorama.core.scene import Scene, digest
 from diorama.io.files import read_text
 
-#: More lines than this are no list of cases.
+#: The most lines a list may have.
 MOST = 100_000
 
 
@@ -46,7 +46,7 @@ class Scenes(World):
         return made
 
     def __init__(self, file: str, world: Component[World] | None = None) -> None:
-        """Nothing: it is made already."""
+        """Nothing to do: `__new__` has filled the object."""
 
     def fingerprint(self) -> str:
         """The scenes, and the world that stages them with its source and data."""

@@ -13,7 +13,7 @@ from diorama.metrics.cav_trainers import Found
 class Random(Trainer):
     """Normal coefficients that sum to zero, a function of the seed and of the CAV run.
 
-    seed  other directions
+    seed  of the random directions
     """
 
     seed: int = 0

@@ -90,7 +90,7 @@ class Predictions(Saved):
 def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
     """Note a likely mix-up: with the other encoding the product explains the image clearly better."""
     if layers.reflectance.shape[:2] != frame.mask.shape or layers.shading.shape[:2] != frame.mask.shape:
-        return  # the check of the answer says so
+        return  # `check_answer` reports this
     other, recode = ("linear", linear_to_srgb) if encoding == "srgb" else ("srgb", srgb_to_linear)
     if encoding == "linear" and max(layers.reflectance.max(), layers.shading.max()) > 1.5:
         return  # values far above 1 are no screen values
@@ -108,7 +108,7 @@ def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
 def _unexplained(frame: Frame, layers: Layers) -> float:
     truth = {"mask": frame.mask, "reflectance": layers.reflectance, "shading": layers.shading}
     if not all(np.isfinite(layer).all() for layer in (layers.reflectance, layers.shading)):
-        return 0.0  # the check of the answer says so
+        return 0.0  # `check_answer` reports this
     return residual(Frame(frame.scene, frame.image, frame.encoding, truth))
 
 

@@ -15,7 +15,7 @@ from diorama.core.scene import rng
 class Random(Decomposer):
     """Uniform noise in (0, 1), a function of the seed and the scene.
 
-    seed  another noise
+    seed  of the noise
     """
 
     seed: int = 0

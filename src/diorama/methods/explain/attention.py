@@ -2,7 +2,7 @@
 
 Networks compute attention inside one function of torch (`scaled_dot_product_attention`, which timm calls, or
 `multi_head_attention_forward`, which torchvision calls). While a network runs here that function is replaced by one that
-writes the map of every block down, whatever library the network is from; the network itself is not touched.
+records the map of every block, whatever library the network is from; the network itself is not changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ADDITIONS = {
 
 
 class Watched(TorchFunctionMode):
-    """While it holds, `maps` collects the attention (n, heads, t, t) of every block, in the order of computation."""
+    """While this context is active, `maps` collects the attention (n, heads, t, t) of every block, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Watched(TorchFunctionMode):
         return functional.linear(x, weight, bias)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-        """softmax(scale·q·kᵀ)·v, the map written down."""
+        """softmax(scale·q·kᵀ)·v, the map recorded."""
         self.maps.append((scale * q @ k.transpose(-2, -1)).softmax(-1))
         return self.maps[-1] @ v
 
@@ -100,7 +100,7 @@ class Sum(torch.autograd.Function):
 
 
 class Ruled(Watched):
-    """While it holds, sums of two branches share out relevance by a rule, and some functions pass it on unchanged."""
+    """While this context is active, sums of two branches share relevance by a rule; some functions pass it on unchanged."""
 
     unchanged: frozenset[Any] = frozenset({functional.layer_norm, functional.gelu})
 
@@ -109,7 +109,7 @@ class Ruled(Watched):
         raise NotImplementedError
 
     def other(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Sums of two branches, and what passes relevance on unchanged."""
+        """Sums of two branches, and functions that pass relevance on unchanged."""
         if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
             return self.added(*args)
         found = func(*args, **kwargs)
@@ -143,7 +143,7 @@ def grid_of(maps: list[Tensor], images: int) -> Grid | str:
 
 
 def lacks_attention(model: Any, method: str) -> str:
-    """Why a model has no attention that a method could use, or nothing; asked of one black image."""
+    """Why a method cannot use a model's attention, or an empty string; found by passing one black image."""
     module, side = module_of(model), model.size or USUAL_SIZE
     with torch.no_grad(), Watched() as seen:
         module(torch.zeros(1, 3, side, side, device=place_of_module(module)))

@@ -28,7 +28,7 @@ class Bagnet(OncePerImage):
     border: Literal["black", "edge"] = "black"
 
     def refuses(self, model: Any) -> str:
-        """That a network's logits are not means of patches' logits."""
+        """Why a network is refused whose logits are not means of patches' logits; empty for others."""
         found = inside(model.module, PatchEvidence)
         return "" if found else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
 

@@ -36,7 +36,7 @@ def deep_lift(module: nn.Module, x: Tensor, target: Tensor, baseline: float) -> 
 
 
 def used_twice(module: nn.Module, size: int | None) -> str:
-    """The name of an activation that runs more than once in a pass, or nothing."""
+    """The name of an activation that runs more than once in a pass, or an empty string."""
     calls: Counter[str] = Counter()
     named = [(name, part) for name, part in module.named_modules() if isinstance(part, _ACTIVATIONS)]
     hooks = [part.register_forward_hook(lambda *_, name=name: calls.update([name])) for name, part in named]

@@ -29,7 +29,7 @@ def relevances(module: nn.Module, x: Tensor, target: Tensor) -> list[Tensor]:
 
 
 class _Rules(Ruled):
-    """While it holds, relevance flows by the rules; `found` has that of every attention map after the backward pass."""
+    """While this context is active, relevance follows the rules; after the backward pass `found` has that of every map."""
 
     unchanged = Ruled.unchanged | {torch.relu, functional.relu}
 
@@ -51,7 +51,7 @@ class _Rules(Ruled):
         return _Linear.apply(x, weight, bias)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-        """The rule of attention, which tells its map's relevance to `found`."""
+        """The rule of attention, which writes its map's relevance to `found`."""
         self.count += 1
         return _Attention.apply(q, k, v, scale, self.found, self.count - 1)
 
@@ -118,7 +118,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Any, ...]:
-        """The relevance of q, k and v; that of the map is written down."""
+        """The relevance of q, k and v; that of the map is recorded."""
         q, k, v, dots, attention, out = ctx.saved_tensors
         share = divided(R[0], out)
         of_map = attention * (share @ v.transpose(-2, -1)) / 2

@@ -1,32 +1,21 @@
 """Input × Gradient: the input times the gradient of the target's logit."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from diorama.adapt.explaining import gradient_module, tensors
-from diorama.core.answers import Answer
-from diorama.core.contracts import Explainer
-from diorama.methods.explain.gradients import Channels, as_answers, gradient
+from diorama.methods.explain.gradients import OfEveryValue, gradient
 
 
 @dataclass(frozen=True, slots=True)
-class InputXGradient(Explainer):
-    """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1].
+class InputXGradient(OfEveryValue):
+    """x · ∂f_target/∂x, signed, per channel (as FunnyBirds); x is the image in [0, 1]."""
 
-    channels  of the map: keep the three (as FunnyBirds), their sum or their max
-    absolute  takes the absolute value first
-    """
-
-    gradients = True
     cite = ("shrikumar2017",)
 
-    channels: Channels = "keep"
-    absolute: bool = False
-
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps (h, w, 3)."""
+    def attribution(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Any:
+        """The image times the gradient."""
         x, target = tensors(model, images, targets)
-        return as_answers(x * gradient(gradient_module(model), x, target), self.channels, self.absolute)
+        return x * gradient(gradient_module(model), x, target)

@@ -32,7 +32,7 @@ class Lime(OncePerImage):
     max_dist     of quickshift: larger makes fewer superpixels; 200 as published
     ratio        of quickshift: of colour against place, 0 to 1; .2 as published
     fill         what hidden superpixels show: the gray `hide`, the image's mean colour, or the image blurred
-    seed         other samples
+    seed         of the random samples
 
     On staged birds fill=mean, answer=signed, features=1000, kernel_size=2 and max_dist=100 together are best (mX .88 on
     birds_resnet; docs/results/funnybirds/rise-and-lime.md).

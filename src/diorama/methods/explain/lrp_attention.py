@@ -23,7 +23,7 @@ class LrpAttention(Lrp):
     stabiliser: Literal["published", "signed"] = "signed"
 
     def refuses(self, model: Any) -> str:
-        """That a network has no attention."""
+        """Why a network without attention is refused; empty for others."""
         from diorama.methods.explain.attention import lacks_attention
 
         return lacks_attention(model, "lrp_attention")

@@ -23,8 +23,8 @@ _MOST = 8
 class PartShapley(Control):
     """Σ over subsets of the other parts of |S|!(n−|S|−1)!/n! · (f(S ∪ p) − f(S)), f the target's logit (Shapley 1953).
 
-    It is shown every one of the 2ⁿ scenes without some of the parts, which no explainer is; rows say so. Scores are of
-    parts, not of pixels: background objects have none.
+    Unlike an explainer it is shown all 2ⁿ scenes that lack some of the parts; rows say so. Scores are of parts, not of
+    pixels: background objects have none.
     """
 
     example = Explainer.example

@@ -27,7 +27,7 @@ Fill = Literal["black", "mean", "blur"]
 
 
 def pixels(image: np.ndarray) -> str:
-    """A digest of an image's pixels: what randomness is made a function of."""
+    """A digest of an image's pixels, from which random numbers are seeded."""
     return array_digest(image)
 
 
@@ -84,11 +84,11 @@ class Here:
         self.model = model
 
     def put(self, *arrays: np.ndarray) -> Sequence[Any]:
-        """Arrays as they are used here."""
+        """The arrays in the form in which this place computes."""
         return arrays
 
     def get(self, *found: Any) -> Sequence[np.ndarray]:
-        """Arrays as numpy has them."""
+        """The results as numpy arrays."""
         return found
 
     def whole(self, numbers: Any) -> Any:
@@ -96,7 +96,7 @@ class Here:
         return numbers
 
     def batches(self, count: int, shape: tuple[int, ...]) -> Iterator[range]:
-        """range(count) in pieces that pass together."""
+        """range(count) in pieces; the images of a piece pass through the model together."""
         return batches(count, shape)
 
     def copies(self, image: Any, count: int) -> Any:
@@ -141,8 +141,8 @@ class Here:
 
 
 class There(Here):
-    """The same on the accelerator that a network is on, in torch: what is put goes there in one transfer, what is got
-    comes back in one, and in between nothing moves."""
+    """The same on the accelerator that a network is on, in torch: `put` sends everything in one transfer, `get` fetches
+    everything in one, and nothing is copied in between."""
 
     def __init__(self, model: Any, place: Any) -> None:
         import torch

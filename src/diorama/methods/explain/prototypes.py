@@ -32,7 +32,7 @@ class Prototypes(Explainer):
     reading: Literal["boxes", "similarity", "attribution"] = "boxes"
 
     def refuses(self, model: Any) -> str:
-        """That a network has no prototypes."""
+        """Why a network without prototypes is refused; empty for others."""
         return (
             ""
             if inside(model.module, HasPrototypes)

@@ -16,7 +16,7 @@ from diorama.methods.explain.passes import pixels
 class Random(Explainer):
     """Standard normal noise, a function of the seed, the pixels and the target.
 
-    seed  another noise
+    seed  of the noise
     """
 
     seed: int = 0

@@ -53,7 +53,7 @@ def relevance(
 
 
 def _entrance(module: nn.Module) -> nn.Module:
-    """The first layer, or the padding before it: a padded image (EfficientNet) gives its own pixels' relevance."""
+    """The first layer, or the padding before it (EfficientNet), so that relevance belongs to the image's pixels."""
     kinds = (*_LAYER, torch.nn.ZeroPad2d)
     return next((m for m in module.modules() if isinstance(m, kinds)), None) or first_layer(module)
 
@@ -170,7 +170,9 @@ class _Mixed(torch.autograd.Function):
 
 
 class _Shared(Ruled):
-    """While it holds, sums share out relevance, attention mixes values only, norms and GELU pass it on (Achtibat 2024)."""
+    """While this context is active, sums share relevance, attention mixes values only, norms and GELU pass it on (Achtibat
+    2024).
+    """
 
     def __init__(self, signed: Denominator) -> None:
         super().__init__()

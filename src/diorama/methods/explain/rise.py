@@ -32,7 +32,7 @@ class Rise(OncePerImage):
               the mean mask, and its noise, which says nothing about the image
     stop      ends the sampling of a target once the standard error has this share of the map's standard deviation,
               looked at every 200 masks; None takes all masks
-    seed      other masks
+    seed      of the random masks
 
     On staged birds the published settings say little (mX .45 on birds_resnet); keep=.5, fill=blur, output=centred and
     contrast=True together have .88 (docs/results/funnybirds/rise-and-lime.md).
@@ -88,11 +88,11 @@ class Rise(OncePerImage):
         return [found[target] for target in targets]
 
     def some_masks(self, piece: range, size: tuple[int, int]) -> np.ndarray:
-        """The masks of those numbers, (n, h, w) float32 in [0, 1]."""
+        """The masks with these numbers, (n, h, w) float32 in [0, 1]."""
         return _made(Here(None), self._drawn(piece.stop, size), piece)
 
     def _drawn(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
-        """What the first masks are made of: their fields, how far each is shifted down and right, and what enlarges them."""
+        """What the first `count` masks are made of: fields, their shifts down and right, and what enlarges them."""
         fields = (self.generator("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
         shifts = [
             self.generator(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
@@ -101,7 +101,7 @@ class Rise(OncePerImage):
         return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
 
     def generator(self, what: str) -> np.random.Generator:
-        """The random numbers that masks follow from: of the cells, and of the shifts down and right."""
+        """The random numbers that masks are made from: those of the cells, or of the shifts down or right."""
         return rng(self.seed, "explain/rise", what)
 
 
@@ -126,7 +126,7 @@ class Estimate:
 
 
 def _made(where: Here, drawn: Sequence[Any], piece: range) -> Any:
-    """The masks (n, h, w) of those numbers, of what was drawn for all."""
+    """The masks (n, h, w) with these numbers, made from what was drawn for all masks."""
     fields, down, right, tall, wide = drawn
     some = slice(piece.start, piece.stop)
     return tall[where.whole(down[some])] @ fields[some] @ wide[where.whole(right[some])].swapaxes(1, 2)
@@ -164,7 +164,7 @@ class _Sums:
             self.mixed = self.mixed + weighed(values, squares)
 
     def arrays(self) -> tuple[Any, Any]:
-        """The map so far and its standard error, where they were summed."""
+        """The map so far and its standard error, on the device that summed them."""
         level = self.values / self.count
         mean = (self.total - level * self.masks) / self.count
         square = self.square - 2 * level * self.mixed + level**2 * self.squares

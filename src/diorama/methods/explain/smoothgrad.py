@@ -1,47 +1,41 @@
 """SmoothGrad: the gradient of the target's logit, averaged over noisy copies of the image."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from diorama.adapt.explaining import gradient_module, tensors
-from diorama.core.answers import Answer
 from diorama.core.bounds import Count, NotNegative
-from diorama.core.contracts import Explainer
 from diorama.core.scene import rng
-from diorama.methods.explain.gradients import Channels, as_answers, gradient
+from diorama.methods.explain.gradients import OfEveryValue, gradient
 from diorama.methods.explain.passes import pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Smoothgrad(Explainer):
+class Smoothgrad(OfEveryValue):
     """|mean over samples of ∂f_target/∂x at x + ε|, ε ~ N(0, σ²), not clipped; a function of the seed and the pixels.
 
-    samples   noisy copies; Smilkov et al. advise 50
-    noise     σ as a share of max x − min x; Smilkov et al. advise .1 to .2
-    channels  of the map: keep the three, their sum or their max
-    absolute  takes the absolute value of the mean; False keeps the sign
-    seed      another noise
+    samples  noisy copies; Smilkov et al. advise 50
+    noise    σ as a share of max x − min x; Smilkov et al. advise .1 to .2
+    seed     of the noise
     """
 
-    gradients = True
     cite = ("smilkov2017",)
 
     samples: Count = 50
     noise: NotNegative = 0.15
-    channels: Channels = "keep"
     absolute: bool = True
     seed: int = 0
 
-    def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps (h, w, 3); a pass has as many images as are given."""
+    def attribution(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Any:
+        """The mean gradient; a pass has as many images as are given."""
         total: Any = 0.0
         for noisy in self._copies(images):
             x, target = tensors(model, noisy, targets)
             total = total + gradient(gradient_module(model), x, target)
-        return as_answers(total / self.samples, self.channels, self.absolute)
+        return total / self.samples
 
     def _copies(self, images: np.ndarray) -> Iterator[np.ndarray]:
         generators = [rng(self.seed, "explain/smoothgrad", pixels(image)) for image in images]

@@ -15,5 +15,5 @@ class Xdnn(InputXGradient):
     cite = ("hesse2021",)
 
     def refuses(self, model: Any) -> str:
-        """That a network is not homogeneous."""
+        """Why a network is refused that is not homogeneous; empty for others."""
         return "" if inside(model.module, Homogeneous) else "xdnn needs a network without biases (birds_xdnn)"

@@ -39,7 +39,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The encoder turned round."""
+    """The layers of the encoder in reverse order, convolutions transposed."""
 
     def __init__(self, latents: int, channels: int, side: int = 64) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ def training_vectors(examples: Iterable[Sequence[Frame]], most: int) -> np.ndarr
 
 
 def same_length(x: np.ndarray, length: int) -> np.ndarray:
-    """The vectors, if they are as long as those fitted on (a gray chunk of a coloured world is repeated)."""
+    """The vectors, if they have the length of those fitted on; gray ones of a coloured world are tripled."""
     if x.shape[1] * 3 == length:
         return np.repeat(x, 3, axis=1)
     if x.shape[1] != length:

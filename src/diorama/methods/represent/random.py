@@ -16,7 +16,7 @@ class Random(Decoding):
     """Independent standard normal numbers, a function of the seed and the scene.
 
     latents  how many
-    seed     another noise
+    seed     of the noise
     """
 
     latents: Count = 10

@@ -4,6 +4,7 @@ n images, P parts. Importances are what a method says of each part, drops what r
 a mean over images with an interval over images; shares have Wilson's.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,7 @@ def confusion(maps: Any, mask: Any) -> Measurement:
     ]
     found = rates(np.stack(four, axis=1))
     made = {name: mean_of(name, found[name], (-1.0 if name == "mcc" else 0.0, 1.0), LACKS[name]) for name in RATES}
-    lead = made["precision"]
-    return Measurement(
-        "precision",
-        lead.value,
-        lead.interval,
-        lead.n,
-        {n: m.value for n, m in made.items()},
-        lead.each,
-        reason=lead.reason,
-    )
+    return replace(made["precision"], values={name: one.value for name, one in made.items()})
 
 
 def single_deletion(drops: Any, importances: Any) -> Measurement:

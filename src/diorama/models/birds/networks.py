@@ -6,18 +6,20 @@ in [0, 1], (n, 3, h, w)). Any input size from 64 pixels works, so that early epo
 
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+
+from diorama.models.families.residual import add_groups, groups
 
 #: Channels and stride of every residual block.
 BLOCKS = ((48, 2), (96, 2), (96, 1), (192, 2))
 STEM = 16
 #: Channels of the convolutions of every plain stage; a 2×2 maximum stands between two stages.
 STAGES = ((32,), (64,), (128, 128), (192, 192))
-#: Width, count and stride of the bottlenecks of every group; the outer width is three times the inner.
-GROUPS = ((32, 1, 1), (48, 2, 2), (96, 2, 2), (128, 1, 2))
-EXPANSION = 3
+#: Width, number and stride of the bottlenecks of every group; the outer width is three times the inner.
+WIDTHS, COUNTS, STRIDES, EXPANSION = (32, 48, 96, 128), (1, 2, 2, 1), (1, 2, 2, 2), 3
 
 
 class Block(nn.Module):
@@ -34,7 +36,9 @@ class Block(nn.Module):
         if inside != outside or stride != 1:
             self.skip = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
         self.relu2 = nn.ReLU()
-        nn.init.zeros_(self.norm2.weight)  # a block starts as its skip: high learning rates from the first step
+        nn.init.zeros_(
+            self.norm2.weight
+        )  # a block starts as its skip, which allows high learning rates from the first step
 
     def forward(self, x: Tensor) -> Tensor:
         """The block's features."""
@@ -42,8 +46,30 @@ class Block(nn.Module):
         return self.relu2(self.skip(x) + inner)
 
 
-class ResidualNetwork(nn.Module):
+class Staged(nn.Module):
+    """A stem, the parts `name1`, `name2` …, an average pool, a linear head."""
+
+    name: ClassVar[str]
+    stem: nn.Module
+    pool: nn.Module
+    head: nn.Module
+
+    def maps(self, x: Tensor) -> Tensor:
+        """The features of the last part."""
+        x = self.stem((x - 0.5) / 0.25)
+        for part in groups(self, self.name):
+            x = part(x)
+        return x
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits."""
+        return self.head(torch.flatten(self.pool(self.maps(x)), 1))
+
+
+class ResidualNetwork(Staged):
     """Stem, four residual blocks `block1` … `block4`, global average pool, linear head."""
+
+    name = "block"
 
     def __init__(self, classes: int) -> None:
         super().__init__()
@@ -55,16 +81,11 @@ class ResidualNetwork(nn.Module):
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.head = nn.Linear(inside, classes)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """The logits."""
-        x = self.stem((x - 0.5) / 0.25)
-        for i in range(1, len(BLOCKS) + 1):
-            x = self.get_submodule(f"block{i}")(x)
-        return self.head(torch.flatten(self.pool(x), 1))
 
-
-class PlainNetwork(nn.Module):
+class PlainNetwork(Staged):
     """After VGG (Simonyan & Zisserman 2015), with batch norm: stem, `stage1` … `stage4`, 4×4 average pool, two layers."""
+
+    name = "stage"
 
     def __init__(self, classes: int, stem: int = 24, hidden: int = 256) -> None:
         super().__init__()
@@ -82,18 +103,14 @@ class PlainNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits."""
-        x = self.stem((x - 0.5) / 0.25)
-        for i in range(1, len(STAGES) + 1):
-            x = self.get_submodule(f"stage{i}")(x)
-        return self.head(self.hidden(self.pool(x)))
+        return self.head(self.hidden(self.pool(self.maps(x))))
 
 
 class Bottleneck(nn.Module):
     """relu(x' + 1×1(3×3(1×1 x))), narrow inside, where x' is x or its 1×1 convolution (He et al. 2016)."""
 
-    def __init__(self, inside: int, width: int, stride: int) -> None:
+    def __init__(self, inside: int, width: int, outside: int, stride: int, *_: int) -> None:
         super().__init__()
-        outside = EXPANSION * width
         self.reduce = _convolution(inside, width, kernel=1)
         self.middle = _convolution(width, width, stride=stride)
         norm = nn.BatchNorm2d(outside)
@@ -109,28 +126,17 @@ class Bottleneck(nn.Module):
         return self.relu(self.skip(x) + self.expand(self.middle(self.reduce(x))))
 
 
-class BottleneckNetwork(nn.Module):
+class BottleneckNetwork(Staged):
     """After ResNet-50 (He et al. 2016): stem with maximum, `group1` … `group4`, global average pool, linear head."""
+
+    name = "group"
 
     def __init__(self, classes: int, stem: int = 24) -> None:
         super().__init__()
         self.stem = nn.Sequential(*_convolution(3, stem, kernel=5, stride=2), nn.MaxPool2d(3, 2, 1))
-        inside = stem
-        for i, (width, count, stride) in enumerate(GROUPS, start=1):
-            blocks: list[nn.Module] = []
-            for k in range(count):
-                blocks.append(Bottleneck(inside, width, stride if k == 0 else 1))
-                inside = EXPANSION * width
-            self.add_module(f"group{i}", nn.Sequential(*blocks))
+        inside = add_groups(self, Bottleneck, stem, WIDTHS, COUNTS, STRIDES, EXPANSION, self.name)
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.head = nn.Linear(inside, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The logits."""
-        x = self.stem((x - 0.5) / 0.25)
-        for i in range(1, len(GROUPS) + 1):
-            x = self.get_submodule(f"group{i}")(x)
-        return self.head(torch.flatten(self.pool(x), 1))
 
 
 def _convolution(inside: int, outside: int, kernel: int = 3, stride: int = 1) -> nn.Sequential:

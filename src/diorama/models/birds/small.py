@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from diorama.models.birds.networks import BottleneckNetwork
+from diorama.models.birds.networks import BottleneckNetwork, Staged
 from diorama.models.families.bagnet import BagNet
 from diorama.models.families.bcos import BcosNet, Uncentred
 from diorama.models.families.protopnet import ProtoPNet
@@ -40,9 +40,10 @@ def bcos(classes: int) -> nn.Module:
     return BcosNet(classes, **_RESIDUAL, pair=1, norm=Uncentred, gain=8.0, constant=0.0)  # type: ignore[arg-type]
 
 
-class Trunk(nn.Module):
+class Trunk(Staged):
     """`birds_resnet` up to its third group: 8×8 places of 288 channels, each 16 pixels from the next."""
 
+    name = "group"
     channels = 288
 
     def __init__(self) -> None:
@@ -54,10 +55,7 @@ class Trunk(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, 3, 128, 128) → (n, 288, 8, 8)."""
-        x = self.stem((x - 0.5) / 0.25)
-        for name in ("group1", "group2", "group3"):
-            x = self.get_submodule(name)(x)
-        return x
+        return self.maps(x)
 
 
 def protopnet(classes: int) -> nn.Module:

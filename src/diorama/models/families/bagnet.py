@@ -14,27 +14,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from diorama.core.inherent import PatchEvidence
-from diorama.models.families.residual import COUNTS, EXPANSION, WIDTHS, add_groups, groups
+from diorama.models.families.residual import COUNTS, EXPANSION, WIDTHS, Bottleneck, add_groups, groups
 
 #: Values of the widest map that a band may hold.
 BAND = 4e7
 
 
-class Block(nn.Module):
+class Block(Bottleneck):
     """A bottleneck whose middle convolution is 3×3 or 1×1 and not padded; the skipped x is cut to the same size."""
 
     def __init__(self, inside: int, width: int, outside: int, stride: int, kernel: int) -> None:
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, kernel, stride, bias=False), nn.BatchNorm2d(width)
-        self.conv3, self.bn3 = nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside)
-        self.relu1, self.relu2, self.relu3 = nn.ReLU(), nn.ReLU(), nn.ReLU()
+        super().__init__(inside, width, outside, stride, kernel=kernel, padding=0)
         self.stride = stride
-        if inside != outside or stride != 1:
-            skip = nn.Conv2d(inside, outside, 1, stride, bias=False)
-            self.downsample: nn.Module = nn.Sequential(skip, nn.BatchNorm2d(outside))
-        else:
-            self.downsample = nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
         """The block's features."""

@@ -27,7 +27,7 @@ _FIXED: ContextVar[bool] = ContextVar("fixed", default=False)
 
 @contextmanager
 def fixed_weights() -> Any:
-    """While it holds, gradients see every layer as the matrix that it is for this input."""
+    """While this context is active, gradients treat every layer as the constant matrix that it is for this input."""
     token = _FIXED.set(True)
     try:
         yield
@@ -36,7 +36,7 @@ def fixed_weights() -> Any:
 
 
 def as_matrix(factor: Tensor) -> Tensor:
-    """A factor that belongs to the matrix: it has no gradient where weights are fixed."""
+    """A factor that is part of the matrix: it gets no gradient while weights are fixed."""
     return factor.detach() if _FIXED.get() else factor
 
 

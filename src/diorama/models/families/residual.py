@@ -18,6 +18,7 @@ def add_groups(
     counts: Sequence[int],
     strides: Sequence[int],
     expansion: int,
+    name: str = "layer",
 ) -> int:
     """Give a network its groups `layer1`, `layer2` …; gives the channels that come out of the last."""
     for g, (width, count, stride) in enumerate(zip(widths, counts, strides, strict=True)):
@@ -25,28 +26,29 @@ def add_groups(
         for k in range(count):
             blocks.append(make(inside, width, expansion * width, stride if k == 0 else 1, g, k))
             inside = expansion * width
-        net.add_module(f"layer{g + 1}", nn.Sequential(*blocks))
+        net.add_module(f"{name}{g + 1}", nn.Sequential(*blocks))
     return inside
 
 
-def groups(net: nn.Module) -> list[nn.Module]:
-    """The groups of a network."""
-    return [part for name, part in net.named_children() if name.startswith("layer")]
+def groups(net: nn.Module, name: str = "layer") -> list[nn.Module]:
+    """The groups of a network: the parts `layer1`, `layer2` …"""
+    return [part for part_name, part in net.named_children() if part_name.startswith(name)]
 
 
 class Bottleneck(nn.Module):
     """relu(x' + norm(1×1(relu(norm(3×3(relu(norm(1×1 x)))))))), x' being x or its 1×1 convolution with norm."""
 
-    def __init__(self, inside: int, width: int, outside: int, stride: int, *_: int) -> None:
+    def __init__(
+        self, inside: int, width: int, outside: int, stride: int, *_: int, kernel: int = 3, padding: int = 1
+    ) -> None:
         super().__init__()
         self.conv1, self.bn1 = nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, kernel, stride, padding, bias=False), nn.BatchNorm2d(width)
         self.conv3, self.bn3 = nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside)
         self.relu1, self.relu2, self.relu3 = nn.ReLU(), nn.ReLU(), nn.ReLU()
         if inside != outside or stride != 1:
-            self.downsample: nn.Module = nn.Sequential(
-                nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside)
-            )
+            skip = nn.Conv2d(inside, outside, 1, stride, bias=False)
+            self.downsample: nn.Module = nn.Sequential(skip, nn.BatchNorm2d(outside))
         else:
             self.downsample = nn.Identity()
 

@@ -11,14 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from diorama.models.families.residual import COUNTS, EXPANSION, add_groups, groups
+
 #: Of both batch-normalised networks; torch's default is 1e-5.
 _EPS = 1e-3
 #: EfficientNet-Lite0 (Tan & Le 2019, the edge variant without squeeze-and-excitation): count, kernel, stride, expansion,
 #: channels of every stage.
 _STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
            (1, 3, 1, 6, 320))  # fmt: skip
-#: ResNet-50 (He et al. 2016): count and stride of the bottlenecks of every group; each group is twice as wide as the last.
-GROUPS = ((3, 1), (4, 2), (6, 2), (3, 2))
+#: ResNet-50 (He et al. 2016): stride of the first bottleneck of every group.
+_STRIDES = (1, 2, 2, 2)
 #: VGG16 (Simonyan & Zisserman 2015): channels of the 3×3 convolutions; 0 is a 2×2 maximum.
 _VGG16 = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512)
 
@@ -96,12 +98,12 @@ def _sequence(parts: list[tuple[str, nn.Module]]) -> nn.Sequential:
 class KerasBottleneck(nn.Module):
     """relu(x' + 1×1(3×3(1×1 x))) with biases, and the stride in the first 1×1 convolution, as Keras first had it."""
 
-    def __init__(self, inside: int, width: int, stride: int, project: bool) -> None:
+    def __init__(self, inside: int, width: int, outside: int, stride: int, group: int, number: int) -> None:
         super().__init__()
         self.reduce = _biased(inside, width, 1, stride, relu=True)
         self.middle = _biased(width, width, 3, 1, relu=True)
-        self.expand = _biased(width, 4 * width, 1, 1)
-        self.skip: nn.Module = _biased(inside, 4 * width, 1, stride) if project else nn.Identity()
+        self.expand = _biased(width, outside, 1, 1)
+        self.skip: nn.Module = nn.Identity() if number else _biased(inside, outside, 1, stride)
         self.relu = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -122,22 +124,16 @@ class KerasResNet50(nn.Module):
         super().__init__()
         self.stem = _biased(3, width, 7, 2, relu=True)
         self.maximum = nn.MaxPool2d(3, 2, 1)  # after a ReLU zero padding and padding with −∞ are the same
-        inside = width
-        for i, (count, stride) in enumerate(GROUPS, start=1):
-            inner = width * 2 ** (i - 1)
-            blocks: list[nn.Module] = []
-            for k in range(count):
-                blocks.append(KerasBottleneck(inside, inner, stride if k == 0 else 1, project=k == 0))
-                inside = 4 * inner
-            self.add_module(f"group{i}", nn.Sequential(*blocks))
+        widths = [width * 2**i for i in range(len(COUNTS))]
+        inside = add_groups(self, KerasBottleneck, width, widths, COUNTS, _STRIDES, EXPANSION, "group")
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.head = nn.Linear(inside, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits."""
         x = self.maximum(self.stem(x))
-        for i in range(1, len(GROUPS) + 1):
-            x = self.get_submodule(f"group{i}")(x)
+        for group in groups(self, "group"):
+            x = group(x)
         return self.head(torch.flatten(self.pool(x), 1))
 
 

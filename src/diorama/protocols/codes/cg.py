@@ -110,7 +110,7 @@ class Cg(shared.Draws):
         }
 
     def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Code:
-        """The true factors: the dose is in the sets."""
+        """The true factors; the dose decides how many factors are given another one's latents."""
         return self.oracle(bench, scene, target)
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:

@@ -46,7 +46,7 @@ class Draws(Protocol):
     example = "diorama run -w sprites -m beta_vae -p {}"
     #: Which latents count as active; "" where the protocol has its own way.
     rule = ""
-    #: Frames of a draw where nobody says.
+    #: Frames of a draw unless `frames` says otherwise.
     usual: ClassVar[int] = FRAMES
 
     frames: int | None = None

@@ -16,10 +16,16 @@ from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Bounds, World
 from diorama.core.errors import Undefined
-from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.metrics.confusion import cell_masses
-from diorama.protocols.mosaics.evidence import OnMosaics, evidence_map, evidence_panel, grid_of, mosaic_panel
+from diorama.protocols.mosaics.evidence import (
+    OnMosaics,
+    ask_together,
+    evidence_map,
+    evidence_panel,
+    grid_of,
+    mosaic_panel,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,7 @@ class CellSwap(OnMosaics):
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
         """Have both mosaics of every case explained together."""
-        scenes = [scene for case in cases for scene in _scenes(case)]
-        whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
-        bench.ask([(scene, scene.params["target"]) for scene in whole])
+        ask_together(bench, [scene for case in cases for scene in _scenes(case)])
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Where the change is, and which way the cell's evidence went."""

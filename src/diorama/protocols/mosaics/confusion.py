@@ -27,11 +27,11 @@ from diorama.core.bench import Bench
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Bounds, ImageByImage, World
 from diorama.core.frame import Frame
-from diorama.core.guard import attempt
 from diorama.core.rows import AS_ZERO
 from diorama.metrics.confusion import LACKS, RATES, evidence, rates
 from diorama.protocols.mosaics.evidence import (
     OnMosaics,
+    ask_together,
     evidence_map,
     evidence_panel,
     grid_of,
@@ -72,15 +72,12 @@ class Confusion(OnMosaics):
         return {"target": "the mosaic's target class", "undefined cases": f"{policy}, and counted"}
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
-        """Have the block's mosaics explained together; one with a damaged photo does not hold up the others.
+        """Have the block's mosaics explained together.
 
         Methods that work image by image are asked case by case, so that a slow one leaves a row after each.
         """
-        if isinstance(bench.asked.object, ImageByImage):
-            return
-        scenes = [case.scene for case in cases]
-        whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
-        bench.ask([(scene, scene.params["target"]) for scene in whole])
+        if not isinstance(bench.asked.object, ImageByImage):
+            ask_together(bench, [case.scene for case in cases])
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Every rate of one mosaic, and its four shares of evidence."""

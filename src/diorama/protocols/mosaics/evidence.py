@@ -1,5 +1,6 @@
 """What protocols on mosaics share: signed evidence for every pixel, the truth and how it is spoilt, pictures."""
 
+from collections.abc import Sequence
 from functools import singledispatch
 
 import numpy as np
@@ -11,6 +12,7 @@ from diorama.core.cases import Panel
 from diorama.core.contracts import Protocol
 from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
+from diorama.core.guard import attempt
 from diorama.core.scene import Scene, rng
 from diorama.io.pictures import PURPLE_ORANGE, diverging
 
@@ -56,6 +58,12 @@ def _(answer: Heatmap) -> tuple[np.ndarray, bool]:
 @evidence_map.register
 def _(answer: Mask) -> tuple[np.ndarray, bool]:
     return answer.values.astype(np.float64), False
+
+
+def ask_together(bench: Bench, scenes: Sequence[Scene]) -> None:
+    """Have mosaics explained together, each for its target; one with a damaged photo does not hold up the others."""
+    whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
+    bench.ask([(scene, scene.params["target"]) for scene in whole])
 
 
 def target_cells(frame: Frame) -> np.ndarray:

@@ -17,24 +17,23 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.bounds import Count, Within
+from diorama.core.bounds import Within
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import Saved, World
 from diorama.core.errors import Excluded, Undefined
 from diorama.core.scene import Scene, rng
 from diorama.io.pictures import diverging
-from diorama.protocols.parts.importance import Elements, OnParts, blended, elements_of, heatmap_with, part_importance
+from diorama.protocols.parts.importance import OnDilatedParts, blended, heatmap_with, part_importance
 from diorama.protocols.parts.part_tables import label_of, single_drops, with_deletions
 from diorama.protocols.parts.pictures import bars
 
 
 @dataclass(frozen=True, slots=True)
-class Continuity(OnParts):
+class Continuity(OnDilatedParts):
     """1 − ½ Σ_p |q_p − q'_p| with q = PI / Σ|PI| over the parts seen in both images; 1: unchanged, 0: opposite.
 
-    change    what moves: camera or light
-    size      by how much: an angle in radians, in a random direction of pitch and roll
-    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
+    change  what moves: camera or light
+    size    by how much: an angle in radians, in a random direction of pitch and roll
 
     y is the true class. `effect` is the same number for the measured effects of removing each part: how much the model
     itself changed its mind, which a truthful explanation follows.
@@ -45,7 +44,6 @@ class Continuity(OnParts):
 
     change: Literal["camera", "light"] = "camera"
     size: Annotated[float, Within(0, math.pi, above=True)] = 0.05
-    dilation: Count = 5
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -77,23 +75,23 @@ class Continuity(OnParts):
         if isinstance(bench.asked.object, Saved):
             raise Undefined("saved maps are of the unchanged view only")
         scenes = _views(case)
-        both = np.logical_and(*(self._elements(bench, scene).visible for scene in scenes))
+        both = np.logical_and(*(self.elements(bench, scene).visible for scene in scenes))
         if both.sum() < 2:
             raise Excluded("fewer than two parts are seen in both views")
         yield Score("continuity", agreement(*(self._importance(bench, scene)[both] for scene in scenes)))
-        yield Score("effect", agreement(*(_drops(bench, scene)[both] for scene in scenes)))
+        yield Score("effect", agreement(*(single_drops(bench, scene)[both] for scene in scenes)))
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
         """For both views the effects measured in the first."""
-        return heatmap_with(_drops(bench, _views(bench.case)[0]), self._elements(bench, scene))
+        return heatmap_with(single_drops(bench, _views(bench.case)[0]), self.elements(bench, scene))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
         """The first view's effects, blended by the dose with random importances that differ between the views; both
         have length one.
         """
-        drops = _drops(bench, _views(bench.case)[0])
+        drops = single_drops(bench, _views(bench.case)[0])
         noise = rng("continuity", scene.key).standard_normal(len(drops))
-        return heatmap_with(blended(drops, noise, dose), self._elements(bench, scene))
+        return heatmap_with(blended(drops, noise, dose), self.elements(bench, scene))
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Both views, both explanations, and the importances side by side."""
@@ -107,11 +105,8 @@ class Continuity(OnParts):
         names = bench.world.object.part_names
         return [*found, Panel("importance before (orange), after (blue)", bars(names, first, second))]
 
-    def _elements(self, bench: Bench, scene: Scene) -> Elements:
-        return elements_of(bench, scene, self.dilation)
-
     def _importance(self, bench: Bench, scene: Scene) -> np.ndarray:
-        return part_importance(bench.answer(scene, label_of(bench, scene)), self._elements(bench, scene))
+        return part_importance(bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene))
 
 
 def agreement(a: np.ndarray, b: np.ndarray) -> float:
@@ -127,7 +122,3 @@ def agreement(a: np.ndarray, b: np.ndarray) -> float:
 
 def _views(case: Case) -> list[Scene]:
     return [Scene.from_json(case.payload[name]) for name in ("scene", "moved")]
-
-
-def _drops(bench: Bench, scene: Scene) -> np.ndarray:
-    return single_drops(bench, scene, label_of(bench, scene))

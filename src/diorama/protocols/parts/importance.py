@@ -6,13 +6,14 @@ Parts and background objects are treated alike and called elements here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 
 import numpy as np
 
 from diorama.core.answers import Answer, Boxes, Heatmap, Mask, PartScores, Similarity
 from diorama.core.bench import Bench
+from diorama.core.bounds import Count
 from diorama.core.capabilities import Parted
 from diorama.core.contracts import Protocol
 from diorama.core.errors import AnswerError, Undefined
@@ -34,6 +35,31 @@ class OnParts(Protocol):
     doses = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
     dose_name = "share of random importance blended into the true one"
     example = "diorama run -w birds -M birds_cnn -m grad_cam -p {}"
+
+
+@dataclass(frozen=True, slots=True)
+class OnDilatedParts(OnParts):
+    """A protocol that counts attributions over part masks after a max filter.
+
+    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
+              in proportion (3 at 128)
+    """
+
+    dilation: Count = field(default=5, kw_only=True)
+
+    def elements(self, bench: Bench, scene: Scene, objects: Sequence[int] = ()) -> "Elements":
+        """The parts of a scene, then some background objects by their index; made once for all cells."""
+        world, frame = bench.world.object, bench.frame(scene)
+        ids = [world.part_ids[name] for name in world.part_names]
+        ids += [(world.background_id + i,) for i in objects]
+        width = dilation_at(frame.image.shape[0], self.dilation)
+        key = ("elements", width, len(ids), scene.key)
+        return bench.keep("unit", key, lambda: elements(frame.truth["parts"], ids, width))
+
+    def dilated(self, size: int | None) -> str:
+        """What `settings` says about the width of the filter in images of a size."""
+        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
+        return f"{here}{self.dilation} pixels at 256"
 
 
 def dilation_at(size: int, at_256: int) -> int:
@@ -103,17 +129,6 @@ def elements(parts: np.ndarray, ids: Sequence[Ids], width: int) -> Elements:
     dilated = Pixels.of([cv2.dilate(mask.view(np.uint8), kernel) for mask in own])
     element = np.repeat(np.arange(len(ids)), [len(of_element) for of_element in ids])
     return Elements(parts.shape[:2], Pixels.of(own), dilated, element, len(ids), np.unique(dilated.index))
-
-
-def elements_of(bench: Bench, scene: Scene, at_256: int, objects: Sequence[int] = ()) -> Elements:
-    """The parts of a scene, then some background objects by their index; made once for all cells."""
-    world, frame = bench.world.object, bench.frame(scene)
-    ids = [world.part_ids[name] for name in world.part_names]
-    ids += [(world.background_id + i,) for i in objects]
-    width = dilation_at(frame.image.shape[0], at_256)
-    return bench.keep(
-        "unit", ("elements", width, len(ids), scene.key), lambda: elements(frame.truth["parts"], ids, width)
-    )
 
 
 @singledispatch

@@ -58,7 +58,7 @@ def table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     """Every scene of the table: all part subsets in the order of their numbers, then without each background object."""
     return bench.keep(
         "unit", ("table scenes", scene.key), lambda: _table_scenes(bench, scene)
-    )  # their keys take long to make
+    )  # making the keys of so many scenes takes long
 
 
 def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
@@ -82,9 +82,9 @@ def with_deletions(bench: Bench, scene: Scene) -> list[Scene]:
     return [scene, *(bench.world.object.do(scene, **{part: None}) for part in bench.world.object.part_names)]
 
 
-def single_drops(bench: Bench, scene: Scene, target: int) -> np.ndarray:
-    """f(x) − f(x without p) for every part p, from the few passes that takes."""
-    logit = bench.logits(with_deletions(bench, scene))[:, target]
+def single_drops(bench: Bench, scene: Scene, target: int | None = None) -> np.ndarray:
+    """f(x) − f(x without p) for every part p, from the few passes that takes; the target is the true class if not given."""
+    logit = bench.logits(with_deletions(bench, scene))[:, label_of(bench, scene) if target is None else target]
     return logit[0] - logit[1:]
 
 

@@ -13,16 +13,12 @@ import numpy as np
 
 from diorama.core.answers import Heatmap
 from diorama.core.bench import Bench
-from diorama.core.bounds import Count
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import World
 from diorama.core.scene import Scene, rng
 from diorama.protocols.parts.importance import (
-    Elements,
-    OnParts,
+    OnDilatedParts,
     blended,
-    dilation_at,
-    elements_of,
     heatmap_with,
     important_parts,
     part_importance,
@@ -32,24 +28,17 @@ from diorama.protocols.parts.pictures import panels
 
 
 @dataclass(frozen=True, slots=True)
-class SingleDeletion(OnParts):
+class SingleDeletion(OnDilatedParts):
     """½ + ½·ρ, ρ = Spearman over the parts between f_y(x) − f_y(x without p) and PI(p); y is the true class.
-
-    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
-              in proportion is used (3 at 128)
 
     Where all drops or all importances are equal ρ does not exist: `undefined`, and left out of the mean as published.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("sd",)
 
-    dilation: Count = 5
-
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        size = world.size
-        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
-        return {"target": "true class", "part masks dilated by": f"{here}{self.dilation} pixels at 256"}
+        return {"target": "true class", "part masks dilated by": self.dilated(world.size)}
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
         """Pass the block's birds, whole and with each part removed, through the model together, then explain them."""
@@ -60,29 +49,22 @@ class SingleDeletion(OnParts):
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """The rank correlation of one image."""
         scene = case.scene
-        importance = part_importance(bench.answer(scene, label_of(bench, scene)), self._elements(bench, scene))
-        yield Score("sd", correlation(_drops(bench, scene), importance))
+        importance = part_importance(bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene))
+        yield Score("sd", correlation(single_drops(bench, scene), importance))
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
         """A heat map whose part importances are the true drops."""
-        return heatmap_with(_drops(bench, scene), self._elements(bench, scene))
+        return heatmap_with(single_drops(bench, scene), self.elements(bench, scene))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
         """The true drops and random importances, both of length one, blended by the dose."""
-        drops = _drops(bench, scene)
+        drops = single_drops(bench, scene)
         noise = rng("single_deletion", scene.key).standard_normal(len(drops))
-        return heatmap_with(blended(drops, noise, dose), self._elements(bench, scene))
+        return heatmap_with(blended(drops, noise, dose), self.elements(bench, scene))
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside drops, and the frame with the parts that matter."""
         scene = case.scene
-        answer, seen = bench.answer(scene, label_of(bench, scene)), self._elements(bench, scene)
+        answer, seen = bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene)
         kept = important_parts(answer, seen, np.array([0.02]), False)[0]
-        return panels(bench, scene, answer, seen, _drops(bench, scene), kept)
-
-    def _elements(self, bench: Bench, scene: Scene) -> Elements:
-        return elements_of(bench, scene, self.dilation)
-
-
-def _drops(bench: Bench, scene: Scene) -> np.ndarray:
-    return single_drops(bench, scene, label_of(bench, scene))
+        return panels(bench, scene, answer, seen, single_drops(bench, scene), kept)

@@ -19,18 +19,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from diorama.core.bounds import Within
 from diorama.core.capabilities import Parted
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
-from diorama.worlds.birds.classes import PARTS, SUBSETS, draw_classes
+from diorama.worlds.birds.classes import BACKGROUND, IDS, PARTS, SUB_PARTS, SUBSETS, draw_classes
 from diorama.worlds.birds.metadata import Split, published_params
-from diorama.worlds.birds.scenes import FACTORS, change, check_params, draw_params, flat_factors
+from diorama.worlds.birds.scenes import FACTORS, MOST_OBJECTS, change, check_params, draw_params, flat_factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,12 @@ class Birds(Parted):
     Afterwards `world.classes` holds the variants of each class; seed 0 gives the published ones.
     """
 
-    size: int = 128
+    size: Annotated[int, Within(8, 4096)] = 128
     antialias: bool = True
     parts: str | None = None
     split: Split = "test"
     classes_seed: int = 0
-    objects: int = 34
+    objects: Annotated[int, Within(0, MOST_OBJECTS)] = 34
     classes: Sequence[Mapping[str, int]] = field(default=50, hash=False, repr=False)  # type: ignore[arg-type]
 
     cite = ("hesse2023",)
@@ -66,22 +67,11 @@ class Birds(Parted):
     part_names: ClassVar[tuple[str, ...]] = PARTS
     #: The ids of each part in `truth["parts"]`; background object i is `background_id + i`.
     part_ids: ClassVar[dict[str, tuple[int, ...]]] = {
-        "body": (1,),
-        "beak": (2,),
-        "eye": (3, 4),
-        "foot": (5, 6),
-        "tail": (7,),
-        "wing": (8, 9),
+        part: tuple(IDS[sub] for sub in subs) for part, subs in SUB_PARTS.items()
     }
-    background_id = 10
+    background_id = BACKGROUND
 
     def __post_init__(self) -> None:
-        if not isinstance(self.size, int) or not 8 <= self.size <= 4096:
-            raise InputError(f"size={self.size!r}: give the side of the image in pixels, 8 to 4096")
-        if self.split not in get_args(Split):
-            raise InputError(f"split={self.split!r}: it is 'train' (parts removed from half the birds) or 'test'")
-        if not isinstance(self.objects, int) or not 0 <= self.objects <= 51:
-            raise InputError(f"objects={self.objects!r}: give the most background objects, 0 to 51")
         if self.parts is not None and not Path(self.parts).is_dir():
             raise InputError(f"parts={self.parts!r}: no such folder; give the one that holds bird01.glb")
         object.__setattr__(self, "classes", _first_classes(self.classes, self.classes_seed))
@@ -168,5 +158,4 @@ def part_name(index: int) -> str:
     """
     if index >= Birds.background_id:
         return f"background{index - Birds.background_id:02d}"
-    names = ("empty", "body", "beak", "eye01", "eye02", "foot01", "foot02", "tail", "wing01", "wing02")
-    return names[index]
+    return ("empty", *IDS)[index]

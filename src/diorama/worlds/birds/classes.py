@@ -5,15 +5,24 @@ class list names fifty. Everything here is about lists of variants, nothing abou
 """
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 PARTS = ("beak", "eye", "foot", "tail", "wing")
 PAINTS = ("red", "green", "blue")
+#: The sub-parts of the body and of every part; the first of a pair is the viewer's left.
+SUB_PARTS: dict[str, tuple[str, ...]] = {
+    "body": ("body",),
+    "beak": ("beak",),
+    "eye": ("eye01", "eye02"),
+    "foot": ("foot01", "foot02"),
+    "tail": ("tail",),
+    "wing": ("wing01", "wing02"),
+}
+#: The ids of sub-parts in a part map, where 0 is empty and background object i is BACKGROUND + i.
+IDS = {name: i for i, name in enumerate((sub for subs in SUB_PARTS.values() for sub in subs), start=1)}
+BACKGROUND = len(IDS) + 1
 SUBSETS: tuple[tuple[str, ...], ...] = tuple(s for n in range(len(PARTS) + 1) for s in combinations(PARTS, n))
-
-Variants = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +60,3 @@ def draw_classes(stream: random.Random, count: int = 50) -> tuple[dict[str, int]
         if bird not in birds:
             birds.append(bird)
     return tuple(birds)
-
-
-def shared_parts(a: Variants, b: Variants) -> tuple[str, ...]:
-    """The parts in which two birds look the same.
-
-    >>> shared_parts({"beak": 1, "eye": 0}, {"beak": 1, "eye": 2})
-    ('beak',)
-    """
-    return tuple(part for part in a if a[part] == b[part])

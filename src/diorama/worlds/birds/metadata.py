@@ -7,7 +7,6 @@ gives the published ones. Classes and train samples come from one stream, test s
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Literal
 
 from diorama.core.errors import InputError
@@ -35,11 +34,6 @@ def published_params(split: Split, seed: int = 0, per_class: int | None = None) 
     for label in range(len(classes)):
         for _ in range(PER_CLASS[split] if per_class is None else per_class):
             yield _draw(stream, label, classes[label], removal=split == "train")
-
-
-def published_sample(split: Split, index: int, seed: int = 0) -> Params:
-    """Sample `index` of a published split; train sample 25732 is the one whose genuine image is known."""
-    return next(islice(published_params(split, seed), index, None))
 
 
 def _draw(stream: random.Random, label: int, variants: Mapping[str, int], removal: bool) -> Params:

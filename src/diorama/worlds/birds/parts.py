@@ -18,34 +18,12 @@ from diorama.core.errors import InputError
 from diorama.core.scene import canonical
 from diorama.render.mesh import Mesh, box, merge, read_mesh, revolve, rotation, sphere, transform
 from diorama.render.stage import Camera, Instance, PointLight, Stage
-from diorama.worlds.birds.classes import CATALOGUE, PARTS
+from diorama.worlds.birds.classes import BACKGROUND, CATALOGUE, IDS, PARTS, SUB_PARTS
 from diorama.worlds.birds.meshes import BLACK, PAINT, WHITE, Colour, Model, Piece, own_models
 from diorama.worlds.birds.scenes import Params, camera_eye, point
 
 Vector = tuple[float, float, float]
 Matrix = NDArray[np.float64]
-
-#: Ids in a part map: 0 is empty, then the body and its sub-parts; background object i is BACKGROUND + i.
-IDS: dict[str, int] = {
-    "body": 1,
-    "beak": 2,
-    "eye01": 3,
-    "eye02": 4,
-    "foot01": 5,
-    "foot02": 6,
-    "tail": 7,
-    "wing01": 8,
-    "wing02": 9,
-}
-BACKGROUND = 10
-SUB_PARTS: dict[str, tuple[str, ...]] = {
-    "body": ("body",),
-    "beak": ("beak",),
-    "eye": ("eye01", "eye02"),
-    "foot": ("foot01", "foot02"),
-    "tail": ("tail",),
-    "wing": ("wing01", "wing02"),
-}
 
 CSS: dict[str, Colour] = {
     "red": (1.0, 0.0, 0.0),
@@ -198,7 +176,7 @@ Cast = dict[str, tuple[Any, Any]]
 
 
 def cast_of(params: Params) -> Cast:
-    """Who is on the stage, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
+    """What is on the stage, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
     cast: Cast = {"0 body": ("body", 0)}
     for i, (part, variant) in enumerate(params["parts"].items()):
         if variant is not None:
@@ -255,7 +233,7 @@ def _bird_part(part: str, variant: int, layer: str, parts: PartSet) -> list[Inst
 def _object(i: int, thing: Mapping[str, Any], layer: str, parts: PartSet, library: dict[str, Mesh]) -> Instance:
     mesh, size = primitive(thing["shape"], tuple(thing["scale"]))
     name = f"background {i}"
-    while library.setdefault(name, mesh) is not mesh:  # another scene of the group has something else here
+    while library.setdefault(name, mesh) is not mesh:  # another scene of the group has another object of this number
         name += "'"
     return Instance(
         mesh=name,

@@ -18,10 +18,11 @@ Rotation shows on the cube only, unless `marked`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.bounds import Within
 from diorama.core.capabilities import Confounded
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -53,9 +54,9 @@ class Candle(Confounded):
     `sample` follows confounding and hidden cause, `do` does not.
     """
 
-    width: int = 320
-    samples: int = 48
-    scenes: int = 3
+    width: Annotated[int, Within(16, 4096)] = 320
+    samples: Annotated[int, Within(1, 65536)] = 48
+    scenes: Annotated[int, Within(1, len(SCENES))] = 3
     hdri: str | None = None
     confounding: Confounding = "none"
     sigma: float = 0.2
@@ -63,7 +64,7 @@ class Candle(Confounded):
     hidden: float = 0.0
     rotation_bug: bool = False
     marked: bool = False
-    lamp: float = 5000.0
+    lamp: Annotated[float, Within(0, 1e6)] = 5000.0
 
     cite = ("reddy2022", "trauble2021")
     located = ("hdri",)
@@ -84,14 +85,6 @@ class Candle(Confounded):
     graph: ClassVar[dict[str, tuple[str, ...]]] = graph.GRAPH
 
     def __post_init__(self) -> None:
-        _check_whole("width", self.width, 16, 4096)
-        _check_whole("samples", self.samples, 1, 65536)
-        _check_whole("scenes", self.scenes, 1, len(SCENES))
-        if self.confounding not in get_args(Confounding):
-            hint = did_you_mean(str(self.confounding), list(get_args(Confounding)))
-            raise InputError(f"candle: confounding={self.confounding!r}; {hint}")
-        if not isinstance(self.lamp, int | float) or not 0 <= self.lamp <= 1e6:
-            raise InputError(f"candle: lamp={self.lamp!r}: give its power in watts, 0 to 1000000")
         if self.hdri is not None and not Path(self.hdri).expanduser().is_dir():
             raise InputError(f"candle: hdri={self.hdri!r}: there is no such folder")
         if len(self.couple) != 2:
@@ -209,11 +202,6 @@ class Candle(Confounded):
             "boxes": boxes,
         }
         return Frame(scene, found["image"], "linear", truth)
-
-
-def _check_whole(name: str, value: Any, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InputError(f"candle: {name}={value!r}: give a whole number from {low} to {high}")
 
 
 def _pair(name: str, value: Any, low: float, high: float) -> list[float]:

@@ -62,16 +62,6 @@ def grid(scenes: int = 3) -> np.ndarray:
     return np.stack(np.unravel_index(np.arange(np.prod(levels(scenes))), levels(scenes)), axis=1)
 
 
-def index_of(factors: Mapping[str, Any]) -> int:
-    """The published number of a combination.
-
-    >>> index_of({"scene": "bridge", "light": "left", "object": "sphere", "color": "red", "size": 2.0, "rotation": 60})
-    4150
-    """
-    row = [level_of(name, factors[name]) for name in NAMES]
-    return int(np.ravel_multi_index(row, levels(len(SCENES))))
-
-
 def values_of(row: Sequence[int]) -> dict[str, Any]:
     """The factors of a row of `grid` by name."""
     return {name: known(name)[int(level)] for name, level in zip(NAMES, row, strict=True)}

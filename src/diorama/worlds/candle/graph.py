@@ -10,7 +10,6 @@ Träuble et al. 2021 (ICML) the Gaussian coupling.
 """
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ import numpy as np
 from diorama.core.errors import InputError, did_you_mean
 from diorama.worlds.candle.factors import NAMES, level_of
 
-#: What each variable listens to. U and C are not observed: U is the light that comes with a scene, C what a data set
-#: happens to contain. The image listens to all factors, to the place of the object and to the camera.
+#: The causes of each variable. U and C are not observed: U is the light that comes with a scene, C what a data set
+#: happens to contain. The image depends on all factors, on the place of the object and on the camera.
 GRAPH: dict[str, tuple[str, ...]] = {
     "U": (),
     "C": (),
@@ -121,7 +120,7 @@ def one_to_all(rows: np.ndarray, name: str, sigma: float) -> np.ndarray:
 def hidden(rows: np.ndarray, strength: float) -> np.ndarray:
     """Light and scene with an unobserved cause U, uniform over three: p(light, scene) = Σ_u p(u) p(light|u) p(scene|u).
 
-    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, with every third scene liking the same light.
+    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, where every third scene goes with the same light.
     """
     if not 0 <= strength <= 1:
         raise InputError(f"candle: hidden={strength!r}: give the strength of the unobserved cause, 0 to 1")
@@ -171,16 +170,3 @@ def draw(rng: np.random.Generator, rows: np.ndarray, weights: np.ndarray, count:
 
 def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
-
-
-def dependence(rows: np.ndarray, weights: np.ndarray) -> dict[tuple[str, str], float]:
-    """The mutual information in nats of every pair of factors: 0 throughout without confounding."""
-    p = weights / weights.sum()
-    found = {}
-    for a, b in combinations(range(len(NAMES)), 2):
-        joint = np.zeros((rows[:, a].max() + 1, rows[:, b].max() + 1))
-        np.add.at(joint, (rows[:, a], rows[:, b]), p)
-        product = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
-        inside = joint > 0
-        found[NAMES[a], NAMES[b]] = float((joint[inside] * np.log(joint[inside] / product[inside])).sum())
-    return found

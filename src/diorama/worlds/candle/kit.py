@@ -317,7 +317,7 @@ def beam(a: tuple[float, float, float], b: tuple[float, float, float], radius: f
 
 
 def tree(right: float, depth: float, tall: float, turn: float, shade: Colour = (1, 1, 1)) -> list[Piece]:
-    """A trunk and a crown; `turn` in radians makes each another."""
+    """A trunk and a crown, turned by `turn` radians, so that trees differ."""
     wide = 0.42 * tall
     crown = at(right, depth, 0.66 * tall) @ rotation((0, 0, 1), turn) @ scaling((wide, wide, 0.46 * tall))
     return [post(right, depth, 0.03 * tall, 0.6 * tall, (0.09, 0.06, 0.04)), Piece("leaves", crown, shade, "leaf")]

@@ -63,7 +63,7 @@ def plate_half() -> float:
 
 
 def backdrop(panorama: Panorama, basis: np.ndarray, width: int, height: int) -> np.ndarray:
-    """The plate as the turned camera sees it, four looks per pixel."""
+    """The plate as the turned camera sees it, with four samples per pixel."""
     import cv2
 
     d = directions(basis, 2 * width, 2 * height, HALF) @ view().T
@@ -99,7 +99,7 @@ def _staged(scene: str, width: int, height: int) -> Panorama:
             if kept is not None:
                 return kept
             return _taken(scene, width, height)
-    except OSError:  # no place to keep it
+    except OSError:  # the cache cannot be written to
         return _taken(scene, width, height)
 
 

@@ -36,7 +36,6 @@ from diorama.worlds.candle.kit import (
 )
 
 _WHITE: Colour = (1.0, 1.0, 1.0)
-_OAK: Colour = (0.16, 0.08, 0.045)
 _GROUND = at(0, 14) @ scaling((200, 200, 1))
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from diorama.core.bounds import Within
 from diorama.core.capabilities import Listed
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
@@ -24,8 +25,8 @@ class OnTabletop(Listed):
     seed      draws other scenes
     """
 
-    size: int = 64
-    samples: int = 16
+    size: Annotated[int, Within(8, 4096)] = 64
+    samples: Annotated[int, Within(1, 65536)] = 16
     meshes: str | None = None
     textures: str | None = None
     up: Literal["y", "z"] = "y"
@@ -38,7 +39,7 @@ class OnTabletop(Listed):
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 
     def tabletop(self, objects: int, surface: str = "rgb", **further: Any) -> Tabletop:
-        """The tabletop on which scenes of so many objects stand; building it checks the parameters."""
+        """The tabletop on which scenes of so many objects stand."""
         files = {"meshes": self.meshes, "textures": self.textures, "up": self.up}
         return Tabletop(size=self.size, samples=self.samples, objects=objects, surface=surface, **files, **further)  # type: ignore[arg-type]
 

@@ -20,7 +20,7 @@ from diorama.io.photos import read_photo
 from diorama.io.tables import read_table
 from diorama.metrics.confusion import edges
 
-#: More classes than any classifier has.
+#: Labels must be below this: no classifier has so many classes.
 CLASSES = 1_000_000
 #: Pillow's default quality, at which the published mosaics were written.
 QUALITY = 75

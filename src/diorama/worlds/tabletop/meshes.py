@@ -135,7 +135,7 @@ def _placed(shape: Mesh) -> Mesh:
 
 
 def _charted(shape: Mesh) -> Mesh:
-    """A chart for a mesh without one: height against |angle|, mirrored front to back, so that it has no seam."""
+    """The mesh with texture coordinates: |angle| and height, mirrored front to back, so that there is no seam."""
     low, high = shape.bounds.astype(float)
     x, y, z = (shape.vertices - (low + high) / 2).T / max(np.ptp(shape.bounds, axis=0).max(), 1e-9)
     return Mesh(shape.vertices, shape.normals, np.stack([np.abs(np.arctan2(x, z)) / np.pi, y + 0.5], 1), shape.faces)

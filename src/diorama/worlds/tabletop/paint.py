@@ -15,7 +15,7 @@ POTS = "d1495b edae49 66a182 2e6f95 8d5a97 f28f3b c8553d 588b8b 9bc53d 5b85aa e8
 PATTERNS = ("stripes", "checks", "dots", "patches")
 IMAGES = (".jpg", ".jpeg", ".png")
 _SIDE = 256  # texels of a pattern; the larger side of an image
-_DARKEST, _LIGHTEST = 0.03, 0.88  # what paint can do; leaves room for the gloss
+_DARKEST, _LIGHTEST = 0.03, 0.88  # the range of real paint, which leaves room for highlights
 
 
 def pot(index: int) -> list[float]:

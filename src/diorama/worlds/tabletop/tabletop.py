@@ -15,10 +15,11 @@ The part map `truth["parts"]` is 0 on the table and i + 1 on object i.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from diorama.core.bounds import Within
 from diorama.core.contracts import World
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.frame import Frame
@@ -26,6 +27,17 @@ from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 
 KEY, SECOND, LIGHTS = 0, 11, 12
+#: What a number that `do` changes may be.
+_RANGES = {
+    "light_angle": Within(-180, 180),
+    "temperature": Within(1000, 20000),
+    "power": Within(0, 1e6),
+    "radius": Within(0.001, 3),
+    "fill": Within(0, 100),
+    "table": Within(0, 1),
+}
+#: Those that may also be None.
+_OPTIONAL = ("light_angle", "temperature")
 _SLOTS = {1: ((0.0, 0.0),), 3: ((-0.88, -0.2), (0.86, -0.42), (0.08, 0.85))}
 
 
@@ -49,16 +61,16 @@ class Tabletop(World):
     up           the axis that points up in the files of `meshes`
     """
 
-    size: int = 128
-    samples: int = 32
-    bounces: int = 0
+    size: Annotated[int, Within(8, 4096)] = 128
+    samples: Annotated[int, Within(1, 65536)] = 32
+    bounces: Annotated[int, Within(0, 64)] = 0
     objects: int = 1
     surface: Literal["rgb", "textured"] = "rgb"
     specular: bool = True
-    temperature: float | None = None
-    power: float = 1000.0
-    radius: float = 0.5
-    fill: float = 0.15
+    temperature: Annotated[float, _RANGES["temperature"]] | None = None
+    power: Annotated[float, _RANGES["power"]] = 1000.0
+    radius: Annotated[float, _RANGES["radius"]] = 0.5
+    fill: Annotated[float, _RANGES["fill"]] = 0.15
     meshes: str | None = None
     textures: str | None = None
     up: Literal["y", "z"] = "y"
@@ -67,6 +79,7 @@ class Tabletop(World):
     located = ("meshes", "textures")
     layouts = ("mit",)
     slow = True
+    quick: ClassVar[dict[str, int]] = {"size": 48, "samples": 4}
     truth: ClassVar[tuple[str, ...]] = (
         *("mask", "parts", "reflectance", "shading", "specular", "depth", "normal", "lights", "factors"),
     )
@@ -85,17 +98,8 @@ class Tabletop(World):
     }
 
     def __post_init__(self) -> None:
-        if not _whole(self.size, 8, 4096):
-            raise InputError(f"tabletop: size={self.size!r}: give the side of the image in pixels, 8 to 4096")
-        if not _whole(self.samples, 1, 65536) or not _whole(self.bounces, 0, 64):
-            raise InputError(f"tabletop: samples={self.samples!r}, bounces={self.bounces!r}: give ≥ 1 and 0 to 64")
         if self.objects not in _SLOTS:
             raise InputError(f"tabletop: objects={self.objects!r}: there are scenes of 1 (simple) and 3 (complex)")
-        for name, value, known in (("surface", self.surface, ("rgb", "textured")), ("up", self.up, ("y", "z"))):
-            if value not in known:
-                raise InputError(f"tabletop: {name}={value!r}: it is {' or '.join(map(repr, known))}")
-        for name in ("temperature", "power", "radius", "fill", "specular"):
-            _CHECKED[name](name, getattr(self, name))
         for name in self.located:
             folder = getattr(self, name)
             if folder is not None and not Path(folder).expanduser().is_dir():
@@ -241,15 +245,13 @@ def _number(value: Any, low: float, high: float) -> bool:
     return bool(fits and low <= value <= high)  # False for NaN
 
 
-def _between(low: float, high: float, optional: bool = False) -> Callable[[str, Any], float | None]:
-    def checked(name: str, value: Any) -> float | None:
-        if optional and value is None:
-            return None
-        if not _number(value, low, high):
-            raise InputError(f"tabletop: {name}={value!r}: give a number from {low:g} to {high:g}")
-        return float(value)
-
-    return checked
+def _ranged(name: str, value: Any) -> float | None:
+    if name in _OPTIONAL and value is None:
+        return None
+    low, high = _RANGES[name].low, _RANGES[name].high
+    if not _number(value, low, high):
+        raise InputError(f"tabletop: {name}={value!r}: give a number from {low:g} to {high:g}")
+    return float(value)
 
 
 def _light(name: str, value: Any) -> int:
@@ -272,12 +274,7 @@ def _pan(name: str, value: Any) -> list[float]:
 
 _CHECKED: dict[str, Callable[[str, Any], Any]] = {
     "light": _light,
-    "light_angle": _between(-180, 180, optional=True),
-    "temperature": _between(1000, 20000, optional=True),
-    "power": _between(0, 1e6),
-    "radius": _between(0.001, 3),
-    "fill": _between(0, 100),
-    "table": _between(0, 1),
+    **dict.fromkeys(_RANGES, _ranged),
     "uniform": _flag,
     "specular": _flag,
     "pan": _pan,

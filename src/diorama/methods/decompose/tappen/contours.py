@@ -41,7 +41,7 @@ class Field:
             m = np.minimum(magnitude[a], magnitude[b])
             found.append((a, b, (2 * beta - 1) * tangent[a] * tangent[b] * m / (m + strength)))
         first, second, coupling = map(np.concatenate, zip(*found, strict=True))
-        bound = coupling > 0.02  # the rest says nothing and costs time
+        bound = coupling > 0.02  # weaker pairs change nothing and cost time
         return cls(first[bound], second[bound], coupling[bound])
 
     def propagate(self, evidence: np.ndarray, iterations: int = 30, damping: float = 0.5) -> np.ndarray:

@@ -19,7 +19,7 @@ class TrainedVae(BurgessVae):
 
     checkpoint  weights of your own, as `diorama train` makes them; None for bundled ones
     learnt_on   world whose bundled weights are used, e.g. candle; None for those of the world that is asked about
-    seed        has no part where there are weights
+    seed        not used: there are weights
     """
 
     example = 'diorama run -w "candle(confounding=pairs)" -m {} -p irs'
@@ -34,7 +34,7 @@ class TrainedVae(BurgessVae):
 
     @property
     def file(self) -> Path:
-        """The checkpoint given, else the bundled one; without a world the first that there is."""
+        """The checkpoint given, else the bundled one for the world; if no world is asked about, the first bundled one."""
         if self.checkpoint:
             return Path(self.checkpoint).expanduser()
         known = bundled_on(self.learner)

@@ -31,7 +31,6 @@ import numpy as np
 import diorama.metrics.funnybirds as formulas  # not through the package, whose names are of all metrics
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.bench import Bench
-from diorama.core.bounds import Count
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.contracts import World
 from diorama.core.errors import Excluded, Undefined
@@ -43,10 +42,8 @@ from diorama.protocols.parts.funnybirds.published import paper_row
 from diorama.protocols.parts.funnybirds.summary import condense
 from diorama.protocols.parts.importance import (
     Elements,
-    OnParts,
+    OnDilatedParts,
     blended,
-    dilation_at,
-    elements_of,
     heatmap_with,
     important_parts,
     part_importance,
@@ -57,13 +54,10 @@ from diorama.protocols.parts.pictures import panels
 
 
 @dataclass(frozen=True, slots=True)
-class Funnybirds(OnParts):
+class Funnybirds(OnDilatedParts):
     """All scores of FunnyBirds. `corrected` is what we recommend; `published` gives the paper's, by its released code.
 
-    variant   corrected, which we recommend, or published (see the text)
-    dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd
-              width, so at 128 pixels the default 5 is 3 pixels wide. The released code takes 5 pixels whatever the size
-              (its images are all of 256): at 128, dilation=10 has those
+    variant  corrected, which we recommend, or published (see the text)
 
     Paper and released code differ for binary maps (LIME): the paper gives them no part importance and counts sd and ts as
     0; the released code sums the map inside dilated parts as if it were an attribution (sd of .71 for LIME). `published`
@@ -86,16 +80,14 @@ class Funnybirds(OnParts):
     - A map that is zero everywhere gets scores. Corrected: they are undefined.
     In both, csdc counts only images that are classified correctly, and the target is y for csdc, d, sd; ŷ for pc, dc.
 
-    `dilation` is the width of the max filter on part masks in pixels at 256; other sizes take the nearest odd width, so at
-    128 pixels the default 5 is 3 pixels wide. The released code takes 5 pixels whatever the size (its images are all of
-    256): at 128, dilation=10 has those.
+    The released code dilates masks by 5 pixels whatever the size (its images are all of 256): at 128 pixels, where the
+    default is 3 pixels wide, dilation=10 has those.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("sd", "ts", "csdc", "pc", "dc", "d", "a", "bi", "bi_eq2", "objects")
     derived: ClassVar[tuple[str, ...]] = ("mx", "com", "cor", "con")
 
     variant: Literal["corrected", "published"] = "corrected"
-    dilation: Count = 5
 
     @property
     def _published(self) -> bool:
@@ -103,10 +95,8 @@ class Funnybirds(OnParts):
 
     def settings(self, world: World) -> dict[str, str]:
         """What is printed with every number."""
-        size = world.size
-        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
         chosen = "these cases, as released" if self._published else "the other half of the cases"
-        return {"part masks dilated by": f"{here}{self.dilation} pixels at 256", "threshold chosen on": chosen}
+        return {"part masks dilated by": self.dilated(world.size), "threshold chosen on": chosen}
 
     def paper(self, model: str, method: str) -> dict[str, float] | None:
         """The row of the paper's Table 2 that corresponds, for the full-size network of that family."""
@@ -157,7 +147,7 @@ class Funnybirds(OnParts):
         return panels(bench, scene, answer, seen, table.drops(table.label), kept)
 
     def _elements(self, bench: Bench, scene: Scene) -> Elements:
-        return elements_of(bench, scene, self.dilation, part_table(bench, scene).objects)
+        return self.elements(bench, scene, part_table(bench, scene).objects)
 
     def _sets(self, answer: Answer, table: PartTable, seen: Elements) -> np.ndarray:
         """P(t) as numbers, one per threshold."""
@@ -287,8 +277,8 @@ def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndar
 def _parted(table: PartTable, minimal: list[int], visible: np.ndarray) -> np.ndarray:
     """The drops of f_y in their order, positive for the relevant parts and the best sufficient set that is seen.
 
-    Where that set has an irrelevant part, d wants it out of P and csdc in: the importances are then made nearly equal, so
-    that no threshold can tell it from the others.
+    Where that set has an irrelevant part, d rewards leaving it out of P and csdc rewards naming it: the importances are
+    then made nearly equal, so that no threshold separates it from the others.
     """
     drops = table.drops(table.label)
     members = [np.array([bool(s >> i & 1) for i in range(table.parts)]) for s in minimal]
