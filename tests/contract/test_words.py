@@ -104,7 +104,7 @@ def test_show_is_quick():
 
 def test_show_prints_types_defaults_and_meanings(diorama):
     shown = diorama("show", "candle").stdout
-    assert "confounding: 'none' | 'pairs' |" in shown and "lamp: float = 5000.0" in shown
+    assert "confounding: 'none' | 'pairs' |" in shown and "lamp: float, at least 0, at most 1e+06 = 5000.0" in shown
     assert "power of the lamp in watts" in shown and "layouts: flat, candle" in shown
     shown = diorama("show", "csm").stdout
     assert "draws_s" in shown and "log_csm_r" in shown

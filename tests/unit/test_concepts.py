@@ -312,7 +312,7 @@ def test_negatives_are_written_beside_the_sets(tmp_path, diorama):
         ("concepts(change=shape)", "change='shape' is not one of"),
         ("concepts(setting=complex)", "setting='complex' is not one of"),
         ("concepts(scenes=0)", "give a number at least 1"),
-        ("concepts(size=4)", "8 to 4096"),
+        ("concepts(size=4)", "at least 8, at most 4096"),
         ("concepts(meshes=nowhere)", "no such folder"),
         ("test_scenes(lights=13)", "at least 1, at most 12"),
         ("random_scenes(count=0)", "at least 1"),
