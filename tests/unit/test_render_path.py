@@ -147,6 +147,18 @@ def test_more_rays_where_a_lamp_is_hidden():
     assert np.array_equal(rich["albedo"], plain["albedo"])
 
 
+def test_a_sky_asked_by_every_second_packet():
+    """In the light the sky is asked half as often beside a lamp, and brings what it brings; not so without a lamp."""
+    stage = scene(floor(), ball(specular=(0.05, 0.2)), environment=WHITE_SKY)
+    truth, asked = (render(stage, 24, 24, n, bounces=0, seed=s, shadows=4) for n, s in ((512, 1), (32, 0)))
+    for name in ("shading", "specular", "image"):
+        assert asked[name].mean((0, 1)) == pytest.approx(truth[name].mean((0, 1)), rel=4e-3)
+    assert np.array_equal(asked["image"], asked["albedo"] * asked["shading"] + asked["specular"])
+    unlit = scene(floor(), ball(), lights=(), environment=WHITE_SKY)
+    once, four = (render(unlit, 8, 8, 16, bounces=0, shadows=n) for n in (1, 4))
+    assert np.array_equal(once["shading"], four["shading"])
+
+
 def test_plane_depth_and_normals():
     tilted = Instance("sheet", rotation((1, 0, 0), 0.4) @ scaling(30), object=4, part=9)
     picture = render(scene(tilted, camera=TOP), 16, 12, 8, bounces=0)

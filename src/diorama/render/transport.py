@@ -146,12 +146,14 @@ def _aim_centres(packet, camera, x0, y, width, height, end):
 def radiance(embree, surfaces, lights, camera, span, setting, shade, sums, coverage):
     """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window.
 
-    `setting` ends with how often lamps and sky are asked in pixels that `shade` has in a shadow.
+    `setting` ends with how often lamps and sky are asked in pixels that `shade` has in a shadow. Where that is more than
+    once, every second packet of paths asks the sky in the other pixels: a lamp is all but all of their light.
     """
     samples, bounces, seed, seen, often = setting
     height, width = coverage.shape
     packet, points, first = new_packet(), new_points(), new_points()
     paths = _new_paths()
+    bright = 0 if often > 1 and samples % 16 == 0 and len(lights.rects) > 0 else 1
     total, hit = np.zeros((4, 3)), np.zeros(8, np.bool_)
     for y in range(span[0], span[1]):
         for x in range(span[2], span[3]):
@@ -159,7 +161,7 @@ def radiance(embree, surfaces, lights, camera, span, setting, shade, sums, cover
             total[:] = 0
             hits = 0
             # in a shadow more rays go to the sky, in a penumbra to the lamps too
-            asked = often if shade[y, x] == 2 else 1, often if shade[y, x] > 0 else 1
+            asked = often if shade[y, x] == 2 else 1, often if shade[y, x] > 0 else bright
             for start in range(0, samples, 8):
                 _aim(packet, camera, x, y, width, height, start, min(8, samples - start), noise)
                 packet.codes[MASK] = CAMERA
@@ -251,7 +253,8 @@ def _gather(first, hit, paths, lobe, total):
 def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, asked, start, noise):
     """From surface to surface: gather the light of the lamps, choose a lobe, go on.
 
-    `asked` is how many rays the first surface sends to each rectangle lamp, and to the sky.
+    `asked` is how many rays the first surface sends to each rectangle lamp, and to the sky; 0 is one from every second
+    packet of paths.
     """
     lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky.image) > 0 else 0)
     for bounce in range(bounces + 1):
@@ -259,7 +262,9 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, aske
         for lamp in range(0 if bounce == 0 and lobe == 1 else lamps):
             first, own = bounce == 0, noise ^ hashed(purpose + _U(lamp + 2))
             times = _times(lights, lamp, asked) if first else 1
-            for turn in range(times):
+            if times == 0 and start % 16 > 0:
+                continue
+            for turn in range(max(times, 1)):
                 if _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times, own):
                     occluded(embree, packet)
                     _collect(packet, paths, first)
@@ -279,7 +284,7 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, aske
 
 @inlined
 def _times(lights, lamp, asked):
-    """How many rays a first surface sends to a lamp; one to a point."""
+    """How many rays a first surface sends to a lamp; one to a point; 0 for one from every second packet."""
     if lamp < len(lights.rects):
         return asked[0]
     return asked[1] if lamp >= len(lights.rects) + len(lights.points) else 1
@@ -300,12 +305,12 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times,
     The `times` places that a surface point asks for in turn are spread over the lamp, and so are those of all points.
     At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
     """
-    some = False
+    some, share = False, 1 / times if times > 0 else 2.0
     for k in range(8):
         packet.active[k] = 0
         if not paths.alive[k]:
             continue
-        u, v = sobol((start + k) * times + turn, noise)
+        u, v = sobol((start + k) * times + turn if times > 0 else start // 2 + k, noise)
         px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
         lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, paths.light, k)
@@ -323,7 +328,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times,
             # density 0 marks a point light, which no reflected ray can find
             glossy = points.specular[k, 0] * value * (density / (density + reflected) if density > 0 else 1.0)
         for c in range(3):
-            brought = paths.light[k, c] * paths.throughput[k, c] / times
+            brought = paths.light[k, c] * paths.throughput[k, c] * share
             paths.gloss[k, c] = brought * glossy
             paths.light[k, c] = brought * points.albedo[k, c] * cosine * _INVERSE_PI
         set_ray(packet, k, px, py, pz, lx, ly, lz, reach)
@@ -390,8 +395,10 @@ def _scatter(packet, points, paths, lobe, last, start, noise):
         if not paths.alive[k]:
             continue
         paths.alive[k] = False
-        u, v = sobol(start + k, noise)
         share, choice = _glossy_share(points, k) if lobe < 0 else np.float64(lobe), 0.0
+        if last and share == 0:
+            continue
+        u, v = sobol(start + k, noise)
         if 0 < share < 1:
             choice, _ = sobol(start + k, noise ^ _U(0x68BC21EB))
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
@@ -441,7 +448,7 @@ def _see_lamps(packet, k, lights, points, paths):
     if len(lights.sky.image) > 0 and packet.codes[GEOMETRY, k] == NOTHING:
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
         row, column = environment_pixel(dx, dy, dz, lights.sky.image.shape[0], lights.sky.image.shape[1])
-        other = sky_density(row, column, dz, nx, ny, nz, lights.sky)
+        other = sky_density(row, column, dx, dy, dz, nx, ny, nz, lights.sky)
         for c in range(3):
             radiance = lights.sky.image[row, column, c]
             paths.gathered[k, c] += paths.throughput[k, c] * radiance * density / (density + other)
