@@ -40,6 +40,7 @@ from diorama.render.trace import (
 
 _U = np.uint32
 _INVERSE_PI = 1 / math.pi
+_ALIKE = 0.99  # the cosine between normals of neighbours that are turned the same way
 
 
 class Paths(NamedTuple):
@@ -132,6 +133,25 @@ def _count_corners(embree, packet, lights, points, lamp, met, light, arrived):
                 arrived[k] += 1
 
 
+@kernel
+def find_calm(front, normal, span, calm):
+    """The pixels of a window whose eight neighbours show the same surface, turned the same way.
+
+    Inside of a surface a pixel needs fewer paths to be smooth. No light has a say, so reflectance stays what it is.
+    """
+    height, width = front.shape
+    for y in range(span[0], span[1]):
+        for x in range(span[2], span[3]):
+            same = front[y, x] >= 0
+            for row in range(max(y - 1, 0), min(y + 2, height)):
+                for column in range(max(x - 1, 0), min(x + 2, width)):
+                    cosine = 0.0
+                    for axis in range(3):
+                        cosine += normal[y, x, axis] * normal[row, column, axis]
+                    same &= front[row, column] == front[y, x] and cosine > _ALIKE
+            calm[y, x] = same
+
+
 @inlined
 def _aim_centres(packet, camera, x0, y, width, height, end):
     """Rays from the eye through the centres of up to 8 pixels of a row."""
@@ -143,17 +163,16 @@ def _aim_centres(packet, camera, x0, y, width, height, end):
 
 
 @kernel
-def radiance(embree, surfaces, lights, camera, span, setting, shade, sums, coverage):
+def radiance(embree, surfaces, lights, camera, span, setting, shade, calm, sums, coverage):
     """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window.
 
-    `setting` ends with how often lamps and sky are asked in pixels that `shade` has in a shadow. Where that is more than
-    once, every second packet of paths asks the sky in the other pixels: a lamp is all but all of their light.
+    `setting` ends with how often lamps and sky are asked in pixels that `shade` has in a shadow.
+    A pixel that is `calm` takes half the paths, which ask twice as often in a shadow.
     """
-    samples, bounces, seed, seen, often = setting
+    most, bounces, seed, seen, often = setting
     height, width = coverage.shape
     packet, points, first = new_packet(), new_points(), new_points()
     paths = _new_paths()
-    bright = 0 if often > 1 and samples % 16 == 0 and len(lights.rects) > 0 else 1
     total, hit = np.zeros((4, 3)), np.zeros(8, np.bool_)
     for y in range(span[0], span[1]):
         for x in range(span[2], span[3]):
@@ -161,7 +180,8 @@ def radiance(embree, surfaces, lights, camera, span, setting, shade, sums, cover
             total[:] = 0
             hits = 0
             # in a shadow more rays go to the sky, in a penumbra to the lamps too
-            asked = often if shade[y, x] == 2 else 1, often if shade[y, x] > 0 else bright
+            samples, many = (most // 2, 2 * often) if calm[y, x] else (most, often)
+            asked = many if shade[y, x] == 2 else 1, many if shade[y, x] > 0 else 1
             for start in range(0, samples, 8):
                 _aim(packet, camera, x, y, width, height, start, min(8, samples - start), noise)
                 packet.codes[MASK] = CAMERA
@@ -253,8 +273,7 @@ def _gather(first, hit, paths, lobe, total):
 def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, asked, start, noise):
     """From surface to surface: gather the light of the lamps, choose a lobe, go on.
 
-    `asked` is how many rays the first surface sends to each rectangle lamp, and to the sky; 0 is one from every second
-    packet of paths.
+    `asked` is how many rays the first surface sends to each rectangle lamp, and to the sky.
     """
     lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky.image) > 0 else 0)
     for bounce in range(bounces + 1):
@@ -262,9 +281,7 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, aske
         for lamp in range(0 if bounce == 0 and lobe == 1 else lamps):
             first, own = bounce == 0, noise ^ hashed(purpose + _U(lamp + 2))
             times = _times(lights, lamp, asked) if first else 1
-            if times == 0 and start % 16 > 0:
-                continue
-            for turn in range(max(times, 1)):
+            for turn in range(times):
                 if _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times, own):
                     occluded(embree, packet)
                     _collect(packet, paths, first)
@@ -284,7 +301,7 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, aske
 
 @inlined
 def _times(lights, lamp, asked):
-    """How many rays a first surface sends to a lamp; one to a point; 0 for one from every second packet."""
+    """How many rays a first surface sends to a lamp; one to a point."""
     if lamp < len(lights.rects):
         return asked[0]
     return asked[1] if lamp >= len(lights.rects) + len(lights.points) else 1
@@ -305,12 +322,12 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times,
     The `times` places that a surface point asks for in turn are spread over the lamp, and so are those of all points.
     At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
     """
-    some, share = False, 1 / times if times > 0 else 2.0
+    some = False
     for k in range(8):
         packet.active[k] = 0
         if not paths.alive[k]:
             continue
-        u, v = sobol((start + k) * times + turn if times > 0 else start // 2 + k, noise)
+        u, v = sobol((start + k) * times + turn, noise)
         px, py, pz = points.position[k, 0], points.position[k, 1], points.position[k, 2]
         nx, ny, nz = points.normal[k, 0], points.normal[k, 1], points.normal[k, 2]
         lx, ly, lz, reach, density = _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, paths.light, k)
@@ -328,7 +345,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times,
             # density 0 marks a point light, which no reflected ray can find
             glossy = points.specular[k, 0] * value * (density / (density + reflected) if density > 0 else 1.0)
         for c in range(3):
-            brought = paths.light[k, c] * paths.throughput[k, c] * share
+            brought = paths.light[k, c] * paths.throughput[k, c] / times
             paths.gloss[k, c] = brought * glossy
             paths.light[k, c] = brought * points.albedo[k, c] * cosine * _INVERSE_PI
         set_ray(packet, k, px, py, pz, lx, ly, lz, reach)
