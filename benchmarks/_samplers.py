@@ -107,7 +107,7 @@ def errors(shots: Sequence[Shot], truths: Sequence[dict[str, Any]], samples: int
 def compare(
     name: str, shots: Sequence[Shot], truths: Sequence[Any], usual: int, counts: Sequence[int]
 ) -> dict[str, float]:
-    """The old sampler at its usual number of paths; today's by default (the first) and at the fewest with no larger error."""
+    """The old sampler at its usual number of paths; today's by default (the first) and at equal error."""
     for warm in (_old, _new):
         warm(shots[0], 8)
     first = errors(shots, truths, usual, _old)
