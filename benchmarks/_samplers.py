@@ -2,7 +2,7 @@
 
 Errors are root mean squares and 99th percentiles against a reference of many paths, in levels of an 8-bit sRGB image. For
 candle it has 4,096 paths per pixel, half of them by either sampler, and its objects stand before an even gray, so that their
-edges count. For tabletop it has 256 paths, each of which sends 8 rays to lamp and sky in the shadows, where it is judged.
+edges count. For tabletop it has 128 paths, each of which sends 8 rays to lamp and sky in the shadows, where it is judged.
 Times are CPU seconds of one process, while others of the bench are at work.
 """
 
@@ -142,7 +142,7 @@ def candle_truth(index: int, reference: int) -> dict[str, Any]:
 def tabletop_truth(index: int, reference: int) -> dict[str, Any]:
     """A reference of `tabletop_shots`, by today's sampler."""
     shot = tabletop_shots()[index]
-    found = _new(shot._replace(shadows=8), reference // 16, 1)
+    found = _new(shot._replace(shadows=8), reference // 32, 1)
     return {name: found[name] for name in ("image", "coverage", "shading")}
 
 
@@ -178,7 +178,7 @@ def figures(reference: int = 4096) -> dict[str, float]:
     """Both comparisons, and the time of candle's data set."""
     for name in ("indoor", "outdoor", "playground"):
         panorama(name, None, _PHOTOGRAPH)  # taken once, not by two processes
-    with get_context("spawn").Pool(4) as pool:
+    with get_context("spawn").Pool(6) as pool:
         runs = [pool.apply_async(candle_set)]
         tops = [pool.apply_async(tabletop_truth, (k, reference)) for k in range(4)]
         candles = [pool.apply_async(candle_truth, (k, reference)) for k in range(len(_JUDGED))]
