@@ -1,13 +1,14 @@
 """The light sampler of before and today's at equal error, in one run: candle's objects, tabletop's shadows.
 
-Errors are root mean squares and 99th percentiles against a reference of many paths, in levels of an 8-bit sRGB image. For
-candle it has 4,096 paths per pixel, half of them by either sampler, and its objects stand before an even gray, so that their
-edges count. For tabletop it has 128 paths, each of which sends 8 rays to lamp and sky in the shadows, where it is judged.
-Times are CPU seconds of one process, while others of the bench are at work.
+Errors are root mean squares and 99th percentiles against a reference of many paths, in levels of an 8-bit sRGB image. That
+of candle is by either sampler to the half, and its objects stand before an even gray, so that their edges count. That of
+tabletop has a 32nd of the paths, each of which sends 8 rays to lamp and sky in the shadows, where it is judged. Times are CPU
+seconds of one process, while others of the bench are at work.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
@@ -110,10 +111,9 @@ def compare(
     """The old sampler at its usual number of paths; today's by default (the first) and at equal error."""
     for warm in (_old, _new):
         warm(shots[0], 8)
-    first = errors(shots, truths, usual, _old)
     found = {n: errors(shots, truths, n, _new) for n in counts}
-    again = errors(shots, truths, usual, _old)  # before and after, as others may be busy on the machine
-    seconds, error, tail, default = (first[0] + again[0]) / 2, first[1], first[2], counts[0]
+    seconds, error, tail = errors(shots, truths, usual, _old)
+    default = counts[0]
     equal = min((n for n in counts if found[n][1] <= error), default=max(counts))
     ours = {"by_default": default, "at_equal_error": equal}
     return {
@@ -142,46 +142,60 @@ def candle_truth(index: int, reference: int) -> dict[str, Any]:
 def tabletop_truth(index: int, reference: int) -> dict[str, Any]:
     """A reference of `tabletop_shots`, by today's sampler."""
     shot = tabletop_shots()[index]
-    found = _new(shot._replace(shadows=8), reference // 32, 1)
+    found = _new(shot._replace(shadows=8), max(reference // 32, 64), 1)
     return {name: found[name] for name in ("image", "coverage", "shading")}
 
 
 def candle_errors(truths: Sequence[Any]) -> dict[str, float]:
     """Of both samplers on candle's objects."""
-    return compare("sampler_candle", candle_shots(), truths, 128, (Candle().samples, 32, 64, 128))
+    return compare("sampler_candle", candle_shots(), truths, 128, (Candle().samples, 32, 64))
 
 
 def tabletop_errors(truths: Sequence[Any]) -> dict[str, float]:
     """Of both samplers in tabletop's shadows."""
-    return compare("sampler_tabletop_shadow", tabletop_shots(), truths, 32, (Tabletop().samples, 8, 16))
+    return compare("sampler_tabletop_shadow", tabletop_shots(), truths, 32, (Tabletop().samples, 8))
 
 
-def candle_set() -> dict[str, float]:
-    """What an image of candle's 4,050 takes at 320×240, by sixty of them; the photographs of the sets are not counted."""
+def candle_seconds(indices: Sequence[int]) -> list[float]:
+    """CPU seconds that images of candle take at 320×240; the photographs of the sets are not counted."""
     world, seconds = Candle(), []
-    scenes = [world.numbered(index).params for index in _TIMED]
+    scenes = [world.numbered(index).params for index in indices]
     for params in (scenes[0], *scenes):
         light = panorama(params["scene"], None, _PHOTOGRAPH)
         begin = time.process_time()
         candle_stage.picture_of(params, light, (world.width, world.height), world.samples, (world.lamp, False, False))
         seconds.append(time.process_time() - begin)
-    mean = float(np.mean(seconds[1:]))
+    return seconds[1:]
+
+
+def candle_set(seconds: Sequence[float]) -> dict[str, float]:
+    """What an image of candle's 4,050 takes, and all of them."""
+    mean = float(np.mean(seconds))
     return {
-        "candle_images_timed": len(scenes),
+        "candle_images_timed": len(seconds),
         "candle_320px_cpu_s_per_image": mean,
-        "candle_320px_cpu_s_largest": max(seconds[1:]),
+        "candle_320px_cpu_s_largest": max(seconds),
         "candle_4050_images_minutes_on_two_cores": 4050 * mean / 2 / 60,
     }
 
 
 def figures(reference: int = 4096) -> dict[str, float]:
-    """Both comparisons, and the time of candle's data set."""
+    """Both comparisons, and the time of candle's data set; said on stderr as they come."""
     for name in ("indoor", "outdoor", "playground"):
         panorama(name, None, _PHOTOGRAPH)  # taken once, not by two processes
+    found: dict[str, float] = {}
+
+    def add(more: dict[str, float]) -> None:
+        found.update(more)
+        print(more, file=sys.stderr, flush=True)
+
     with get_context("spawn").Pool(6) as pool:
-        runs = [pool.apply_async(candle_set)]
         tops = [pool.apply_async(tabletop_truth, (k, reference)) for k in range(4)]
+        timed = [pool.apply_async(candle_seconds, (_TIMED[k::4],)) for k in range(4)]
         candles = [pool.apply_async(candle_truth, (k, reference)) for k in range(len(_JUDGED))]
-        runs.append(pool.apply_async(tabletop_errors, ([found.get() for found in tops],)))
-        runs.append(pool.apply_async(candle_errors, ([found.get() for found in candles],)))
-        return {name: value for run in runs for name, value in run.get().items()}
+        top = pool.apply_async(tabletop_errors, ([truth.get() for truth in tops],))
+        add(candle_set([value for part in timed for value in part.get()]))
+        candle = pool.apply_async(candle_errors, ([truth.get() for truth in candles],))
+        add(top.get())
+        add(candle.get())
+    return found
