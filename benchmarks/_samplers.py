@@ -2,8 +2,8 @@
 
 Errors are root mean squares and 99th percentiles against a reference of many paths, in levels of an 8-bit sRGB image. That
 of candle is by either sampler to the half, and its objects stand before an even gray, so that their edges count. That of
-tabletop has a 32nd of the paths, each of which sends 8 rays to lamp and sky in the shadows, where it is judged. Times are CPU
-seconds of one process, while others of the bench are at work.
+tabletop has a 32nd of the paths, each of which sends 8 rays to lamp and sky in the shadows, where it is judged. Times are
+CPU seconds of one process, while others of the bench are at work.
 """
 
 from __future__ import annotations
