@@ -81,13 +81,14 @@ def kept(name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def save(name: str, figures: dict[str, float], libraries: tuple[str, ...]) -> None:
-    """Write the committed table of a benchmark."""
+def save(name: str, figures: dict[str, float], libraries: tuple[str, ...], command: str = "", note: str = "") -> None:
+    """Write the committed table of a benchmark; `command` is what measured it, if not its name."""
     used = ", ".join(f"{library} {version(library)}" for library in libraries)
     machine = f"{platform.machine()}, Python {platform.python_version()}, {used}"
     rows = "\n".join(f"| {key} | {value:g} |" for key, value in figures.items())
     path = RESULTS / f"{name}.md"
     path.parent.mkdir(exist_ok=True)
     path.write_text(
-        f"# {name}\n\n`scripts/bench {name} --save` on 2 cores, {machine}.\n\n| figure | value |\n|---|---|\n{rows}\n"
+        f"# {name}\n\n`scripts/bench {command or name} --save` on 2 cores, {machine}.{note}\n\n"
+        f"| figure | value |\n|---|---|\n{rows}\n"
     )

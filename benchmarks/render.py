@@ -3,7 +3,7 @@
 Two processes of one thread each; rates are summed. The peer renders the same stages, without anti-aliasing or outline,
 with embreex's Python interface and numpy shading. `--json` prints the figures alone; `--frames N` sets the length of
 the memory test (0 skips it). The light sampler of before and today's are compared at equal error; `--reference N` sets the
-paths per pixel of their reference (0 skips it).
+paths per pixel of their reference (0 skips it), and `--samplers` measures only that, kept as render_samplers.md.
 """
 
 from __future__ import annotations
@@ -244,7 +244,18 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=20000, help="frames of the memory test")
     parser.add_argument("--reference", type=int, default=4096, help="paths per pixel that samplers are compared with")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/render.md")
+    parser.add_argument("--samplers", action="store_true", help="compare the samplers only")
     options = parser.parse_args()
+    if options.samplers:
+        from benchmarks._samplers import figures as samplers
+
+        load = os.getloadavg()[0]
+        found = {name: float(f"{value:.4g}") for name, value in samplers(options.reference).items()}
+        print(json.dumps(found, indent=None if options.json else 1))
+        if options.save:
+            note = f" The load was {load:.1f} before: times are CPU seconds, and ratios say more than they."
+            save("render_samplers", found, ("numpy", "numba", "embreex"), "render --samplers", note)
+        return
     stages = [bird_stage(k) for k in range(STAGES)]
     triangles = [sum(len(s.library[i.mesh].faces) for i in s.instances) for s in stages]
     figures: dict[str, float] = {"triangles_mean": float(np.mean(triangles))}

@@ -108,7 +108,7 @@ def test_a_window_is_a_piece_of_the_picture():
 def test_an_unseen_floor_is_not_in_the_picture_but_lights_the_ball():
     view = stage(EVEN, (), Camera((0, 9, 3), (0, 0, 1), fov_degrees=25))
     alone = Stage(view.library, [BALL], view.camera, (), {}, view.environment)
-    seen, free = render(view, 40, 30, 16, 1), render(alone, 40, 30, 16, 1)
+    seen, free = render(view, 40, 30, 256, 1), render(alone, 40, 30, 256, 1)
     assert np.array_equal(seen["coverage"], free["coverage"])
     assert set(np.unique(seen["object"])) == {-1, 1}
     under = (seen["normal"][..., 2] < -0.5) & (seen["object"] == 1)

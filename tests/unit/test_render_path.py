@@ -147,6 +147,29 @@ def test_more_rays_where_a_lamp_is_hidden():
     assert np.array_equal(rich["albedo"], plain["albedo"])
 
 
+def test_half_the_paths_amid_a_surface():
+    """Geometry chooses: the layers stay exact and right on average, reflectance is the same under any lamp and none."""
+    stage = scene(floor(), ball(specular=(0.05, 0.2)), environment=WHITE_SKY)
+    truth, asked = (render(stage, 24, 24, n, bounces=0, seed=s, shadows=4) for n, s in ((512, 1), (32, 0)))
+    for name in ("shading", "specular", "image"):
+        assert asked[name].mean((0, 1)) == pytest.approx(truth[name].mean((0, 1)), rel=4e-3)
+    assert np.array_equal(asked["image"], asked["albedo"] * asked["shading"] + asked["specular"])
+    image = np.random.default_rng(0).random((8, 8, 3)).astype(np.float32)
+    painted = Instance("sheet", scaling(20.0), texture="paint", object=1)
+    moved = dataclasses.replace(LAMP, corner=(2.0, -0.5, 3.0))
+    stages = [
+        Stage(LIBRARY, [painted, ball()], SIDE, lights, {"paint": image}, WHITE_SKY)
+        for lights in ((LAMP,), (moved,), ())
+    ]
+    pictures = [render(stage, 24, 24, 32, bounces=0, shadows=4) for stage in stages]
+    assert all(np.array_equal(picture["albedo"], pictures[0]["albedo"]) for picture in pictures)
+    for threads, window in ((2, None), (1, (5, 9, 20, 23))):
+        again = render(stages[0], 24, 24, 32, bounces=0, shadows=4, threads=threads, window=window)
+        x0, y0, x1, y1 = window or (0, 0, 24, 24)
+        assert np.array_equal(again["image"][y0:y1, x0:x1], pictures[0]["image"][y0:y1, x0:x1])
+        assert (again["object"] >= 0).sum() == (pictures[0]["object"][y0:y1, x0:x1] >= 0).sum()
+
+
 def test_plane_depth_and_normals():
     tilted = Instance("sheet", rotation((1, 0, 0), 0.4) @ scaling(30), object=4, part=9)
     picture = render(scene(tilted, camera=TOP), 16, 12, 8, bounces=0)

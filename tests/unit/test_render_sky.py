@@ -20,7 +20,7 @@ def drawn(u, v, normal, sky):
     found = np.zeros((len(u), 6))
     for i in range(len(u)):
         x, y, z, row, column, density = sky_direction(u[i], v[i], normal[0], normal[1], normal[2], sky)
-        other = sky_density(row, column, z, normal[0], normal[1], normal[2], sky)
+        other = sky_density(row, column, x, y, z, normal[0], normal[1], normal[2], sky)
         found[i] = np.array([x, y, z, sky.image[row, column, 0], density, other])
     return found
 
@@ -55,11 +55,23 @@ def test_every_normal_gets_the_irradiance_of_the_map(places, shape):
         np.testing.assert_allclose(found[:, 4], found[:, 5], rtol=1e-5)
 
 
-def test_under_an_even_sky_hardly_a_ray_is_wasted(places):
+def test_under_a_nearly_even_sky_hardly_a_ray_is_wasted(places):
     """All rays bring nearly the same light: a spread of a quarter, where brightness alone would leave 1.3."""
-    sky = sky_of(Environment(np.ones((4, 8, 3), np.float32)))
+    image = np.ones((4, 8, 3), np.float32)
+    image[0, 0] = 1.001
+    sky = sky_of(Environment(image))
     for normal in NORMALS:
         found = drawn(*places, normal, sky)
         cosine = np.maximum(found[:, :3] @ normal, 0)
         assert (cosine / found[:, 4] / np.pi).std() < 0.4
         assert (cosine == 0).mean() < 0.05
+
+
+def test_under_an_even_sky_every_ray_brings_the_same(places):
+    """Directions by the cosine alone, with the density that is told of them."""
+    sky = sky_of(Environment(np.full((4, 8, 3), 0.7, np.float32)))
+    for normal in NORMALS:
+        found = drawn(*places, normal, sky)
+        np.testing.assert_allclose(found[:, :3] @ normal / found[:, 4], np.pi, rtol=1e-6)
+        np.testing.assert_allclose(found[:, 4], found[:, 5], rtol=1e-6)
+        np.testing.assert_allclose(found[:, 3], 0.7, rtol=1e-6)

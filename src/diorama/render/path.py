@@ -7,6 +7,7 @@ shading, light leaving by the glossy lobe the specular layer. At later surfaces 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ from diorama.render.stage import Stage
 if TYPE_CHECKING:
     from diorama.render.layers import Picture
 
+Window = tuple[int, int, int, int]
 _ROWS = 8  # image rows per task; any number gives the same image
+_FEWEST = 16  # paths of which calm pixels take half
 
 
 def render(
@@ -30,7 +33,7 @@ def render(
     bounces: int = 3,
     seed: int = 0,
     threads: int = 1,
-    window: tuple[int, int, int, int] | None = None,
+    window: Window | None = None,
     shadows: int = 1,
 ) -> Picture:
     """All layers of one image, linear light, float32 (h, w, 3) unless said otherwise.
@@ -42,7 +45,8 @@ def render(
     never averaged: `object`, `part` int32 (−1 = nothing), `depth` (h, w) along the view axis (inf = nothing), `normal`
     in world space, towards the viewer (0 = nothing). `bounces` 0 is direct light only. `window` (x0, y0, x1, y1; far edge
     excluded) traces only these pixels, each as in the whole image; the others are empty. `shadows` is how many rays a path
-    sends to rectangle lamps and sky where its pixel lies in the shadow of such a lamp: noise is largest there.
+    sends to rectangle lamps and sky where its pixel lies in the shadow of such a lamp: noise is largest there. With more
+    than one and direct light only, pixels amid a surface take half of 16 or more `samples`, and as many rays in shadows.
     """
     from diorama.render import transport
     from diorama.render.surface import lights, surfaces
@@ -56,28 +60,43 @@ def render(
     x0, y0, x1, y1 = window or (0, 0, width, height)
     if not (0 <= x0 <= x1 <= width and 0 <= y0 <= y1 <= height):
         raise ValueError(f"render: window {window} is not inside the image of {width}×{height}")
-    rows = [(y, min(y + _ROWS, y1), x0, x1) for y in range(y0, y1, _ROWS)]
     sums = np.zeros((4, height, width, 3), np.float32)
     coverage, front = np.zeros((height, width), np.float32), np.full((height, width), -1, np.int32)
-    shade = np.zeros((height, width), np.uint8)
+    shade, calm = np.zeros((height, width), np.uint8), np.zeros((height, width), np.bool_)
     setting = samples, bounces, seed & 0xFFFFFFFF, seen, shadows
     depth, normal = np.full((height, width), np.inf, np.float32), np.zeros((height, width, 3), np.float32)
     with EmbreeScene(stage) as embree:
 
-        def work(span: tuple[int, int, int, int]) -> None:
+        def look(span: Window) -> None:
             transport.centres(embree, tables, camera, span, front, depth, normal)
             if shadows > 1:
                 transport.find_shadows(embree, tables, lamps, camera, span, shade)
-            transport.radiance(embree, tables, lamps, camera, span, setting, shade, sums, coverage)
 
-        if threads == 1:
-            for span in rows:
-                work(span)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, rows))
+        def trace(span: Window) -> None:
+            if shadows > 1 and bounces == 0 and samples >= _FEWEST:
+                transport.find_calm(front, normal, span, calm)
+            transport.radiance(embree, tables, lamps, camera, span, setting, shade, calm, sums, coverage)
+
+        # calm pixels are known by their neighbours, which may lie outside of the window
+        _in_rows(look, (max(x0 - 1, 0), max(y0 - 1, 0), min(x1 + 1, width), min(y1 + 1, height)), threads)
+        _in_rows(trace, (x0, y0, x1, y1), threads)
+    outside = np.ones((height, width), np.bool_)
+    outside[y0:y1, x0:x1] = False
+    front[outside], depth[outside], normal[outside] = -1, np.inf, 0
     geometry = {**_ids(stage, front), "depth": depth, "normal": normal, "coverage": coverage}
     return {**_split(*sums), **geometry}
+
+
+def _in_rows(work: Callable[[Window], None], window: Window, threads: int) -> None:
+    """Do the work of a window (x0, y0, x1, y1) by spans (y0, y1, x0, x1) of a few rows."""
+    x0, y0, x1, y1 = window
+    spans = [(y, min(y + _ROWS, y1), x0, x1) for y in range(y0, y1, _ROWS)]
+    if threads == 1:
+        for span in spans:
+            work(span)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, spans))
 
 
 def _split(

@@ -2,7 +2,8 @@
 
 The map is cut into tiles. For each of 625 groups of normals there is a table of the tiles' brightness times their cosine;
 inside a tile pixels are drawn by brightness alone. Every direction is drawn with a density that is known exactly, so the
-expectation is that of any other choice; a surface just wastes hardly any rays on the sky behind it.
+expectation is that of any other choice; a surface just wastes hardly any rays on the sky behind it. An even sky needs no
+table: its directions are drawn by the cosine alone, so that every ray that arrives brings the same light.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diorama.render.jit import inlined
+from diorama.render.sampling import cosine_direction, to_world
 from diorama.render.stage import Environment
 
 _CELLS = 25  # groups of normals along each side of the octahedral square; odd, so that one has +z in its middle
@@ -30,11 +32,11 @@ class Sky(NamedTuple):
     columns: NDArray[np.float64]  # (groups, tile rows, tile columns)
     inner_rows: NDArray[np.float64]  # (tile rows, tile columns, pixel rows in a tile)
     inner_columns: NDArray[np.float64]  # (h, w), beginning anew in every tile
+    even: bool  # all pixels equal; then there are no tables
 
 
-NO_SKY = Sky(
-    np.zeros((0, 0, 3), np.float32), np.zeros((0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))
-)
+_NO_TABLES = np.zeros((0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0))
+NO_SKY = Sky(np.zeros((0, 0, 3), np.float32), *_NO_TABLES, False)
 
 
 @lru_cache(maxsize=4)
@@ -43,6 +45,8 @@ def sky_of(environment: Environment) -> Sky:
     image = np.ascontiguousarray(environment.image, np.float32)
     if image.ndim != 3 or image.shape[2] != 3 or not image.size or not np.isfinite(image).all() or image.min() < 0:
         raise ValueError("render: the environment must be a finite (h, w, 3) array without negative values")
+    if (image == image[0, 0]).all():
+        return Sky(image, *_NO_TABLES, True)
     times = math.ceil(_FINE / image.shape[0])
     image = np.ascontiguousarray(image.repeat(times, 0).repeat(times, 1))
     height, width = image.shape[:2]
@@ -55,9 +59,8 @@ def sky_of(environment: Environment) -> Sky:
     tiles = weight.reshape(high, height // high, wide, width // wide)
     each = tiles.sum((1, 3)) * _cosines(high, wide).reshape(-1, high, wide)
     inner_columns = _cumulative(tiles).reshape(height, width)
-    return Sky(
-        image, _cumulative(each.sum(2)), _cumulative(each), _cumulative(tiles.sum(3).transpose(0, 2, 1)), inner_columns
-    )
+    inner_rows = _cumulative(tiles.sum(3).transpose(0, 2, 1))
+    return Sky(image, _cumulative(each.sum(2)), _cumulative(each), inner_rows, inner_columns, False)
 
 
 def _cumulative(weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -125,6 +128,10 @@ def _share(steps, cell):
 @inlined
 def sky_direction(u, v, nx, ny, nz, sky):
     """A direction for a surface with this normal, its pixel, and its density per solid angle."""
+    if sky.even:
+        x, y, z = cosine_direction(u, v)
+        dx, dy, dz = to_world(nx, ny, nz, x, y, z)
+        return dx, dy, dz, 0, 0, z / math.pi
     height, width = sky.inner_columns.shape
     group = _group(nx, ny, nz)
     tall, broad = sky.inner_rows.shape[2], width // sky.columns.shape[2]
@@ -140,8 +147,10 @@ def sky_direction(u, v, nx, ny, nz, sky):
 
 
 @inlined
-def sky_density(row, column, dz, nx, ny, nz, sky):
+def sky_density(row, column, dx, dy, dz, nx, ny, nz, sky):
     """The density per solid angle with which `sky_direction` draws a direction in one pixel."""
+    if sky.even:
+        return max(nx * dx + ny * dy + nz * dz, 0.0) / math.pi
     height, width = sky.inner_columns.shape
     group = _group(nx, ny, nz)
     tall, broad = sky.inner_rows.shape[2], width // sky.columns.shape[2]
