@@ -4,11 +4,13 @@ import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.plan import Cell
-from diorama.core.run import Run
+
+if TYPE_CHECKING:
+    from diorama.core.plan import Cell
+    from diorama.core.run import Run
 
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 _GATE = re.compile(r"(.*?)(<=|>=|<|>)([^<>=]*)", re.DOTALL)
@@ -25,7 +27,7 @@ class Gate:
     relation: str
     bound: float
 
-    def check(self, run: Run) -> None:
+    def check(self, run: "Run") -> None:
         """Raise InputError if no cell of the run has the method or the metric."""
         cells = [cell for cell in run.cells if not cell.control]
         metrics = sorted({m for cell in cells for m in _metrics(cell)})
@@ -61,7 +63,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def failed_gates(gates: list[Gate], results: dict[str, Any], planned: Sequence[Cell] = ()) -> list[str]:
+def failed_gates(gates: list[Gate], results: dict[str, Any], planned: "Sequence[Cell]" = ()) -> list[str]:
     """One line for every gate and cell that does not meet it; no mean meets nothing, and neither does no cell."""
     lines, computed = [], {cell["key"] for cell in results["cells"]}
     for gate in gates:

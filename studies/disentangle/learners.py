@@ -30,7 +30,7 @@ from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
 BUILD = HOME / "build" / "reproduce" / "learners"
 PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
 #: Frames that CG decodes: each costs 13 passes through decoder and classifier for every protocol.
-DECODED = 100
+DECODED = 60
 #: Frames of the one draw that MIG of the longer learners is measured on, as for the published networks.
 MATCHED_FRAMES = 10_000
 #: Frames and draws of the learners of the curves, which are many and are averaged over seeds.
@@ -276,7 +276,7 @@ def main() -> None:
     """Write docs/results/disentangle/learners.md and its pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("frames", type=int, nargs="?", default=1000, help="frames of a draw")
-    parser.add_argument("draws", type=int, nargs="?", default=8)
+    parser.add_argument("draws", type=int, nargs="?", default=4)
     given = parser.parse_args()
     sizes = Sizes(given.frames, given.draws)
     done = [name for name in trainings() if finished(name)]

@@ -627,7 +627,7 @@ def test_the_note_of_a_map_is_kept_beside_its_value(tmp_path):
 
 def test_batches_depend_on_the_size_only_and_hold_few_large_images():
     assert [len(b) for b in batches(100, (64, 64, 3))] == [50, 50]
-    assert max(len(b) for b in batches(100, (2000, 2000, 3))) == 4
+    assert max(len(b) for b in batches(100, (2000, 2000, 3))) == 8  # the fewest, which fill an engine's
     assert [k for b in batches(77, (128, 128, 3)) for k in b] == [*range(77)]
 
 

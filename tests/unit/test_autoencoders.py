@@ -181,5 +181,5 @@ def test_a_constant_rate_is_the_same_at_every_step_and_is_written_down_only_wher
     usual = vae_recipe(parse("beta_vae(steps=1000, rate=0.0005)"))
     rates = [usual.schedule.rate_at(step, usual.block) for step in range(1000)]
     assert max(rates) == rates[249] == 0.0005 and rates[-1] == 0 and "constant" not in usual.described()
-    with pytest.raises(InputError, match="constant='yes' should be True or False"):
+    with pytest.raises(InputError, match="constant='yes' should be bool"):
         vae_recipe(parse("beta_vae(constant=yes)"))
