@@ -266,6 +266,10 @@ class Sweeping(Decomposer):
         """One answer for each point of `grid`."""
 
 
+#: A branch, and layers on the way to it.
+At = tuple[str, Sequence[str]]
+
+
 class Layered(Decomposer):
     """A decomposition network whose inner layers can be read, for CSM."""
 
@@ -288,6 +292,16 @@ class Layered(Decomposer):
     ) -> list[np.ndarray]:
         """Called by CSM: `loss_grad` by the output of several layers."""
         return [self.loss_grad(frames, branch, layer, truth) for layer in layers]
+
+    def features_of(self, frames: Sequence[Frame], asked: Sequence[At]) -> list[list[np.ndarray]]:
+        """Called by CSM: `features_at` for several branches; a network that has both from one pass does so here."""
+        return [self.features_at(frames, branch, layers) for branch, layers in asked]
+
+    def loss_grads_of(
+        self, frames: Sequence[Frame], asked: Sequence[At], truths: Sequence[Sequence[np.ndarray]]
+    ) -> list[list[np.ndarray]]:
+        """Called by CSM: `loss_grads` for several branches, or for one with several truths."""
+        return [self.loss_grads(frames, *at, truth) for at, truth in zip(asked, truths, strict=True)]
 
 
 class Encoder(Method):
