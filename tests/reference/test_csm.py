@@ -396,7 +396,7 @@ def test_products_of_two_sets_are_those_of_all_rows_together():
     assert {n: list(place) for n, place in space.places.items()} == {
         "set": [0, 1, 2], "partner": [3, 4, 5, 6], "stranger": [7, 8], "negatives": list(range(9, 15)),
     }  # fmt: skip
-    again = Space.of(table, {n: None for n in rows}, lambda pair, compute: kept[pair])  # nothing is read again
+    again = Space.of(table, dict.fromkeys(rows), lambda pair, compute: kept[pair])  # nothing is read again
     assert np.array_equal(again.products, space.products)
 
 

@@ -30,8 +30,6 @@ class Rows:
         if not self.at:
             self.array = room(self.count, part.shape[1])
         if part.shape[1] != self.array.shape[1]:
-            raise InputError(
-                "csm: images are of several sizes or the answers of several channel counts; one is needed"
-            )
+            raise InputError("csm: images are of several sizes or the answers of several channel counts; one is needed")
         self.array[self.at : self.at + len(part)] = part
         self.at += len(part)

@@ -239,7 +239,9 @@ class Csm(OnSets):
 
         def keep(pair: tuple[str, str], compute: Callable[[], np.ndarray]) -> np.ndarray:
             of = tuple(named.get(name, name) for name in pair)
-            return bench.keep("run", ("csm of two", *self._shared(bench, branch), *of), compute)
+            probe = self.probe if "gradients" in pair else self.probe.unscaled
+            against = len(table.negatives) if "negatives" in pair else None
+            return bench.keep("run", ("csm of two", *self._shared(bench, branch), probe, against, *of), compute)
 
         return Space.of(table, read, keep)
 
@@ -248,14 +250,14 @@ class Csm(OnSets):
         if along.shape[1] != others.shape[1]:
             both = f"{self.test.label} and {self.negatives.label}"
             raise InputError(f"csm: {both} give images of two sizes; write size=…")
-        key = ("csm products", *self._shared(bench, branch))
+        key = ("csm products", *self._shared(bench, branch), self.probe, len(others))
         return Table(along, others, *bench.keep("run", key, lambda: (gram(others), gram(along, others))))
 
     def _shared(self, bench: Bench, branch: str) -> tuple[Any, ...]:
         """The part of a memory key that names the test images and negatives; saved answers are those of a case."""
         images = (self.test.digest, self.tests, self.negatives.digest, self.randoms, bench.case.payload["seed"])
         saved = bench.case.key if isinstance(bench.asked.object, Saved) else ""
-        return bench.asked.digest, bench.point, saved, branch, self.probe, *images
+        return bench.asked.digest, bench.point, saved, branch, *images
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, Scene]:
         world, other = bench.world.object, stranger(bench.world.object, case)
@@ -272,7 +274,7 @@ class Csm(OnSets):
         random = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
             fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, random)
-            key = ("csm chance", *self._shared(bench, branch), *trained)
+            key = ("csm chance", *self._shared(bench, branch), self.probe, *trained)
             chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p

@@ -5,7 +5,7 @@ that any decomposer can be asked; other layers are those that a network offers t
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -35,6 +35,11 @@ class Probe:
     layer: str
     transform: Transform
     aligned: bool = False
+
+    @property
+    def unscaled(self) -> "Probe":
+        """The same place, whatever is made of the truth."""
+        return replace(self, aligned=False)
 
     def transformed(self, layer: np.ndarray) -> np.ndarray:
         """A layer of an answer under the transform of `output`."""
@@ -178,12 +183,17 @@ class Reader:
 
     def features(self, world: Component[World], count: int | None) -> Readings:
         """The activations of the first scenes of a world, or all; there may be thousands, so frames are let go."""
-        return self._of_world(world, count, _features, "unit")
+        return self._unscaled._of_world(world, count, _features, "unit")
 
     def members(self, concept: Scene) -> Readings:
         """The activations of the images of a concept set."""
         members = partial(self.bench.world.object.members, concept)
-        return self._read(self.bench.world, (concept.key,), members, _features)
+        return self._unscaled._read(self.bench.world, (concept.key,), members, _features)
+
+    @property
+    def _unscaled(self) -> "Reader":
+        """The reader of activations, which know no truth: one for both variants."""
+        return replace(self, probe=self.probe.unscaled, fellows=[probe.unscaled for probe in self.fellows])
 
     def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Readings:
         """Images of another world; of the same size as the concept sets, unless a size is given."""
