@@ -109,7 +109,7 @@ def residuals(layers: Any, frame: Any) -> list[np.ndarray]:
 def measured() -> Costs:
     """All of it."""
     os.environ["DIORAMA_FRAMES_MB"] = "0"
-    pictures = rendering()
+    pictures: dict[str, Any] = rendering()
     world, painted = members("rgb-simple", "albedo")
     frames = world.render(painted)
     other = build("world", f"test_scenes(size={SIZE})").object

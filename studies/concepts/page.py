@@ -77,7 +77,7 @@ class Scale:
 
 SMALL, FULL = Scale(64, 8, 20, 32, 120, 400, 100), Scale(256, 10, None, None, 120, 2000, 100)
 #: The paper's image size, images of a set and CAV runs, on as many sets as the time allows.
-MIDDLE = Scale(256, 2, None, 8, 120, 150, 100, samples=(4, 1))
+MIDDLE = Scale(256, 2, None, 4, 40, 120, 100, samples=(4, 1))
 
 
 @dataclass(frozen=True)
