@@ -4,7 +4,8 @@
 
 Runs are kept in build/reproduce/concepts and taken up again: a second call goes on where the first one ended, and with
 `--minutes 0` only the page is written. Jobs stand in the order of what matters most. `--middle` is a page of its own: the
-three networks at the paper's image size on N sets of each setting. `--full` is the paper's scale.
+three networks at the paper's image size on N sets of each setting; with `--full` too, on all of them. `--full` alone is the
+paper's scale for everything.
 """
 
 import argparse
@@ -309,7 +310,7 @@ def main() -> None:
     options = parser.parse_args()
     end, scale = time.monotonic() + 60 * options.minutes, FULL if options.full else SMALL
     if options.middle:
-        return middle(replace(MIDDLE, sets=options.sets), options, end)
+        return middle(FULL if options.full else replace(MIDDLE, sets=options.sets), options, end)
     found = jobs(scale, options.data.resolve(), options.miw)
     for job in _ready({n: j for n, j in found.items() if n.startswith(options.only)}, end):
         try:
