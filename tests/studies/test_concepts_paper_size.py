@@ -8,7 +8,7 @@ import pytest
 from studies import page_kit
 from studies.concepts import costs, page, paper_size
 
-TINY = page.Scale(32, 2, 4, 1, 4, 8, 3, samples=(1, 1))
+TINY = page.Scale(32, 2, 4, 2, 4, 8, 3, samples=(1, 1))
 ONE = {"a": 1.0, "b": 1.0, "c": 1.0}
 MADE = costs.Costs(1.0, 0.5, 0.01, 2.0, 1.5, 3.0, 44.0, ONE, ONE, dict.fromkeys(ONE, 1e-6), ONE, "commit x")
 
@@ -60,6 +60,6 @@ def test_a_tiny_run_fills_the_page(measured, monkeypatch, tmp_path):
     rows = {name: job.rows() for name, job in found.items()}
     sets = paper_size.by_setting(TINY.world(images=4), rows["middle/csm"])
     assert list(sets) == list(page.paper.SETTINGS)
-    assert all(len({r.case for r in some}) == 1 for of in sets.values() for some in of.values())
+    assert all(len({r.case for r in some}) == 2 for of in sets.values() for some in of.values())
     text = paper_size.page(TINY, rows, "Its runs took no time.", page.scaled_down(TINY))
     assert "{" not in text and text.count("iid_supervised (CGIID-like)") >= 5
