@@ -204,7 +204,7 @@ class Reader:
             raise InputError(f"{world.label} has no end: say how many of its scenes to take")
         places = range(min(length, count or length))
         found = partial(_scenes, sized.object, seed, places)
-        return self._read(sized, (seed, len(places)), found, reading, scope)
+        return self._read(sized, (seed, len(places)), found, reading, scope, spills=True)
 
     def _read(
         self,
@@ -213,6 +213,7 @@ class Reader:
         scenes: Callable[[], Sequence[Scene]],
         reading: Reading,
         scope: Scope = "run",
+        spills: bool = False,
     ) -> Readings:
         bench, asked = self.bench.on(world), self.bench.asked
         elsewhere = bench.on(world, scope)
@@ -220,7 +221,8 @@ class Reader:
         key = ("csm", reading.__name__, asked.digest, bench.point, saved, *name)
 
         def passed() -> Readings:
-            found = _passed(bench, elsewhere, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
+            probes = list(dict.fromkeys([*self.fellows, self.probe]))
+            found = _passed(bench, elsewhere, scenes(), reading, probes, spills)
             for probe, rows in found.items():
                 if probe != self.probe:
                     bench.keep("run", (*key, probe), partial(dict, rows))
@@ -234,10 +236,15 @@ def _scenes(world: World, seed: int, places: range) -> list[Scene]:
 
 
 def _passed(
-    bench: Bench, elsewhere: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]
+    bench: Bench,
+    elsewhere: Bench,
+    scenes: Sequence[Scene],
+    reading: Reading,
+    probes: Sequence[Probe],
+    spills: bool,
 ) -> dict[Probe, Readings]:
     """Every image is rendered and decomposed once; frames that `elsewhere` keeps for the run serve other methods too."""
-    rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes)) for p in probes for b in BRANCHES}
+    rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes), spills) for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
         for probe, found in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
             for branch, part in found.items():
