@@ -20,7 +20,7 @@ from diorama.core.memory import Scope
 from diorama.core.scene import Scene
 from diorama.metrics.errors import scale
 from diorama.protocols.concepts.concept_sets import BRANCHES
-from diorama.protocols.concepts.rows import Rows
+from diorama.protocols.concepts.wide import Rows
 
 Transform = Literal["linear", "srgb", "log"]
 OUTPUT = "output"

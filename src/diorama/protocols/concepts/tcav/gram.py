@@ -16,7 +16,7 @@ from diorama.core.catalogue import Component
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.metrics.cav import Draw, draw_sets, gram
-from diorama.protocols.concepts.rows import room
+from diorama.protocols.concepts.wide import room
 from diorama.protocols.concepts.tcav.activations import activations
 
 #: Where the scenes of concept and others begin in a staged world: those of the test images come first.
