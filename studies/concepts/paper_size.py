@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diorama.core.catalogue import build
 from diorama.core.plan import Plan
 from studies.concepts import costs, tables
 from studies.concepts import published as paper
@@ -17,35 +16,47 @@ STANDARD = ["si_mse", "lmse", "dssim"]
 TIMELAPSE = Path(__file__).with_name("timelapse.md")
 
 
+#: The settings in the order in which they are computed: flat paints need no picture of their own.
+ORDER = ("textured-simple", "rgb-simple", "rgb-complex", "textured-complex")
+
+
 def plans(scale: Any, mit: str | None) -> dict[str, Plan]:
-    """What is computed, by name, what matters most first: sets of every setting, then the usual scores."""
-    networks, world = list(reversed(FAMILY)), scale.world(images=scale.images)
-    csm = [scale.csm(PUBLISHED), scale.csm(CORRECTED)]
-    cases = scale.sets and len(paper.SETTINGS) * scale.sets
-    found = {
-        "middle/csm": Plan([world], networks, csm, cases=cases),
-        "middle/sets": Plan([world], networks, STANDARD, cases=cases),
-        "middle/tests": Plan([scale.test(size=True)], networks, STANDARD, cases=40),
-    }
-    found |= {"middle/mit": Plan([mit], networks, STANDARD)} if mit else {}
-    return found | {"middle/invariance": Plan([world], networks, [INVARIANCE], cases=cases)}
+    """What is computed, by name, what matters most first; a network at a time, so that its activations stay in memory."""
+    networks, found = list(reversed(FAMILY)), {}
+    worlds = {setting: scale.world(f", setting={setting}", images=scale.images) for setting in ORDER}
+    for setting, world in worlds.items():
+        for network in networks:
+            csm = [scale.csm(PUBLISHED), scale.csm(CORRECTED)]
+            found[f"middle/csm/{setting}/{network}"] = Plan([world], [network], csm, cases=scale.sets)
+    for setting, world in worlds.items():
+        found[f"middle/sets/{setting}/all"] = Plan([world], networks, STANDARD, cases=scale.sets)
+    found["middle/tests"] = Plan([scale.test(size=True)], networks, STANDARD, cases=40)
+    if mit:
+        found["middle/mit"] = Plan([mit], networks, STANDARD)
+    for setting, world in worlds.items():
+        found[f"middle/invariance/{setting}/all"] = Plan([world], networks, [INVARIANCE], cases=scale.sets)
+    return found
 
 
-def by_setting(world: str, rows: Found) -> dict[str, Found]:
-    """The rows of each setting's sets."""
-    staged = build("world", world).object
-    settings = {staged.scene(i)[0]: entry.setting for i, entry in enumerate(staged.entries)}
+def gathered(rows: Mapping[str, Found], *starts: str) -> dict[str, Found]:
+    """The rows of each setting, of all jobs whose names begin so."""
     found: dict[str, Found] = {}
     for setting in paper.SETTINGS:
-        mine = {key: [row for row in some if settings[row.case] == setting] for key, some in rows.items()}
-        found |= {setting: mine} if any(mine.values()) else {}
+        jobs = [
+            some for name, some in rows.items() for start in starts if name.startswith(f"middle/{start}/{setting}/")
+        ]
+        mine = {(p, m): some[p, m] for m in FAMILY for some in jobs for p, at in some if at == m}
+        found |= {setting: mine} if mine else {}
     return found
 
 
 def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> str:
     """The text; `rows` by the names of `plans`."""
-    every = {**rows.get("middle/csm", {}), **rows.get("middle/invariance", {})}
-    sets = by_setting(scale.world(images=scale.images), every)
+    sets = gathered(rows, "csm", "invariance")
+    drawn: Found = {}
+    for some in gathered(rows, "sets").values():
+        for key, values in some.items():
+            drawn.setdefault(key, []).extend(values)
     parts = {
         "MADE": made(("numpy", "scipy", "scikit-learn", "torch"), "seed 0"),
         "RUNTIME": runtime,
@@ -55,7 +66,7 @@ def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> st
         "TABLE1C": tables.table1(sets, CORRECTED, {}),
         "SENSITIVITIES": tables.sensitivities(sets, PUBLISHED),
         "INVARIANCE": tables.invariances(sets),
-        "STANDARDSETS": tables.standards(rows.get("middle/sets", {})),
+        "STANDARDSETS": tables.standards(drawn),
         "STANDARDTESTS": tables.standards(rows.get("middle/tests", {})),
         "STANDARDMIT": tables.standards(rows.get("middle/mit", {})),
         "TIMELAPSE": TIMELAPSE.read_text(encoding="utf-8").strip(),

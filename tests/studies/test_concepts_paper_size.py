@@ -60,7 +60,7 @@ def test_a_tiny_run_fills_the_page(measured, monkeypatch, tmp_path):
     for job in found.values():
         job.compute()
     rows = {name: job.rows() for name, job in found.items()}
-    sets = paper_size.by_setting(TINY.world(images=4), rows["middle/csm"])
+    sets = paper_size.gathered(rows, "csm")
     assert list(sets) == list(page.paper.SETTINGS)
     assert all(len({r.case for r in some}) == 2 for of in sets.values() for some in of.values())
     text = paper_size.page(TINY, rows, "Its runs took no time.", page.scaled_down(TINY))
