@@ -39,15 +39,24 @@ def plans(scale: Any, mit: str | None) -> dict[str, Plan]:
 
 
 def gathered(rows: Mapping[str, Found], *starts: str) -> dict[str, Found]:
-    """The rows of each setting, of all jobs whose names begin so."""
+    """The rows of each setting, of all jobs whose names begin so; a setting that not all networks have is left out."""
     found: dict[str, Found] = {}
     for setting in paper.SETTINGS:
         jobs = [
             some for name, some in rows.items() for start in starts if name.startswith(f"middle/{start}/{setting}/")
         ]
         mine = {(p, m): some[p, m] for m in FAMILY for some in jobs for p, at in some if at == m}
-        found |= {setting: mine} if mine else {}
+        found |= {setting: mine} if {method for _, method in mine} == set(FAMILY) else {}
     return found
+
+
+def computed(sets: Mapping[str, Found]) -> str:
+    """Which sets are on the page."""
+    counts = {setting: len({row.case for rows in some.values() for row in rows}) for setting, some in sets.items()}
+    lacking = [setting for setting in paper.SETTINGS if setting not in counts]
+    said = ", ".join(f"{count} of {setting}" for setting, count in counts.items()) or "none"
+    more = f" Not computed yet by all three networks: {', '.join(lacking)}." if lacking else ""
+    return f"Sets behind the tables of CSM: {said}.{more}"
 
 
 def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> str:
@@ -60,7 +69,7 @@ def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> st
     parts = {
         "MADE": made(("numpy", "scipy", "scikit-learn", "torch"), "seed 0"),
         "RUNTIME": runtime,
-        "SCALE": scaled,
+        "SCALE": f"{scaled}\n\n{computed(sets)}",
         "ORDERING": tables.ordering(sets),
         "TABLE1": tables.table1(sets, PUBLISHED, {}),
         "TABLE1C": tables.table1(sets, CORRECTED, {}),
