@@ -2,6 +2,7 @@
 how the page was made.
 """
 
+import json
 import os
 import platform
 import re
@@ -116,9 +117,40 @@ def write_svg(path: Path, title: str, width: float, height: float, parts: Iterab
 def made(libraries: Sequence[str], seeds: str) -> str:
     """Date, commit, seeds, versions, and the CPU time of this call alone, without what earlier calls computed."""
     used = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in libraries)])
+    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {seeds}, {used}, {cpu_seconds() / 60:.1f} CPU minutes of this call"
+
+
+class Spent:
+    """CPU seconds of the work behind a page over all calls, kept in a file, by the commit at which they were spent."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def of(self, work: Callable[[], None]) -> None:
+        """Do some work and add what it takes, in this process and its children."""
+        start = cpu_seconds()
+        try:
+            work()
+        finally:
+            known = self.known()
+            known[commit()] = known.get(commit(), 0.0) + cpu_seconds() - start
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps(known))
+
+    def known(self) -> dict[str, float]:
+        """Seconds by commit."""
+        return dict(json.loads(self.path.read_text())) if self.path.exists() else {}
+
+    def said(self) -> str:
+        """The sentence of the page."""
+        known = self.known()
+        return f"Its runs took {sum(known.values()) / 60:.1f} CPU minutes over all calls, at commit {', '.join(known)}."
+
+
+def cpu_seconds() -> float:
+    """What this process and its finished children have used."""
     taken = os.times()
-    minutes = sum((taken.user, taken.system, taken.children_user, taken.children_system)) / 60
-    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {seeds}, {used}, {minutes:.1f} CPU minutes of this call"
+    return sum((taken.user, taken.system, taken.children_user, taken.children_system))
 
 
 def commit() -> str:

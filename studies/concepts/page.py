@@ -1,14 +1,17 @@
 """Results on concept sensitivity, for `scripts/reproduce concepts`: every number of ours is read from rows, none is typed.
 
-    python -m studies.concepts.page DATA --minutes 60 [--full] [--miw FOLDER] [--iiw FOLDER] [--saw FOLDER]
+    python -m studies.concepts.page DATA --minutes 60 [--middle [--sets N] | --full] [--miw FOLDER] [--iiw …] [--saw …]
 
 Runs are kept in build/reproduce/concepts and taken up again: a second call goes on where the first one ended, and with
-`--minutes 0` only the page is written. Jobs stand in the order of what matters most. `--full` is the paper's scale.
+`--minutes 0` only the page is written. Jobs stand in the order of what matters most. `--middle` is a page of its own: the
+three networks at the paper's image size on N sets of each setting; with `--full` too, on all of them. `--full` alone is the
+paper's scale for everything.
 """
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,11 @@ from diorama.core.plan import Plan
 from diorama.core.spec import parse
 from diorama.core.summary import summarise
 from diorama.report.summary import read_results
-from studies.concepts import doses, tables
+from studies.concepts import doses, paper_size, tables
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
 from studies.concepts.tables import CHOICES, CLASSICAL, CORRECTED, FAMILY, INVARIANCE, LAYERS, PUBLISHED, SCALES, Found
-from studies.page_kit import HOME, computed, filled, made, table, work_off, write_page
+from studies.page_kit import HOME, Spent, computed, filled, made, table, work_off, write_page
 
 #: The usual scores of decompositions.
 STANDARD = ["si_mse", "lmse", "dssim"]
@@ -41,19 +44,32 @@ class Scale:
     tests: int
     randoms: int
     runs: int
+    #: Light paths per pixel of concept sets and test images, and of negatives; None for the worlds' own 16.
+    samples: tuple[int, int] | None = None
 
     def csm(self, variant: str, tests: int | None = None, randoms: int | None = None, more: str = "") -> str:
         """The protocol."""
         counts = f"tests={tests or self.tests}, randoms={randoms or self.randoms}"
+        if self.samples:
+            counts += f", test='{self.test()}', negatives='random_scenes(samples={self.samples[1]})'"
         return f"csm(variant={variant}, {counts}, runs={self.runs}{more})"
 
     def world(self, more: str = "", size: int | None = None, scenes: int | None = None, images: int | None = 20) -> str:
         """The concept sets."""
         count = "" if (images or self.images) is None else f", images={images or self.images}"
+        count += f", samples={self.samples[0]}" if self.samples else ""
         return f"concepts(scenes={scenes or self.scenes}{count}, size={size or self.size}{more})"
+
+    def test(self, size: bool = False) -> str:
+        """The test scenes, of their own size or with it."""
+        said = [f"samples={self.samples[0]}"] if self.samples else []
+        said += [f"size={self.size}"] if size else []
+        return f"test_scenes({', '.join(said)})" if said else "test_scenes"
 
 
 SMALL, FULL = Scale(64, 8, 20, 32, 120, 400, 100), Scale(256, 10, None, None, 120, 2000, 100)
+#: The paper's image size, images of a set and CAV runs, on as many sets as the time allows.
+MIDDLE = Scale(256, 2, None, 4, 40, 120, 100, samples=(4, 1))
 
 
 @dataclass(frozen=True)
@@ -211,13 +227,22 @@ def _scale(scale: Scale, found: dict[str, Job]) -> str:
     """What was scaled down."""
     if scale is FULL:
         return "This is the paper's scale (`--full`)."
-    sizes = zip(vars(scale).items(), vars(FULL).values(), strict=True)
-    rows = {name: ["all" if size is None else str(size) for size in (here, full)] for (name, here), full in sizes}
+    small = found["doses"].plan
+    sets = f"`{small.worlds[0]}`, the first {small.cases} sets, `{small.protocols[1]}`."
+    return f"{scaled_down(scale)}\n\nThe dose study: {sets}"
+
+
+def scaled_down(scale: Scale) -> str:
+    """A scale beside the paper's."""
     words = {"size": "pixels", "scenes": "base scenes per setting", "images": "images of a set", "tests": "test images",
              "sets": "sets per setting", "randoms": "negatives", "runs": "CAV runs"}  # fmt: skip
-    compared = table(["", "here", "the paper (`--full`)"], [[words[name], *both] for name, both in rows.items()])
-    small = found["doses"].plan
-    return f"{compared}\n\nThe dose study: `{small.worlds[0]}`, the first {small.cases} sets, `{small.protocols[1]}`."
+    rows = []
+    for name, word in words.items():
+        sizes = (vars(one)[name] for one in (scale, FULL))
+        rows.append([word, *("all" if size is None else str(size) for size in sizes)])
+    if scale.samples:
+        rows.append(["light paths per pixel; of negatives", f"{scale.samples[0]}; {scale.samples[1]}", "16; 16"])
+    return table(["", "here", "the paper (`--full`)"], rows)
 
 
 def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str, tuple[str, str]]:
@@ -241,6 +266,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder with photometric_stereo and mit_intrinsic")
     parser.add_argument("--minutes", type=float, default=60.0, help="no job is begun after so many")
+    parser.add_argument("--middle", action="store_true", help="the three networks at the paper's image size")
+    parser.add_argument("--sets", type=int, default=MIDDLE.sets, help="with --middle: sets of each setting")
     parser.add_argument("--full", action="store_true", help="the paper's scale: days, and some 8 GB of memory")
     parser.add_argument("--only", default="", help="only jobs whose name begins so")
     parser.add_argument("--miw", help="Multi-Illumination in the Wild")
@@ -248,6 +275,8 @@ def main() -> None:
     parser.add_argument("--saw", help="Shading Annotations in the Wild, for SAW AP")
     options = parser.parse_args()
     end, scale = time.monotonic() + 60 * options.minutes, FULL if options.full else SMALL
+    if options.middle:
+        return middle(FULL if options.full else replace(MIDDLE, sets=options.sets), options, end)
     found = jobs(scale, options.data.resolve(), options.miw)
     work_off(((name, job.compute) for name, job in found.items() if name.startswith(options.only)), end)
     used = networks()
@@ -260,6 +289,18 @@ def main() -> None:
         figure6(BUILD / "figure6.png", used, natural(options.data.resolve(), options.miw, scale))
         figure7(FIGURES / "figure7.svg", found["figure7"].rows(), FAMILY)
     write_page(PAGE, page(scale, found, more))
+
+
+def middle(scale: Scale, options: argparse.Namespace, end: float) -> None:
+    """Compute the sets at the paper's image size while the minutes last, then write their page."""
+    mit = natural(options.data.resolve(), None, scale).get("mit")
+    world = f"mit_intrinsic(root={options.data.resolve() / 'mit_intrinsic'})" if mit else None
+    found = {name: Job(name, plan) for name, plan in paper_size.plans(scale, world).items()}
+    spent = Spent(BUILD / "middle" / "spent.json")
+    asked = ((name, partial(spent.of, job.compute)) for name, job in found.items() if name.startswith(options.only))
+    work_off(asked, end)
+    rows = {name: job.rows() for name, job in found.items()}
+    write_page(paper_size.PAGE, paper_size.page(scale, rows, spent.said(), scaled_down(scale)))
 
 
 if __name__ == "__main__":

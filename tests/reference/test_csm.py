@@ -330,35 +330,74 @@ def test_long_passes_say_how_far_they_are(sets, capsys, monkeypatch):
     assert all(line.endswith("minutes left") for line in said)
 
 
-def test_images_pass_once_for_all_layers_and_variants_of_a_run(tmp_path, monkeypatch):
-    """Three CSM on one network: every test image, negative and member of a set is shown to it once for each branch."""
+def counted_passes(monkeypatch, network):
+    """How often each frame goes through a network, and each random scene through the renderer."""
     from collections import Counter
 
-    from diorama.methods.decompose.iid.passes import IidNetwork
-
-    seen, rendered, plain = Counter(), Counter(), IidNetwork.features_at
-
-    def counted(self, frames, branch, layers):
-        seen.update((frame.scene.key, branch) for frame in frames)
-        return plain(self, frames, branch, layers)
-
-    monkeypatch.setattr(IidNetwork, "features_at", counted)
     from diorama.worlds.concepts.random_scenes import RandomScenes
 
-    draw = RandomScenes.render
+    seen, rendered = Counter(), Counter()
+    through, draw = network._outputs, RandomScenes.render
+    monkeypatch.setattr(
+        network, "_outputs", lambda self, frame, module: seen.update([frame.scene.key]) or through(self, frame, module)
+    )
     monkeypatch.setattr(
         RandomScenes, "render", lambda self, scenes: rendered.update(s.key for s in scenes) or draw(self, scenes)
     )
-    small = "test='test_scenes(scenes=2, lights=2, samples=2)', negatives='random_scenes(count=10, samples=2)', runs=2"
-    layers = [f"csm(layer={layer}, variant=published, {small})" for layer in ("decoder4", "decoder5", "output")]
+    return seen, rendered
+
+
+FEW_IMAGES = "test='test_scenes(scenes=2, lights=2, samples=2)', negatives='random_scenes(count=10, samples=2)', runs=2"
+
+
+def test_images_pass_once_for_all_layers_variants_and_branches_of_a_run(tmp_path, monkeypatch):
+    """Four inner layers × two variants: every test image, negative and member of a set goes through the network once, and
+    once more through its twin for the answer, which test images need for the loss; the values are those of one alone.
+    """
+    from diorama.methods.decompose.iid.passes import WatchedNetwork
+
+    seen, rendered = counted_passes(monkeypatch, WatchedNetwork)
+    layers = [
+        f"csm(layer={layer}, variant={variant}, {FEW_IMAGES})"
+        for layer in ("encoder2", "decoder1", "decoder4", "decoder5")
+        for variant in ("published", "corrected")
+    ]
     plan = Plan(["concepts(scenes=2, images=4, size=16, samples=2)"], ["iid_supervised"], layers, cases=2)
     run = create(tmp_path / "run", plan)
     work(run, 0, 1)
-    assert set(seen.values()) == {1} and set(rendered.values()) == {1} and len(rendered) == 10
+    assert list(seen.values()).count(2) == 4 and set(seen.values()) == {1, 2} and len(seen) > 4 + 10
+    assert set(rendered.values()) == {1} and len(rendered) == 10
+    seen.clear()
     alone = create(tmp_path / "alone", Plan(plan.worlds, plan.methods, layers[:1], cases=2))
     work(alone, 0, 1)
     values = [[(r.metric, r.value) for r in x.rows(x.cells[0])] for x in (run, alone)]
     assert values[0] == values[1] and len(values[0]) > 30
+
+
+def test_products_of_two_sets_are_those_of_all_rows_together():
+    from diorama.metrics.cav import gram
+    from diorama.protocols.concepts.csm.gram import Space, Table
+
+    draw, kept = np.random.default_rng(0), {}
+    rows = {n: draw.normal(size=(k, 50)).astype(np.float32) for n, k in (("set", 3), ("partner", 4), ("stranger", 2))}
+    gradients, negatives = (draw.normal(size=(k, 50)).astype(np.float32) for k in (5, 6))
+    table = Table(gradients, negatives, gram(negatives), gram(gradients, negatives))
+    asked = []
+
+    def keep(pair, compute):
+        asked.append(pair)
+        return kept.setdefault(pair, compute()) if pair not in kept else kept[pair]
+
+    reads = {n: (lambda n=n: rows[n]) for n in rows}
+    space = Space.of(table, reads, keep)
+    every = np.concatenate([*rows.values(), negatives])
+    np.testing.assert_allclose(space.products, gram(every), atol=1e-4)
+    np.testing.assert_allclose(space.against, gram(gradients, every), atol=1e-4)
+    assert {n: list(place) for n, place in space.places.items()} == {
+        "set": [0, 1, 2], "partner": [3, 4, 5, 6], "stranger": [7, 8], "negatives": list(range(9, 15)),
+    }  # fmt: skip
+    again = Space.of(table, dict.fromkeys(rows), lambda pair, compute: kept[pair])  # nothing is read again
+    assert np.array_equal(again.products, space.products)
 
 
 @pytest.mark.parametrize(("method", "layer", "said"), [

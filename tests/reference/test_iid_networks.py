@@ -232,7 +232,7 @@ def test_gradients_are_finite_differences(method, place, branch):
     )
     gradient = found.loss_grad([picture], branch, layer, [picture.truth[branch]])[0].astype(np.float64)
     with torch.no_grad():
-        c, h, w = found.watched(picture, branch, [layer])[0][layer].shape[1:]
+        c, h, w = found.watched(picture, [(branch, [layer])])[0][0][layer].shape[1:]
     direction = gradient.reshape(h, w, c).transpose(2, 0, 1) / np.linalg.norm(gradient)
     scale = np.linalg.norm(found.features([picture], branch, layer))
     told = []

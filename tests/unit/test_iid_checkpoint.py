@@ -104,9 +104,13 @@ def test_gradients_of_the_loss_are_those_of_the_closed_form(files):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_layer_of_both_branches_can_be_read(family, files):
     method, given = decomposer(files[family], size=128), frame()
-    for branch in ("reflectance", "shading"):
+    truth = np.full((128, 128, 3), 0.3, np.float32)
+    for branch in method.branches:
         found = method.features_at([given], branch, method.layers)
-        assert all(values.shape[0] == 1 and values.shape[1] > 0 for values in found)
+        slopes = method.loss_grads([given], branch, method.layers, [truth])
+        for values, slope in zip(found, slopes, strict=True):
+            assert values.shape == slope.shape and values.shape[0] == 1 and values.shape[1] > 0
+            assert np.isfinite(slope).all() and slope.any()
     names = method.layers
     for layer in (names[0], names[6]):  # encoders serve both branches, decoders one
         both = [method.features([given], branch, layer) for branch in ("reflectance", "shading")]

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from diorama.adapt.arrays import as_layers
 from diorama.adapt.classifying import prepared
-from diorama.adapt.folding import Ask, Folded, called, folded
+from diorama.adapt.splitting import Asked, Splits
 from diorama.adapt.wrapping import has
-from diorama.core.answers import Layers, as_array
-from diorama.core.contracts import Decoding, Decomposer, Encoder, Fitting, Method
+from diorama.core.answers import as_array
+from diorama.core.contracts import Decoding, Encoder, Fitting, Method
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 
@@ -32,34 +31,11 @@ class Network(Method):
             raise InputError(f"a {type(self.given).__name__} is a network, not a method of {track}: give it as model=")
         module = prepared(copy.deepcopy(self.given))
         if track == "decompose":
-            return _Splits(module)
+            return Splits(module)
         return _Decodes(module) if has(module, "encode", "decode") else _Encodes(module)
 
 
-class _Asked(Method):
-    def __init__(self, module: Any):
-        self.module = module
-        self.twins: dict[int, Folded | None] = {}
-
-    def _passing(self, images: Any, ask: Ask) -> Any:
-        """What gives the module's answer to images (n, 3, h, w) asked like this: its faster twin where there is one."""
-        side = images.shape[2]
-        if side not in self.twins:
-            self.twins[side] = folded(self.module, side, ask)
-        twin = self.twins[side]
-        return ask(twin.module if twin else self.module, images)
-
-    def _tensor(self, images: Any) -> Any:
-        import torch
-
-        place = next((p.device for p in self.module.parameters()), None)
-        return torch.from_numpy(np.ascontiguousarray(images)).to(place)
-
-    def _images(self, frames: Sequence[np.ndarray]) -> Any:
-        return self._tensor(np.stack(frames).transpose(0, 3, 1, 2))
-
-
-class _Encodes(_Asked, Encoder):
+class _Encodes(Asked, Encoder):
     """`module.encode(x)` where it has one, or `module(x)`: codes, or their means first; x (n, 3, h, w) sRGB in [0, 1]."""
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
@@ -87,19 +63,6 @@ class _Decodes(_Encodes, Decoding):
             found = as_array(self.module.decode(self._tensor(codes.astype(np.float32))))
         images = found.transpose(0, 2, 3, 1)
         return images.repeat(3, axis=3) if images.shape[3] == 1 else images
-
-
-class _Splits(_Asked, Decomposer):
-    """`module(x)` gives (reflectance, shading), each (1, 1 or 3, h, w); x (1, 3, h, w), all in linear light."""
-
-    def decompose(self, frames: Sequence[Frame]) -> Layers:
-        """The two layers."""
-        import torch
-
-        with torch.no_grad():
-            found = self._passing(self._images([frames[0].linear()]), called)
-        pair = found.values() if isinstance(found, dict) else found
-        return as_layers([as_array(layer)[0].transpose(1, 2, 0) for layer in pair])
 
 
 def transformer(given: Any) -> Encoder:

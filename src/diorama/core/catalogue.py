@@ -424,10 +424,10 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
 
 
 def is_maker(target: Any, kind: Kind) -> bool:
-    """Whether a target makes the component: a class, or for models a function that can be called with nothing."""
+    """Whether a target makes the component: a class, or for models and methods a function that needs no argument."""
     if inspect.isclass(target):
         return True
-    if kind != "model" or not inspect.isfunction(target):
+    if kind not in ("model", "method") or not inspect.isfunction(target):
         return False
     return all(p.default is not p.empty for p in inspect.signature(target).parameters.values())
 

@@ -266,6 +266,9 @@ class Sweeping(Decomposer):
         """One answer for each point of `grid`."""
 
 
+At = tuple[str, Sequence[str]]  # a branch, and layers on the way to it
+
+
 class Layered(Decomposer):
     """A decomposition network whose inner layers can be read, for CSM."""
 
@@ -279,15 +282,14 @@ class Layered(Decomposer):
     def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truth: Sequence[np.ndarray]) -> np.ndarray:
         """The gradient (n, d) of the squared error of a branch by the output of a layer."""
 
-    def features_at(self, frames: Sequence[Frame], branch: str, layers: Sequence[str]) -> list[np.ndarray]:
-        """Called by CSM: `features` of several layers; a network that reads them all in one pass does so here."""
-        return [self.features(frames, branch, layer) for layer in layers]
+    def features_of(self, frames: Sequence[Frame], asked: Sequence[At]) -> list[list[np.ndarray]]:
+        """Called by CSM: `features` at several branches and layers; a network that has all from one pass does so here."""
+        return [[self.features(frames, branch, layer) for layer in layers] for branch, layers in asked]
 
-    def loss_grads(
-        self, frames: Sequence[Frame], branch: str, layers: Sequence[str], truth: Sequence[np.ndarray]
-    ) -> list[np.ndarray]:
-        """Called by CSM: `loss_grad` by the output of several layers."""
-        return [self.loss_grad(frames, branch, layer, truth) for layer in layers]
+    def loss_grads_of(self, frames: Sequence[Frame], asked: Sequence[At], truths: Sequence[Any]) -> list[list[Any]]:
+        """Called by CSM: `loss_grad` at several branches and layers; the truths are those of each `asked`."""
+        pairs = zip(asked, truths, strict=True)
+        return [[self.loss_grad(frames, b, layer, truth) for layer in layers] for (b, layers), truth in pairs]
 
 
 class Encoder(Method):

@@ -166,8 +166,15 @@ def units(run: Run) -> list[Unit]:
     for (_, model), cells in groups.items():
         last = max(cell.count for cell in cells)
         size = BLOCK if model else min(BLOCK, max(1, last // 64))
-        found += [Unit(cells, range(start, min(start + size, last))) for start in range(0, last, size)]
+        together = _by_method(cells)
+        found += [Unit(together, range(start, min(start + size, last))) for start in range(0, last, size)]
     return found
+
+
+def _by_method(cells: list[Cell]) -> list[Cell]:
+    """Those of a method after each other: what it has read for one protocol is still there for the next."""
+    digests = [cell.method.digest if cell.method else "" for cell in cells]
+    return [cells[i] for i in sorted(range(len(cells)), key=lambda i: digests.index(digests[i]))]
 
 
 @dataclass(frozen=True, slots=True)

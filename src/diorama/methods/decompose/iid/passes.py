@@ -19,7 +19,7 @@ import numpy as np
 from diorama.adapt.folding import folded
 from diorama.adapt.weights import Weighted
 from diorama.core.answers import Layers
-from diorama.core.contracts import Layered
+from diorama.core.contracts import At, Layered
 from diorama.core.errors import InputError, did_you_mean, which_layer
 from diorama.core.frame import Frame
 
@@ -82,12 +82,19 @@ class WatchedNetwork(Layered):
 
     def features_at(self, frames: Sequence[Frame], branch: str, layers: Sequence[str]) -> list[np.ndarray]:
         """Activations of several layers, from one pass for each frame."""
+        return self.features_of(frames, [(branch, layers)])[0]
+
+    def features_of(self, frames: Sequence[Frame], asked: Sequence[At]) -> list[list[np.ndarray]]:
+        """Activations on the way to several branches, from one pass for each frame."""
         import torch
 
-        self._check(branch, layers)
+        self._check(asked)
         with torch.no_grad():
-            seen = [self.watched(frame, branch, layers)[0] for frame in frames]
-        return [np.stack([_numbers(of_frame[layer]).ravel() for of_frame in seen]) for layer in layers]
+            seen = [self.watched(frame, asked) for frame in frames]
+        return [
+            [np.stack([_numbers(of_frame[k][0][layer]).ravel() for of_frame in seen]) for layer in layers]
+            for k, (_, layers) in enumerate(asked)
+        ]
 
     def loss_grad(self, frames: Sequence[Frame], branch: str, layer: str, truths: Sequence[np.ndarray]) -> np.ndarray:
         """Gradients (n, d) float32 of each image's mean squared error with respect to the activations of a layer."""
@@ -97,40 +104,55 @@ class WatchedNetwork(Layered):
         self, frames: Sequence[Frame], branch: str, layers: Sequence[str], truths: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         """Gradients with respect to several layers, from one pass for each frame."""
-        self._check(branch, layers)
-        found = [self._grads(f, branch, layers, t) for f, t in zip(frames, truths, strict=True)]
-        return [np.stack(of_layer) for of_layer in zip(*found, strict=True)]
+        return self.loss_grads_of(frames, [(branch, layers)], [truths])[0]
 
-    def _grads(self, frame: Frame, branch: str, layers: Sequence[str], truth: np.ndarray) -> list[np.ndarray]:
+    def loss_grads_of(
+        self, frames: Sequence[Frame], asked: Sequence[At], truths: Sequence[Sequence[np.ndarray]]
+    ) -> list[list[np.ndarray]]:
+        """Gradients for several branches, or truths of one, from one pass forward for each frame."""
+        self._check(asked)
+        found = [self._grads(f, asked, of_frame) for f, of_frame in zip(frames, zip(*truths, strict=True), strict=True)]
+        return [[np.stack(rows) for rows in zip(*of_asked, strict=True)] for of_asked in zip(*found, strict=True)]
+
+    def _grads(self, frame: Frame, asked: Sequence[At], truths: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
         import torch
 
+        found = []
         with torch.enable_grad():
-            activations, answer = self.watched(frame, branch, layers)
-            loss = (answer - _matched(truth, answer)).square().mean()
-            found = torch.autograd.grad(loss, [activations[layer] for layer in layers])
-        return [_numbers(one).ravel() for one in found]
+            for (activations, answer), (_, layers), truth in zip(
+                self.watched(frame, asked), asked, truths, strict=True
+            ):
+                loss = (answer - _matched(truth, answer)).square().mean()
+                places = [activations[layer] for layer in layers]
+                found.append(torch.autograd.grad(loss, places, retain_graph=True))
+        return [[_numbers(one).ravel() for one in of_asked] for of_asked in found]
 
-    def watched(self, frame: Frame, branch: str, layers: Sequence[str]) -> tuple[dict[str, Tensor], Tensor]:
-        """The activations of layers, and the answer that was computed through them."""
-        seen: dict[str, Tensor] = {}
+    def watched(self, frame: Frame, asked: Sequence[At]) -> list[tuple[dict[str, Tensor], Tensor]]:
+        """For each branch and its layers: their activations, and the answer that was computed through them; one pass."""
+        seen: list[dict[str, Tensor]] = [{} for _ in asked]
 
-        def note(layer: str) -> Callable[..., None]:
+        def note(k: int, layer: str) -> Callable[..., None]:
             def hook(module: nn.Module, given: Any, out: Tensor) -> None:
-                seen.setdefault(layer, out)
+                seen[k].setdefault(layer, out)
 
             return hook
 
         hooks = [
-            self.module.place(branch, layer).register_forward_hook(note(layer))  # type: ignore[operator]
+            self.module.place(branch, layer).register_forward_hook(note(k, layer))  # type: ignore[operator]
+            for k, (branch, layers) in enumerate(asked)
             for layer in layers
             if layer != "output"
         ]
         try:
-            answer = self.layer_of(frame, branch)
+            outputs = self._outputs(frame, self.module)
         finally:
             for hook in hooks:
                 hook.remove()
-        return {**seen, "output": answer}, answer
+        answers = {branch: self._on_grid(frame, branch, outputs[branch]) for branch, _ in asked}
+        return [
+            ({**known, "output": answers[branch]}, answers[branch])
+            for known, (branch, _) in zip(seen, asked, strict=True)
+        ]
 
     def layer_of(self, frame: Frame, branch: str) -> Tensor:
         """A layer (1, c, h, w) in linear light on the frame's grid."""
@@ -152,12 +174,13 @@ class WatchedNetwork(Layered):
             output = torch.nn.functional.interpolate(output, size=image.shape[2:], mode="bilinear", align_corners=False)
         return self.module.component(branch, output, image)  # type: ignore[operator]
 
-    def _check(self, branch: str, layers: Sequence[str]) -> None:
-        if branch not in self.branches:
-            raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
-        for layer in layers:
-            if layer not in self.layers:
-                raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
+    def _check(self, asked: Sequence[At]) -> None:
+        for branch, layers in asked:
+            if branch not in self.branches:
+                raise InputError(f"{self.name} has no branch {branch!r}; {did_you_mean(branch, list(self.branches))}")
+            for layer in layers:
+                if layer not in self.layers:
+                    raise InputError(f"{self.name} has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ draws_r       · random directions of the reflectance
 draws_s       · random directions of the shading
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ from diorama.core.bench import Bench
 from diorama.core.bounds import Several
 from diorama.core.cases import Case, Panel, Score
 from diorama.core.catalogue import Component
-from diorama.core.contracts import Bounds, World
+from diorama.core.contracts import Bounds, Saved, World
 from diorama.core.controls import DOSES
 from diorama.core.errors import InputError, Undefined, did_you_mean
 from diorama.core.frame import Frame
@@ -228,23 +229,35 @@ class Csm(OnSets):
                 raise Undefined(f"the {branch} of all test images is the truth: there is no residual to take a sign of")
         none = {branch: rows[:0] for branch, rows in along.items()}
         others = reader.features(self.negatives, self.randoms) if self._published else none
-        sets = {name: reader.members(scene) for name, scene in self._sets(bench, case).items()}
-        return {
-            b: Space.of(self._table(bench, b, along[b], others[b]), {n: x[b] for n, x in sets.items()}) for b in along
-        }
+        sets = self._sets(bench, case)
+        return {b: self._space(bench, reader, b, self._table(bench, b, along[b], others[b]), sets) for b in along}
+
+    def _space(self, bench: Bench, reader: Reader, branch: str, table: Table, sets: dict[str, Scene]) -> Space:
+        """The Gram space of some sets; products of two of them serve every case that has both."""
+        read = {name: partial(_of_branch, reader, scene, branch) for name, scene in sets.items()}
+        named = {name: scene.key for name, scene in sets.items()}
+
+        def keep(pair: tuple[str, str], compute: Callable[[], np.ndarray]) -> np.ndarray:
+            of = tuple(named.get(name, name) for name in pair)
+            probe = self.probe if "gradients" in pair else self.probe.unscaled
+            against = len(table.negatives) if "negatives" in pair else None
+            return bench.keep("run", ("csm of two", *self._shared(bench, branch), probe, against, *of), compute)
+
+        return Space.of(table, read, keep)
 
     def _table(self, bench: Bench, branch: str, along: np.ndarray, others: np.ndarray) -> Table:
         """What all cases share, for one branch."""
         if along.shape[1] != others.shape[1]:
             both = f"{self.test.label} and {self.negatives.label}"
             raise InputError(f"csm: {both} give images of two sizes; write size=…")
-        key = ("csm products", *self._shared(bench, branch))
+        key = ("csm products", *self._shared(bench, branch), self.probe, len(others))
         return Table(along, others, *bench.keep("run", key, lambda: (gram(others), gram(along, others))))
 
     def _shared(self, bench: Bench, branch: str) -> tuple[Any, ...]:
-        """The part of a memory key that names the test images and negatives."""
+        """The part of a memory key that names the test images and negatives; saved answers are those of a case."""
         images = (self.test.digest, self.tests, self.negatives.digest, self.randoms, bench.case.payload["seed"])
-        return bench.asked.digest, bench.point, branch, self.probe, *images
+        saved = bench.case.key if isinstance(bench.asked.object, Saved) else ""
+        return bench.asked.digest, bench.point, saved, branch, *images
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, Scene]:
         world, other = bench.world.object, stranger(bench.world.object, case)
@@ -261,7 +274,7 @@ class Csm(OnSets):
         random = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
             fitted = space.fit(self._trainer, ("set", "negatives"), self.runs, random)
-            key = ("csm chance", *self._shared(bench, branch), *trained)
+            key = ("csm chance", *self._shared(bench, branch), self.probe, *trained)
             chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
             tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
@@ -304,6 +317,10 @@ class Csm(OnSets):
         for i in (0, len(members) // 2, len(members) - 1):
             panels += judging.comparison(_bare(bench, members[i]), bench.layers(members[i]))
         return panels
+
+
+def _of_branch(reader: Reader, scene: Scene, branch: str) -> np.ndarray:
+    return reader.members(scene)[branch]
 
 
 def _bare(bench: Bench, scene: Scene) -> Frame:

@@ -1,7 +1,8 @@
 """CAVs of concept sets in one Gram space: activations of sets and negatives of a branch, and test gradients on them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -26,6 +27,12 @@ class Table:
     against: np.ndarray
 
 
+#: What makes the activations (n, d) of a set, by the set's name; asked only for products that are not known yet.
+Sets = Mapping[str, Callable[[], np.ndarray]]
+#: Keeps the product of two sets, named in order, or of a set with "negatives" or "gradients".
+Keep = Callable[[tuple[str, str], Callable[[], np.ndarray]], np.ndarray]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
     """x·y of all rows (n, n), g·x of the test gradients (t, n), and where the rows of each set are."""
@@ -36,15 +43,19 @@ class Space:
     places: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, table: Table, sets: dict[str, np.ndarray]) -> "Space":
-        """The space of some sets' activations and of the negatives, whose own products are known already."""
-        rows = np.concatenate(list(sets.values()))
-        own, cross = gram(rows), gram(rows, table.negatives)
-        products = np.block([[own, cross], [cross.T, table.products]])
-        against = np.concatenate([gram(table.gradients, rows), table.against], axis=1)
-        ends = np.cumsum([len(x) for x in sets.values()])
-        places = {name: np.arange(end - len(x), end) for (name, x), end in zip(sets.items(), ends, strict=True)}
-        return cls(table, products, against, {**places, "negatives": np.arange(len(rows), len(products))})
+    def of(cls, table: Table, sets: Sets, keep: Keep) -> "Space":
+        """The space of some sets' activations and of the negatives, from products of two at a time."""
+        names = list(sets)
+        own = {pair: _product(pair, sets, keep) for pair in combinations_with_replacement(names, 2)}
+        own |= {(b, a): found.T for (a, b), found in own.items()}
+        cross = {a: keep((a, "negatives"), lambda a=a: gram(sets[a](), table.negatives)) for a in names}  # type: ignore[misc]
+        along = [keep((a, "gradients"), lambda a=a: gram(table.gradients, sets[a]())) for a in names]  # type: ignore[misc]
+        rows = [[*(own[a, b] for b in names), cross[a]] for a in names]
+        products = np.block([*rows, [*(cross[a].T for a in names), table.products]])
+        ends = np.cumsum([len(cross[a]) for a in names])
+        places = {a: np.arange(end - len(cross[a]), end) for a, end in zip(names, ends, strict=True)}
+        against = np.concatenate([*along, table.against], axis=1)
+        return cls(table, products, against, {**places, "negatives": np.arange(ends[-1], len(products))})
 
     def fit(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
         """CAVs of one set against another (or the negatives), each with its own draw and held-out images."""
@@ -99,6 +110,11 @@ class Fitted:
         """The mean cosine between two of the CAVs."""
         k = len(self.coefficients)
         return float((self.cosines(self).sum() - k) / (k * (k - 1))) if k > 1 else float("nan")
+
+
+def _product(pair: tuple[str, str], sets: Sets, keep: Keep) -> np.ndarray:
+    one, other = pair
+    return keep(pair, lambda: gram(sets[one](), None if one == other else sets[other]()))
 
 
 def dealt(pool: np.ndarray, size: int, runs: int, random: np.random.Generator) -> list[Draw]:

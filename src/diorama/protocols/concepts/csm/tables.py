@@ -4,8 +4,8 @@ The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is 
 that any decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from diorama.core.memory import Scope
 from diorama.core.scene import Scene
 from diorama.metrics.errors import scale
 from diorama.protocols.concepts.concept_sets import BRANCHES
+from diorama.protocols.concepts.wide import Rows
 
 Transform = Literal["linear", "srgb", "log"]
 OUTPUT = "output"
@@ -35,25 +36,16 @@ class Probe:
     transform: Transform
     aligned: bool = False
 
+    @property
+    def unscaled(self) -> "Probe":
+        """The same place, whatever is made of the truth."""
+        return replace(self, aligned=False)
+
     def transformed(self, layer: np.ndarray) -> np.ndarray:
         """A layer of an answer under the transform of `output`."""
         if self.transform == "linear":
             return layer
         return linear_to_srgb(layer) if self.transform == "srgb" else np.log(np.maximum(layer, 1e-3))
-
-    def target(self, frame: Frame, answer: np.ndarray, branch: str) -> np.ndarray:
-        """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
-
-        min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0. Off the mask the
-        target is the answer itself, so that nothing there counts as an error.
-        """
-        truth = frame.truth.get(branch)
-        if truth is None:
-            raise Undefined(f"the test image has no true {branch}")
-        if answer.shape[2] != truth.shape[2]:
-            truth = channel_mean(truth)[:, :, None] if answer.shape[2] == 1 else np.repeat(truth, 3, axis=2)
-        factor = float(scale(truth, answer, frame.mask)) if self.aligned else 1.0
-        return np.where(frame.mask[:, :, None], truth / factor if factor > 0 else truth, answer)
 
     def residual(self, answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
         """The gradient of the squared error by the answer."""
@@ -61,31 +53,79 @@ class Probe:
         return 2 / difference.size * difference
 
 
-def _features(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
-    """Activations (n, d) at every probe."""
+def _target(frame: Frame, answer: np.ndarray, branch: str, aligned: bool) -> np.ndarray:
+    """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
+
+    min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0. Off the mask the
+    target is the answer itself, so that nothing there counts as an error.
+    """
+    truth = frame.truth.get(branch)
+    if truth is None:
+        raise Undefined(f"the test image has no true {branch}")
+    if answer.shape[2] != truth.shape[2]:
+        truth = channel_mean(truth)[:, :, None] if answer.shape[2] == 1 else np.repeat(truth, 3, axis=2)
+    factor = float(scale(truth, answer, frame.mask)) if aligned else 1.0
+    return np.where(frame.mask[:, :, None], truth / factor if factor > 0 else truth, answer)
+
+
+def _features(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -> list["Readings"]:
+    """Activations (n, d) at every probe, of all inner layers and both branches from one pass."""
     inner = list(dict.fromkeys(probe.layer for probe in probes if probe.layer != OUTPUT))
-    rows = _network(bench, inner).features_at(bench.shown(frames), branch, inner) if inner else []
-    known = dict(zip(inner, rows, strict=True))
-    answers = _answers(bench, frames, branch) if OUTPUT in {probe.layer for probe in probes} else []
-    return [known[p.layer] if p.layer in known else _stacked([p.transformed(a) for a in answers]) for p in probes]
+    asked = [(branch, inner) for branch in BRANCHES]
+    read = _network(bench, inner).features_of(bench.shown(frames), asked) if inner else [[] for _ in asked]
+    known = {b: dict(zip(inner, rows, strict=True)) for b, rows in zip(BRANCHES, read, strict=True)}
+    answers = _answers(bench, frames) if OUTPUT in {probe.layer for probe in probes} else {}
+    return [
+        {b: known[b][p.layer] if p.layer in inner else _stacked(map(p.transformed, answers[b])) for b in BRANCHES}
+        for p in probes
+    ]
 
 
-def _gradients(bench: Bench, frames: Sequence[Frame], branch: str, probes: Sequence[Probe]) -> list[np.ndarray]:
-    """Gradients (n, d) of the squared error of a branch; rows of zeros where the answer is the truth."""
-    answers, known = _answers(bench, frames, branch), {}
-    for aligned in {probe.aligned for probe in probes}:
-        same = [probe for probe in probes if probe.aligned == aligned]
-        truths = [same[0].target(f, a, branch) for f, a in zip(frames, answers, strict=True)]
-        trios = list(zip(frames, answers, truths, strict=True))
-        near = np.array([_none(a - t, t, f.mask) for f, a, t in trios])[:, None]
-        inner = list(dict.fromkeys(probe.layer for probe in same if probe.layer != OUTPUT))
-        rows = _network(bench, inner).loss_grads(bench.shown(frames), branch, inner, truths) if inner else []
-        found = dict(zip(inner, rows, strict=True))
-        for probe in same:
-            own = found.get(probe.layer)
-            own = _stacked([probe.residual(a, t) for _, a, t in trios]) if own is None else own
-            known[probe] = np.where(near, np.float32(0), own)
-    return [known[probe] for probe in probes]
+def _gradients(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -> list["Readings"]:
+    """Gradients (n, d) of the squared error of each branch; rows of zeros where the answer is the truth."""
+    answers = _answers(bench, frames)
+    targets = {
+        (b, aligned): [_target(f, a, b, aligned) for f, a in zip(frames, answers[b], strict=True)]
+        for b in BRANCHES
+        for aligned in dict.fromkeys(probe.aligned for probe in probes)
+    }
+    inner = _inner_gradients(bench, frames, probes, targets)
+    found: list[Readings] = []
+    for probe in probes:
+        rows = {}
+        for b in BRANCHES:
+            truths = targets[b, probe.aligned]
+            trios = list(zip(frames, answers[b], truths, strict=True))
+            own = inner.get((b, probe.aligned, probe.layer))
+            own = _stacked(probe.residual(a, t) for _, a, t in trios) if own is None else own
+            near = np.array([_none(a - t, t, f.mask) for f, a, t in trios])[:, None]
+            rows[b] = np.where(near, np.float32(0), own)
+        found.append(rows)
+    return found
+
+
+def _inner_gradients(
+    bench: Bench,
+    frames: Sequence[Frame],
+    probes: Sequence[Probe],
+    targets: dict[tuple[str, bool], list[np.ndarray]],
+) -> dict[tuple[str, bool, str], np.ndarray]:
+    """Those at inner layers by (branch, aligned, layer), all from one pass forward."""
+    layers = {
+        (b, aligned): list(dict.fromkeys(p.layer for p in probes if p.aligned == aligned and p.layer != OUTPUT))
+        for b, aligned in targets
+    }
+    wanted = [key for key in targets if layers[key]]
+    if not wanted:
+        return {}
+    network = _network(bench, list(dict.fromkeys(layer for key in wanted for layer in layers[key])))
+    asked = [(b, layers[b, aligned]) for b, aligned in wanted]
+    read = network.loss_grads_of(bench.shown(frames), asked, [targets[key] for key in wanted])
+    return {
+        (*key, layer): rows
+        for key, some in zip(wanted, read, strict=True)
+        for layer, rows in zip(layers[key], some, strict=True)
+    }
 
 
 def without_layer(method: Any, layer: str) -> str:
@@ -108,25 +148,24 @@ def _none(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:
     return bool(np.linalg.norm(difference[mask]) <= NOTHING * np.linalg.norm(truth[mask]))
 
 
-def _answers(bench: Bench, frames: Sequence[Frame], branch: str) -> list[np.ndarray]:
-    """A layer of the answers about frames."""
-    return [getattr(bench.layers(frame.scene), branch) for frame in frames]
+def _answers(bench: Bench, frames: Sequence[Frame]) -> dict[str, list[np.ndarray]]:
+    """The layers of the answers about frames, by branch."""
+    layers = [bench.layers(frame.scene) for frame in frames]
+    return {branch: [getattr(of_frame, branch) for of_frame in layers] for branch in BRANCHES}
 
 
-def _stacked(layers: Sequence[np.ndarray]) -> np.ndarray:
-    return _one_length([np.asarray(layer, np.float32).reshape(1, -1) for layer in layers])
+def _stacked(layers: Iterable[np.ndarray]) -> np.ndarray:
+    rows = [np.asarray(layer, np.float32).reshape(1, -1) for layer in layers]
+    found = Rows(len(rows))
+    for row in rows:
+        found.add(row)
+    return found.array
 
 
-def _one_length(parts: Sequence[np.ndarray]) -> np.ndarray:
-    if len({part.shape[1] for part in parts}) > 1:
-        raise InputError("csm: images are of several sizes or the answers of several channel counts; one is needed")
-    return np.concatenate(parts)
-
-
-#: What is read of frames for a branch at every probe: (n, d) float32.
-Reading = Callable[[Bench, Sequence[Frame], str, Sequence[Probe]], list[np.ndarray]]
 #: What is read of images at one probe, by branch.
 Readings = dict[str, np.ndarray]
+#: What is read of frames at every probe: (n, d) float32.
+Reading = Callable[[Bench, Sequence[Frame], Sequence[Probe]], list[Readings]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +183,17 @@ class Reader:
 
     def features(self, world: Component[World], count: int | None) -> Readings:
         """The activations of the first scenes of a world, or all; there may be thousands, so frames are let go."""
-        return self._of_world(world, count, _features, "unit")
+        return self._unscaled._of_world(world, count, _features, "unit")
 
     def members(self, concept: Scene) -> Readings:
         """The activations of the images of a concept set."""
         members = partial(self.bench.world.object.members, concept)
-        return self._read(self.bench.world, (concept.key,), members, _features)
+        return self._unscaled._read(self.bench.world, (concept.key,), members, _features)
+
+    @property
+    def _unscaled(self) -> "Reader":
+        """The reader of activations, which know no truth: one for both variants."""
+        return replace(self, probe=self.probe.unscaled, fellows=[probe.unscaled for probe in self.fellows])
 
     def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Readings:
         """Images of another world; of the same size as the concept sets, unless a size is given."""
@@ -160,7 +204,7 @@ class Reader:
             raise InputError(f"{world.label} has no end: say how many of its scenes to take")
         places = range(min(length, count or length))
         found = partial(_scenes, sized.object, seed, places)
-        return self._read(sized, (seed, len(places)), found, reading, scope)
+        return self._read(sized, (seed, len(places)), found, reading, scope, spills=True)
 
     def _read(
         self,
@@ -169,6 +213,7 @@ class Reader:
         scenes: Callable[[], Sequence[Scene]],
         reading: Reading,
         scope: Scope = "run",
+        spills: bool = False,
     ) -> Readings:
         bench, asked = self.bench.on(world), self.bench.asked
         elsewhere = bench.on(world, scope)
@@ -176,7 +221,8 @@ class Reader:
         key = ("csm", reading.__name__, asked.digest, bench.point, saved, *name)
 
         def passed() -> Readings:
-            found = _passed(bench, elsewhere, scenes(), reading, list(dict.fromkeys([*self.fellows, self.probe])))
+            probes = list(dict.fromkeys([*self.fellows, self.probe]))
+            found = _passed(bench, elsewhere, scenes(), reading, probes, spills)
             for probe, rows in found.items():
                 if probe != self.probe:
                     bench.keep("run", (*key, probe), partial(dict, rows))
@@ -190,13 +236,17 @@ def _scenes(world: World, seed: int, places: range) -> list[Scene]:
 
 
 def _passed(
-    bench: Bench, elsewhere: Bench, scenes: Sequence[Scene], reading: Reading, probes: Sequence[Probe]
+    bench: Bench,
+    elsewhere: Bench,
+    scenes: Sequence[Scene],
+    reading: Reading,
+    probes: Sequence[Probe],
+    spills: bool,
 ) -> dict[Probe, Readings]:
     """Every image is rendered and decomposed once; frames that `elsewhere` keeps for the run serve other methods too."""
-    parts: dict[tuple[Probe, str], list[np.ndarray]] = {(p, b): [] for p in probes for b in BRANCHES}
+    rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes), spills) for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
-        frames = elsewhere.frames(some)
-        for branch in BRANCHES:
-            for probe, rows in zip(probes, reading(bench, frames, branch, probes), strict=True):
-                parts[probe, branch].append(rows)
-    return {p: {b: _one_length(parts[p, b]) for b in BRANCHES} for p in probes}
+        for probe, found in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
+            for branch, part in found.items():
+                rows[probe, branch].add(part)
+    return {p: {b: rows[p, b].array for b in BRANCHES} for p in probes}

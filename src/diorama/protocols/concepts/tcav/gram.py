@@ -4,7 +4,6 @@ Images are rendered and passed through the model once, in chunks of a fixed size
 memory allows go to a temporary file. What stays is small: products of activations, and of gradients with them.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,9 +17,8 @@ from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.metrics.cav import Draw, draw_sets, gram
 from diorama.protocols.concepts.tcav.activations import activations
+from diorama.protocols.concepts.wide import room
 
-#: Bytes of activations that are held in memory.
-HELD = 1 << 29
 #: Where the scenes of concept and others begin in a staged world: those of the test images come first.
 FIRST = {"concept": 100_000, "others": 200_000, "test": 0}
 ROLES = tuple(FIRST)
@@ -100,18 +98,11 @@ def activations_of(bench: Bench, sets: Sequence[Images], layer: str) -> np.ndarr
     total, at, rows = sum(len(one.scenes) for one in sets), 0, None
     for count, frames in (chunk for one in sets for chunk in one.chunks(bench)):
         found = activations(bench.model.object, stack(frames), layer)[:count]
-        rows = _room(total, found.shape[1]) if rows is None else rows
+        rows = room(total, found.shape[1]) if rows is None else rows
         rows[at : at + count] = found
         at += count
     assert rows is not None
     return rows
-
-
-def _room(n: int, d: int) -> np.ndarray:
-    if 4 * n * d <= HELD:
-        return np.empty((n, d), np.float32)
-    with tempfile.NamedTemporaryFile(prefix="diorama-activations-") as file:  # gone with the map that holds it
-        return np.memmap(file, np.float32, "w+", shape=(n, d))
 
 
 def stack(frames: Sequence[Frame]) -> np.ndarray:

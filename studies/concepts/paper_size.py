@@ -1,0 +1,84 @@
+"""The three networks at the paper's image size, for `scripts/reproduce concepts --middle`: all numbers are from rows."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from diorama.core.plan import Plan
+from studies.concepts import costs, tables
+from studies.concepts import published as paper
+from studies.concepts.tables import CORRECTED, FAMILY, INVARIANCE, PUBLISHED, Found
+from studies.page_kit import HOME, filled, made
+
+PAGE = HOME / "docs" / "results" / "concepts_paper_size.md"
+STANDARD = ["si_mse", "lmse", "dssim"]
+#: What was tried to make the time-lapse regime learn, and what came of it.
+TIMELAPSE = Path(__file__).with_name("timelapse.md")
+
+
+#: The settings in the order in which they are computed: flat paints need no picture of their own.
+ORDER = ("textured-simple", "rgb-simple", "rgb-complex", "textured-complex")
+
+
+def plans(scale: Any, mit: str | None) -> dict[str, Plan]:
+    """What is computed, by name, what matters most first; a network at a time, so that its activations stay in memory."""
+    networks, found = list(reversed(FAMILY)), {}
+    worlds = {setting: scale.world(f", setting={setting}", images=scale.images) for setting in ORDER}
+    for setting, world in worlds.items():
+        for network in networks:
+            csm = [scale.csm(PUBLISHED), scale.csm(CORRECTED)]
+            found[f"middle/csm/{setting}/{network}"] = Plan([world], [network], csm, cases=scale.sets)
+    for setting, world in worlds.items():
+        found[f"middle/sets/{setting}/all"] = Plan([world], networks, STANDARD, cases=scale.sets)
+    found["middle/tests"] = Plan([scale.test(size=True)], networks, STANDARD, cases=40)
+    if mit:
+        found["middle/mit"] = Plan([mit], networks, STANDARD)
+    for setting, world in worlds.items():
+        found[f"middle/invariance/{setting}/all"] = Plan([world], networks, [INVARIANCE], cases=scale.sets)
+    return found
+
+
+def gathered(rows: Mapping[str, Found], *starts: str) -> dict[str, Found]:
+    """The rows of each setting, of all jobs whose names begin so; a setting that not all networks have is left out."""
+    found: dict[str, Found] = {}
+    for setting in paper.SETTINGS:
+        jobs = [
+            some for name, some in rows.items() for start in starts if name.startswith(f"middle/{start}/{setting}/")
+        ]
+        mine = {(p, m): some[p, m] for m in FAMILY for some in jobs for p, at in some if at == m}
+        found |= {setting: mine} if {method for _, method in mine} == set(FAMILY) else {}
+    return found
+
+
+def computed(sets: Mapping[str, Found]) -> str:
+    """Which sets are on the page."""
+    counts = {setting: len({row.case for rows in some.values() for row in rows}) for setting, some in sets.items()}
+    lacking = [setting for setting in paper.SETTINGS if setting not in counts]
+    said = ", ".join(f"{count} of {setting}" for setting, count in counts.items()) or "none"
+    more = f" Not computed yet by all three networks: {', '.join(lacking)}." if lacking else ""
+    return f"Sets behind the tables of CSM: {said}.{more}"
+
+
+def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> str:
+    """The text; `rows` by the names of `plans`."""
+    sets = gathered(rows, "csm", "invariance")
+    drawn: Found = {}
+    for some in gathered(rows, "sets").values():
+        for key, values in some.items():
+            drawn.setdefault(key, []).extend(values)
+    parts = {
+        "MADE": made(("numpy", "scipy", "scikit-learn", "torch"), "seed 0"),
+        "RUNTIME": runtime,
+        "SCALE": f"{scaled}\n\n{computed(sets)}",
+        "ORDERING": tables.ordering(sets),
+        "TABLE1": tables.table1(sets, PUBLISHED, {}),
+        "TABLE1C": tables.table1(sets, CORRECTED, {}),
+        "SENSITIVITIES": tables.sensitivities(sets, PUBLISHED),
+        "INVARIANCE": tables.invariances(sets),
+        "STANDARDSETS": tables.standards(drawn),
+        "STANDARDTESTS": tables.standards(rows.get("middle/tests", {})),
+        "STANDARDMIT": tables.standards(rows.get("middle/mit", {})),
+        "TIMELAPSE": TIMELAPSE.read_text(encoding="utf-8").strip(),
+        "COSTS": costs.report(),
+    }
+    return filled(Path(__file__).with_name("paper_size.md"), parts)
