@@ -253,8 +253,8 @@ def main() -> None:
         found = {name: float(f"{value:.4g}") for name, value in samplers(options.reference).items()}
         print(json.dumps(found, indent=None if options.json else 1))
         if options.save:
-            note = f" The load was {load:.1f} before: times are CPU seconds, and ratios say more than they."
-            save("render_samplers", found, ("numpy", "numba", "embreex"), "render --samplers", note)
+            remark = f" The load was {load:.1f} before: times are CPU seconds, and ratios say more than they."
+            save("render_samplers", found, ("numpy", "numba", "embreex"), "render --samplers", remark)
         return
     stages = [bird_stage(k) for k in range(STAGES)]
     triangles = [sum(len(s.library[i.mesh].faces) for i in s.instances) for s in stages]

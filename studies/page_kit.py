@@ -117,7 +117,8 @@ def write_svg(path: Path, title: str, width: float, height: float, parts: Iterab
 def made(libraries: Sequence[str], seeds: str) -> str:
     """Date, commit, seeds, versions, and the CPU time of this call alone, without what earlier calls computed."""
     used = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in libraries)])
-    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {seeds}, {used}, {cpu_seconds() / 60:.1f} CPU minutes of this call"
+    taken = f"{cpu_seconds() / 60:.1f} CPU minutes of this call"
+    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {seeds}, {used}, {taken}"
 
 
 class Spent:
