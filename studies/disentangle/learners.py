@@ -38,6 +38,7 @@ OF_CURVES = (500, 3)
 NAMES = {"beta_vae": "β-VAE", "beta_tcvae": "β-TCVAE", "dip_vae": "DIP-VAE", "factor_vae": "FactorVAE"}
 #: Groups of trainings that are compared with logs of published networks: how the penalty grew, and what else was as there.
 MATCHED = {
+    "sprites": "as in Table 2",
     "matched": "full from the start",
     "annealed": "over 10,000 steps",
     "constant": "over 10,000 steps; constant rate, 400,000 images, float32",
@@ -236,9 +237,10 @@ def longer(names: list[str], world: str, sizes: Sizes, side: int = 64) -> str:
 
 
 def matched() -> str:
-    """Two learners of sprites after 12,000 steps beside the logs of published ones at that step."""
+    """Two learners of sprites beside the logs of published ones after 12,000 steps."""
     rows, mig = [], {"MIG": (f"mig(frames={MATCHED_FRAMES})", "mig")}
-    for name in [n for n in trainings() if n.partition("/")[0] in MATCHED and finished(n)]:
+    of_groups = [n for n in trainings() if n.partition("/")[0] in MATCHED and n.partition("/")[2] in LOGS]
+    for name in filter(finished, of_groups):
         told: dict[str, Any] = card(name)
         log = LOGS[name.partition("/")[2]]
         found = measured([name], "sprites", mig, 1)[name, *mig["MIG"]]
