@@ -48,7 +48,7 @@ def test_processor_time_adds_up_over_calls(tmp_path):
             while page_kit._taken() < start + 0.02:
                 sum(range(10_000))
     (total,) = spent.known().values()
-    assert total >= 0.04 and "CPU minutes over all calls" in spent.said()
+    assert total >= 0.039 and "CPU minutes over all calls" in spent.said()
 
 
 @pytest.mark.slow
