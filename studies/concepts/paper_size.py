@@ -74,7 +74,7 @@ def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> st
         "TABLE1": tables.table1(sets, PUBLISHED, {}),
         "TABLE1C": tables.table1(sets, CORRECTED, {}),
         "SENSITIVITIES": tables.sensitivities(sets, PUBLISHED),
-        "INVARIANCE": tables.invariances(sets),
+        "INVARIANCE": tables.invariances(sets) if gathered(rows, "invariance") else "Not computed yet.",
         "STANDARDSETS": tables.standards(drawn),
         "STANDARDTESTS": tables.standards(rows.get("middle/tests", {})),
         "STANDARDMIT": tables.standards(rows.get("middle/mit", {})),

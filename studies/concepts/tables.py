@@ -207,10 +207,16 @@ def ordering(found: dict[str, Found]) -> str:
                 continue
             order = sorted(known, key=lambda n: -known[n].mean)  # type: ignore[operator]
             said = " > ".join(f"{n}-like {_shown(known[n])}" for n in order)
-            verdict = f"the paper's order is {'' if tuple(order) == wanted else 'not '}reproduced"
+            verdict = _verdict(tuple(order) == wanted, list(known.values()))
             said += f"; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
             lines.append(f"- {name} ({variant}): {said}")
     return "\n".join(lines)
+
+
+def _verdict(same: bool, known: Sequence[Summary]) -> str:
+    if any(summary.lo is None for summary in known):
+        return f"{'the same' if same else 'another'} order, on too few sets for an interval"
+    return f"the paper's order is {'reproduced' if same else 'not reproduced'}"
 
 
 def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> str:
@@ -234,6 +240,8 @@ def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> 
 
 def _apart(order: list[str], known: dict[str, Summary]) -> str:
     """Which neighbours' intervals overlap."""
+    if any(known[name].lo is None for name in order):
+        return ""
     close = [f"{a} and {b}" for a, b in pairwise(order)
              if None in (known[a].lo, known[b].hi) or known[a].lo <= known[b].hi]  # type: ignore[operator]  # fmt: skip
     return f" (the intervals of {' and of '.join(close)} overlap)" if close else " (no intervals overlap)"

@@ -23,6 +23,8 @@ SCOPES: tuple[Scope, ...] = ("case", "unit", "run")
 BUDGET = 1 << 30
 #: Bytes that are assumed for an object that is not an array.
 _SMALL = 100
+#: What takes no more bytes than this hardly gives room.
+_LITTLE = 1000
 
 Key = tuple[Any, ...]
 
@@ -95,10 +97,19 @@ class Memory:
         self.drop([key])  # where `compute` itself has kept it in the meantime
         kept = _Kept(value, scope, size_of(value), notes, self._number)
         self._number += 1
-        while self._kept and self.size + kept.size > self.budget:
-            self.drop([next(iter(self._kept))])
+        self._make_room(kept.size)
         self._kept[key], self.size = kept, self.size + kept.size
         return kept
+
+    def _make_room(self, size: int) -> None:
+        """Let the least recently used go, those first that take room: what lies in a file would give none."""
+        if self.size + size <= self.budget:
+            return
+        for little in (False, True):
+            for key in [k for k, kept in self._kept.items() if (kept.size <= _LITTLE) == little]:
+                if self.size + size <= self.budget:
+                    return
+                self.drop([key])
 
 
 def size_of(value: Any) -> int:
