@@ -68,7 +68,9 @@ def test_a_tiny_run_fills_the_page(measured, monkeypatch, tmp_path):
     assert all(len({r.case for r in some}) == 2 for of in sets.values() for some in of.values())
     text = paper_size.page(TINY, rows, "Its runs took no time.", page.scaled_down(TINY))
     assert "2 of rgb-complex" in text and "Not computed yet" not in text
-    assert "Not computed yet by all three networks: textured-complex" in paper_size.computed({"rgb-simple": {}})
+    assert "all three networks: textured-simple, textured-complex, rgb-complex." in paper_size.computed(
+        {"rgb-simple": {}}
+    )
     assert paper_size.gathered({"middle/csm/rgb-simple/iid_timelapse": rows["middle/tests"]}, "csm").keys() == {
         "rgb-simple"
     }
