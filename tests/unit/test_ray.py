@@ -161,6 +161,14 @@ def wait_for_held(process: "subprocess.Popen[str]", gate: Path, count: int) -> N
         time.sleep(0.02)
 
 
+def wait_for_dead(gate: Path, left: int) -> None:
+    """Wait until at most so many of the workers that stand at the gate live: one that still lives could answer after all."""
+    deadline = time.monotonic() + 60
+    while sum(Path("/proc", worker.name).exists() for worker in gate.iterdir()) > left:
+        assert time.monotonic() < deadline, "workers of killed nodes go on living"
+        time.sleep(0.02)
+
+
 def gone(mark: str) -> bool:
     """Whether no process names `mark` in its command line or environment any more, after some seconds."""
     deadline = time.monotonic() + 60
@@ -203,6 +211,7 @@ def test_a_node_killed_in_the_middle_of_a_unit_costs_nothing_twice(cluster, plac
     wait_for_held(process, place / "gate", 3)
     for _ in range(2):
         cluster.tell("kill")
+    wait_for_dead(place / "gate", 1)
     release(place)
     cluster.grow(5)
     _, said = process.communicate(timeout=300)
