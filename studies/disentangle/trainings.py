@@ -50,7 +50,7 @@ CANDLE_HOW = f"images={IMAGES}, batch=32, half=True"
 CURVES_HOW = "images=4000, batch=32, half=True"
 BOX = 15
 #: Steps of the learners of candle, of sprites and of the curves: what one core had time for.
-STEPS, STEPS_SPRITES, STEPS_CURVES = 8_000, 8_000, 2_000
+STEPS, STEPS_SPRITES, STEPS_CURVES = 8_000, 8_000, 8_000
 SEEDS = (0, 1, 2)
 #: As the published networks of sprites learn: the same rate throughout, in float32, each image about once.
 AS_PUBLISHED = "steps=12000, images=400000, rate=0.0005, constant=True"
