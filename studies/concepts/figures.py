@@ -11,13 +11,10 @@ from diorama.core.catalogue import build
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.core.rows import Row
 from diorama.metrics.errors import scale
-from diorama.protocols.layers.dssim import Dssim
 from diorama.protocols.layers.judging import colour_pairs
-from diorama.protocols.layers.lmse import Lmse
-from diorama.protocols.layers.si_mse import SiMse
 from diorama.worlds.concepts import figure
 from studies.figures import sheet
-from studies.page_kit import svg_line, svg_text, write_svg
+from studies.page_kit import perceptual, svg_line, svg_text, write_svg
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
@@ -81,12 +78,12 @@ def _seen(layer: np.ndarray) -> np.ndarray:
 
 
 def standard(networks: Sequence[str], size: int) -> dict[tuple[str, str], list[float]]:
-    """si-MSE, LMSE and DSSIM of R and S on A0I0 and A1I0 of a textured complex scene."""
-    found = {}
+    """si-MSE, LMSE, DSSIM and, where its weights are, LPIPS of R and S on A0I0 and A1I0 of a textured complex scene."""
+    found, judges = {}, [build("protocol", spec).object for spec in ("si_mse", "lmse", "dssim", *perceptual())]
     for image, frame in list(pairs("textured-complex", size).items())[:2]:
         for name in networks:
             layers = build("method", name).object.decompose([frame])
-            found[image, name] = [v for judge in (SiMse(), Lmse(), Dssim()) for v in judge.both(frame, layers)]
+            found[image, name] = [v for judge in judges for v in judge.both(frame, layers)]
     return found
 
 

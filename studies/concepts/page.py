@@ -25,10 +25,10 @@ from studies.concepts import doses, paper_size, tables
 from studies.concepts import published as paper
 from studies.concepts.figures import brightness, figure3, figure4, figure5, figure6, figure7, standard
 from studies.concepts.tables import CHOICES, CLASSICAL, CORRECTED, FAMILY, INVARIANCE, LAYERS, PUBLISHED, SCALES, Found
-from studies.page_kit import HOME, Spent, computed, filled, made, table, work_off, write_page
+from studies.page_kit import HOME, Spent, computed, filled, made, perceptual, table, work_off, write_page
 
 #: The usual scores of decompositions.
-STANDARD = ["si_mse", "lmse", "dssim"]
+STANDARD = ["si_mse", "lmse", "dssim", *perceptual()]
 BUILD, PAGE = HOME / "build" / "reproduce" / "concepts", HOME / "docs" / "results" / "concepts.md"
 FIGURES = PAGE.with_suffix("")
 
@@ -69,7 +69,7 @@ class Scale:
 
 SMALL, FULL = Scale(64, 8, 20, 32, 120, 400, 100), Scale(256, 10, None, None, 120, 2000, 100)
 #: The paper's image size, images of a set and CAV runs, on as many sets as the time allows.
-MIDDLE = Scale(256, 2, None, 4, 40, 120, 100, samples=(4, 1))
+MIDDLE = Scale(256, 10, None, 40, 60, 500, 100, samples=(4, 4))
 
 
 @dataclass(frozen=True)

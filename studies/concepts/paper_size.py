@@ -8,10 +8,10 @@ from diorama.core.plan import Plan
 from studies.concepts import costs, tables
 from studies.concepts import published as paper
 from studies.concepts.tables import CORRECTED, FAMILY, INVARIANCE, PUBLISHED, Found
-from studies.page_kit import HOME, filled, made
+from studies.page_kit import HOME, filled, made, perceptual
 
 PAGE = HOME / "docs" / "results" / "concepts_paper_size.md"
-STANDARD = ["si_mse", "lmse", "dssim"]
+STANDARD = ["si_mse", "lmse", "dssim", *perceptual()]
 #: What was tried to make the time-lapse regime learn, and what came of it.
 TIMELAPSE = Path(__file__).with_name("timelapse.md")
 

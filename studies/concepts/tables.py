@@ -161,17 +161,18 @@ def table3(found: dict[str, Found]) -> str:
 
 def standards(rows: Found) -> str:
     """The usual scores on the test scenes."""
-    metrics = [f"{p}_{b}" for p in ("si_mse", "lmse", "dssim") for b in ("reflectance", "shading")]
+    names = {"si_mse": "si-MSE", "lmse": "LMSE", "dssim": "DSSIM", "lpips": "LPIPS"}
+    metrics = [f"{p}_{b}" for p in names for b in ("reflectance", "shading")]
     made = []
     for method in dict.fromkeys(m for _, m in rows):
         every = [row for (_, name), some in rows.items() if name == method for row in some]
         made.append([_named(method), *(_shown(summarise(r for r in every if r.metric == m), 4) for m in metrics)])
-    return _table(["method", "si-MSE R", "si-MSE S", "LMSE R", "LMSE S", "DSSIM R", "DSSIM S"], made)
+    return _table(["method", *(f"{name} {b}" for name in names.values() for b in "RS")], made)
 
 
 def table4(values: dict[tuple[str, str], list[float]]) -> str:
     """Standard metrics on two images that differ in their paint only."""
-    rows = [[image, _named(m), *(f"{v:.3f}" for v in v8), "–", "–"] for (image, m), v8 in values.items()]
+    rows = [[image, _named(m), *(f"{v:.3f}" for v in v8), *["–"] * (8 - len(v8))] for (image, m), v8 in values.items()]
     rows += [[image, f"*{name}, the paper*", *(f"{v:g}" for v in v8)] for (image, name), v8 in paper.TABLE4.items()]
     scores = [f"{metric} {b}" for metric in ("MSE", "LMSE", "DSSIM", "LPIPS") for b in "RS"]
     return _table(["image", "method", *scores], rows)

