@@ -1,4 +1,4 @@
-"""Our Table 2 of CANDLE, learning with and without a confounder, pictures and box errors, from what `trainings.py` made.
+"""Our Table 2 of CANDLE, pictures and box errors, from what `trainings.py` made.
 
     python -m studies.disentangle.learners [FRAMES] [DRAWS]
 
@@ -8,34 +8,24 @@ taken up again.
 """
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from diorama import api
-from diorama.core.scene import digest
-from diorama.report.summary import read_results
 from diorama.training.autoencoders import VAE_RECIPES
 from studies.disentangle.judged import recorded
-from studies.disentangle.page import Measured, shown
 from studies.disentangle.pictures import pictures
 from studies.disentangle.published import AAAI, CANDLE, LOGS, SPRITES, Row
+from studies.disentangle.scored import DECODED, Group, Sizes, called, group_of, longer, measured, steps_of
 from studies.disentangle.statements import statements
-from studies.disentangle.trainings import CURVED, DOSES, FOLDER, SEEDS, card, checkpoint, finished, short, trainings
-from studies.page_kit import HOME, PROCESSES, filled, made, table, write_page
+from studies.disentangle.trainings import FOLDER, card, finished, trainings
+from studies.page_kit import HOME, filled, made, table, write_page
 
-BUILD = HOME / "build" / "reproduce" / "learners"
 PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
-#: Frames that CG decodes: each costs 13 passes through decoder and classifier for every protocol.
-DECODED = 60
 #: Frames of the one draw that MIG of the longer learners is measured on, as for the published networks.
 MATCHED_FRAMES = 10_000
-#: Frames and draws of the learners of the curves, which are many and are averaged over seeds.
-OF_CURVES = (500, 3)
-NAMES = {"beta_vae": "β-VAE", "beta_tcvae": "β-TCVAE", "dip_vae": "DIP-VAE", "factor_vae": "FactorVAE"}
 #: Groups of trainings that are compared with logs of published networks: how the penalty grew, and what else was as there.
 MATCHED = {
     "sprites": "as in Table 2",
@@ -44,103 +34,6 @@ MATCHED = {
     "constant": "over 10,000 steps; constant rate, 400,000 images, float32",
 }
 UNFINISHED = "(no training of this group is finished)"
-#: Found values by (training, protocol, metric).
-Found = dict[tuple[str, str, str], Measured]
-#: What tables show of a protocol: its spec and metric, by head.
-Columns = dict[str, tuple[str, str]]
-
-
-class Sizes(NamedTuple):
-    """Frames of a draw, and draws."""
-
-    frames: int
-    draws: int
-
-
-def called(learner: str) -> str:
-    """The name of a learner as the paper writes it."""
-    return ("SS-" if learner.startswith("ss_") else "") + NAMES[learner.removeprefix("ss_")]
-
-
-@dataclass(frozen=True)
-class Group:
-    """The finished learners of a group, what was found for them, and the columns of its tables."""
-
-    names: list[str]
-    found: Found
-    codes: Columns
-    decoded: Columns
-
-    def cell(self, name: str, head: str) -> str:
-        """A value with its interval."""
-        known = self.found.get((name, *{**self.codes, **self.decoded}[head]))
-        return "—" if known is None else shown(known, 2)
-
-    def mean(self, name: str, head: str) -> float:
-        """A value; NaN where there is none."""
-        known = self.found.get((name, *{**self.codes, **self.decoded}[head]))
-        return float("nan") if known is None or known.summary.mean is None else float(known.summary.mean)
-
-    def learners(self, head: str) -> dict[str, float]:
-        """The values of all learners by name."""
-        return {name.partition("/")[2]: self.mean(name, head) for name in self.names}
-
-
-def measured(names: list[str], world: str, columns: Columns, draws: int, model: str = "") -> Found:
-    """The values of some trainings under the protocols of some columns: a run for each, so that none is asked twice."""
-    protocols = list(dict.fromkeys(spec for spec, _ in columns.values()))
-    found: Found = {}
-    for name in names:
-        asked = digest([world, protocols, draws, str(checkpoint(name))])[:8]
-        out = BUILD / f"{name.replace('/', '-')}-{'cg' if model else 'codes'}-{asked}"
-        spec = f"burgess_vae(checkpoint={checkpoint(name)})"
-        api.run([world], [spec], protocols, [model] if model else [], draws, out=out, processes=PROCESSES)
-        for cell in read_results(out).cells:
-            for metric in cell.manifest["metrics"]:
-                at = name, str(cell.manifest["protocol"]), metric
-                found[at] = Measured(cell.of(metric), cell.record.summary[metric])
-    return found
-
-
-def group_of(names: list[str], world: str, sizes: Sizes, side: int = 64) -> Group:
-    """Everything that is asked about some trainings, of those that are finished."""
-    done = [name for name in names if finished(name)]
-    codes, decoded = _codes(sizes), _decoded()
-    model = judge_of(world, side)
-    found = measured(done, world, codes, sizes.draws)
-    found |= measured(done, world, decoded, sizes.draws, model) if model else {}
-    return Group(done, found, codes, decoded)
-
-
-def _codes(sizes: Sizes) -> Columns:
-    """IRS, UC as defined and as released, MCC and R²."""
-    n = f"frames={sizes.frames}"
-    ucs = {
-        f"UC{rho} {word}": (f"uc({variant}rho={rho}, {n})", "uc")
-        for variant, word in (("", "corrected"), ("variant=published, ", "published"))
-        for rho in (1, 2)
-    }
-    ucs |= {f"UC{rho} null": (ucs[f"UC{rho} corrected"][0], "uc_null") for rho in (1, 2)}
-    irs = {"IRS": (f"irs({n})", "irs"), "IRS null": (f"irs({n})", "irs_null")}
-    return {**irs, **ucs, "MCC": (f"mcc({n})", "mcc"), "R²": (f"mcc({n})", "r2")}
-
-
-def _decoded() -> Columns:
-    """CG as defined and as released."""
-    found: Columns = {}
-    for rho in (1, 2):
-        own = f"cg(rho={rho}, frames={DECODED})"
-        found |= {f"CG{rho} corrected": (own, "cg"), f"null {rho}": (own, "cg_null")}
-    for rho in (1, 2):
-        found[f"CG{rho} published"] = (f"cg(variant=published, rho={rho}, frames={DECODED})", "cg")
-    return found | {"told on decoded": (f"cg(rho=1, frames={DECODED})", "accuracy_decoded")}
-
-
-def judge_of(world: str, side: int = 64) -> str:
-    """The classifier of a world's factors, where it is trained; else none."""
-    model = "sprites_factors" if world.startswith("sprites") else "candle_factors"
-    name = f"judges/{'32_' if side == 32 else ''}{model}"
-    return f"{model}(checkpoint={checkpoint(name)})" if finished(name) else ""
 
 
 # Table 2
@@ -186,30 +79,7 @@ def ranks(group: Group, paper: dict[str, Row]) -> str:
     return ", ".join(said) or "too few learners"
 
 
-# Doses, boxes, steps, labels
-
-
-def doses(world: str) -> tuple[str, dict[tuple[str, str, str], float]]:
-    """Every score of learners at every dose of confounding, learnt there and judged on independent factors."""
-    names = [name for name in trainings() if name.startswith("curves/")]
-    group = group_of(names, world, Sizes(*OF_CURVES), 32)
-    heads = [head for head in (*group.codes, *group.decoded) if "null" not in head]
-    rows: list[list[str]] = []
-    means: dict[tuple[str, str, str], float] = {}
-    for learner in CURVED:
-        for dose in DOSES:
-            own = [n for s in SEEDS if (n := f"curves/{short(dose)}-{learner}-{s}") in group.names]
-            if not own:
-                continue
-            values = {head: [v for n in own if np.isfinite(v := group.mean(n, head))] for head in heads}
-            means |= {(learner, dose, head): float(np.mean(v)) for head, v in values.items() if v}
-            rows.append([called(learner), dose, str(len(own)), *(_seeds(v) for v in values.values())])
-    return table(["learner", "learnt on", "seeds", *heads], rows) if rows else "(none is finished)", means
-
-
-def _seeds(values: list[float]) -> str:
-    spread = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.2f}{spread}" if values else "—"
+# Boxes and steps
 
 
 def boxes() -> str:
@@ -223,17 +93,6 @@ def boxes() -> str:
                 told: dict[str, Any] = card(name)
                 rows.append([called(learner), said, steps_of(told), f"{told['box_error']:.4f}", f"{told['error']:.4f}"])
     return table(["learner", "box weighted", "steps", "squared error in the box", "in the whole image"], rows)
-
-
-def longer(names: list[str], world: str, sizes: Sizes, side: int = 64) -> str:
-    """The same learner after more and more steps: reconstruction, KL and CG."""
-    group = group_of(names, world, sizes, side)
-    rows = []
-    for name in group.names:
-        told: dict[str, Any] = card(name)
-        values = [group.cell(name, head) for head in ("IRS", "UC1 corrected", "R²", *group.decoded)]
-        rows.append([steps_of(told), f"{told['reconstruction']:.0f}", f"{told['divergence']:.1f}", *values])
-    return table(["steps", "reconstruction", "KL", "IRS", "UC1 corrected", "R²", *group.decoded], rows)
 
 
 def matched() -> str:
@@ -268,12 +127,6 @@ def judges() -> str:
     return table(["classifier", "accuracy", "remark"], rows)
 
 
-def steps_of(told: dict[str, Any]) -> str:
-    """The steps of a training, from its card; the first cards have all parameters in one table."""
-    recipe = told["recipe"]
-    return f"{recipe.get('how', recipe)['steps']:,}"
-
-
 def main() -> None:
     """Write docs/results/disentangle/learners.md and its pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -288,7 +141,6 @@ def main() -> None:
     world = recorded()
     candle = group_of([f"candle/{learner}" for learner in VAE_RECIPES], world, sizes)
     sprites = group_of([f"sprites/{learner}" for learner in VAE_RECIPES], "sprites", sizes)
-    dose_table, by_dose = doses(world)
     names = [*candle.names, *sprites.names]
     parts = {
         "MADE": made(("numpy", "torch", "scipy"), f"draws of {sizes.frames} frames, {sizes.draws} of them, CG of {DECODED}"),
@@ -301,12 +153,10 @@ def main() -> None:
         "CANDLE_RANKS": ranks(candle, CANDLE),
         "SPRITES_CODES": codes_table(sprites, SPRITES, False), "SPRITES_CG": decoded_table(sprites, SPRITES, False),
         "SPRITES_RANKS": ranks(sprites, SPRITES),
-        "DOSES": dose_table, "BOXES": boxes(),
+        "BOXES": boxes(),
         "LONG": longer(["sprites/beta_vae", "matched/beta_vae"], "sprites", sizes),
-        "LONGEST": longer(["curves/none-beta_vae-0", "longest/beta_vae"], world, sizes, 32),
-        "LONGEST_PAIRS": longer(["curves/pairs-beta_vae-0", "longest/pairs-beta_vae"], world, sizes, 32),
         "MATCHED": matched(), "JUDGES": judges(),
-        "STATEMENTS": statements(candle, sprites, by_dose),
+        "STATEMENTS": statements(candle, sprites),
         "PICTURES": "\n\n".join(pictures(names, world, PAGE.with_suffix(""), called)),
     }  # fmt: skip
     write_page(PAGE, filled(Path(__file__).with_suffix(".md"), parts))

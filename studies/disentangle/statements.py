@@ -7,11 +7,10 @@ from scipy.stats import spearmanr
 
 from diorama.training.autoencoders import LEARNERS
 from studies.disentangle.published import CANDLE
-from studies.disentangle.trainings import CURVED, card, finished
+from studies.disentangle.trainings import card, finished
 
 #: Differences of scores below this are called none: draws differ by as much.
 SMALL = 0.02
-Doses = dict[tuple[str, str, str], float]
 
 
 class Scored(Protocol):
@@ -25,7 +24,7 @@ class Scored(Protocol):
         """The values of all learners by name."""
 
 
-def statements(candle: Scored, sprites: Scored, doses: Doses) -> str:
+def statements(candle: Scored, sprites: Scored) -> str:
     """Numbered sentences; what was not trained is said to be missing."""
     said = [
         _falls(candle, sprites),
@@ -41,7 +40,7 @@ def statements(candle: Scored, sprites: Scored, doses: Doses) -> str:
         _vanish(),
         _wrong(candle),
         _reconstruction(candle, sprites),
-        _confounded(doses),
+        "Confounded data make UC and CG fall: [confounding.md](confounding.md).",
     ]
     return "\n".join(f"{i}. {text}" for i, text in enumerate(said, 1))
 
@@ -160,17 +159,3 @@ def _reconstruction(candle: Scored, sprites: Scored) -> str:
         f" over the learners of sprites error and CG correlate by {rank:+.2f}."
         f" {_verdict(b < a - SMALL and rank < 0, a, b, rank)}"
     )
-
-
-def _confounded(doses: Doses) -> str:
-    if not doses:
-        return "Confounded data make UC and CG fall: not measured, no learner of the curves is trained."
-    parts, holds = [], True
-    for learner in CURVED:
-        for head in ("UC1 corrected", "CG1 corrected", "IRS", "R²"):
-            pair = [doses.get((learner, dose, head)) for dose in ("none", "pairs")]
-            if None not in pair:
-                parts.append(f"{head} {pair[0]:.2f} → {pair[1]:.2f}")
-                holds &= head[:2] not in ("UC", "CG") or pair[0] > pair[1] + SMALL  # type: ignore[operator]
-        parts.append(f"({learner})")
-    return f"Learning from confounded pairs instead of independent factors makes UC and CG fall: {', '.join(parts)}. {_verdict(holds)}"  # noqa: E501
