@@ -133,24 +133,22 @@ def jobs(found: dict[tuple[str, str], Setup], few: list[Setup], changed: list[Se
     rest = [setup for setup in found.values() if setup not in large]
     yield from ((setup, "accuracy", setup.count or 0) for setup in [*large, *few, *changed, *rest])
     yield from ((setup, CAM, 200) for setup in large)
-    yield from ((setup, method, 24) for method in (LRP, MERGED) for setup in large)
-    yield from ((setup, LIME, 24) for setup in lite)
-    yield from ((setup, IG, 8) for setup in large)
-    yield from ((setup, LIME, 8) for setup in resnet)
+    yield from ((setup, method, 50) for method in (LRP, MERGED) for setup in large)
+    yield from ((setup, LIME, 50) for setup in lite)
+    yield from ((setup, LIME, 24) for setup in resnet)
+    yield from ((setup, IG, 24) for setup in lite)
+    yield from ((setup, IG, 8) for setup in resnet)
+    yield from ((setup, LIME, 50) for setup in resnet)
     yield from (
         (setup, method, count) for setup in rest for method, count in ((CAM, 16), (LRP, 16), (MERGED, 16), (IG, 8))
     )
     yield from ((setup, LIME, 24) for setup in rest if setup.network == "birds_cnn")
     yield from ((setup, LRP, 24) for setup in [*few, *changed[:2]])
     yield from ((setup, method, count) for setup in changed[:2] for method, count in ((CAM, 24), (IG, 8)))
-    yield from ((setup, LIME, 8) for setup in changed[2:])
-    yield from ((setup, LIME, 50) for setup in lite)
-    yield from ((setup, LIME, 24) for setup in resnet)
     yield from ((setup, LIME, 24) for setup in rest if (setup.data, setup.network) == (DOGS, VGG))
-    yield from ((setup, method, 200) for setup in large for method in (LRP, MERGED))
-    yield from ((setup, UNSHIFTED, 200) for setup in large)
-    yield from ((setup, IG, count) for count in (24, 200) for setup in lite)
-    yield from ((setup, method, count) for method, count in ((IG, 24), (LIME, 50), (IG, 200)) for setup in resnet)
+    yield from ((setup, LIME, 8) for setup in changed[2:])
+    yield from ((setup, method, 200) for setup in large for method in (LRP, MERGED, UNSHIFTED))
+    yield from ((setup, IG, count) for count in (24, 200) for setup in large)
 
 
 def compute(job: Job) -> None:
