@@ -32,6 +32,7 @@ MATCHED = {
     "matched": "full from the start",
     "annealed": "over 10,000 steps",
     "constant": "over 10,000 steps; constant rate, 400,000 images, float32",
+    "he": "the same, begun with He's weights",
 }
 UNFINISHED = "(no training of this group is finished)"
 

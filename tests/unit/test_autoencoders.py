@@ -15,8 +15,8 @@ from diorama.io.images import write_png
 torch = pytest.importorskip("torch")
 
 from diorama.training import autoencoders  # noqa: E402
-from diorama.training.autoencoders import VAE_RECIPES, train_vae, vae_recipe  # noqa: E402
-from diorama.training.gathered import box_of, gathered  # noqa: E402
+from diorama.training.autoencoders import VAE_RECIPES, task_of, train_vae, vae_recipe  # noqa: E402
+from diorama.training.gathered import Gathered, box_of, gathered  # noqa: E402
 
 SMALL = "world=sprites, size=32, latents=6, steps=4, batch=8, images=40"
 
@@ -183,3 +183,17 @@ def test_a_constant_rate_is_the_same_at_every_step_and_is_written_down_only_wher
     assert max(rates) == rates[249] == 0.0005 and rates[-1] == 0 and "constant" not in usual.described()
     with pytest.raises(InputError, match="constant='yes' should be bool"):
         vae_recipe(parse("beta_vae(constant=yes)"))
+
+
+def test_learning_begins_with_hes_weights_unless_pytorchs_are_asked_for():
+    """He et al. 2015: uniform within ±√(6 / n), n the inputs of a unit; PyTorch's own bound is smaller by √6."""
+    gray = Gathered(np.zeros((8, 64, 64, 1), np.uint8), np.zeros((8, 0), int), np.zeros((8, 4)), {})
+    for init, bound in (("he", 6**0.5), ("torch", 1.0)):
+        recipe = vae_recipe(parse(f"beta_vae(world=sprites, steps=1, batch=4, init={init})"))
+        torch.manual_seed(0)
+        net = task_of(recipe, {"train": gray, "val": gray}).net.get_submodule("net")
+        for layer, inputs in ((net.encoder.conv2, 32 * 16), (net.encoder.lin1, 512), (net.decoder.lin3, 256)):
+            largest = float(layer.weight.detach().abs().max())
+            assert 0.97 * bound < largest * inputs**0.5 <= bound + 1e-5, init
+    assert vae_recipe(parse("beta_vae")).described()["init"] == "he"
+    assert "init" not in vae_recipe(parse("beta_vae(init=torch)")).described(), "as in the cards of earlier trainings"

@@ -69,6 +69,8 @@ class Learning:
     weight   ss_… only: γ_sup, what a label's cross-entropy weighs; 4 in the CANDLE experiments
     box      λ: pixels in the object's box count 1 + λ times; 0 for none, 2 as released
     half     whether convolutions multiply in bfloat16: faster on CPUs that can
+    init     weights to begin with: he, of He et al. 2015 as in disentangling-vae; torch, PyTorch's own, smaller by √6, which
+             learn more slowly (the bundled learners began with them)
     """
 
     world: str = "sprites"
@@ -85,6 +87,7 @@ class Learning:
     half: bool = False
     anneal: Annotated[int, Within(0)] = 0
     constant: bool = False
+    init: Literal["he", "torch"] = "he"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +121,12 @@ class VaeRecipe:
         """All that its result depends on, as plain values."""
         objective = {"objective": type(self.objective).__name__, **asdict(self.objective)}
         how = asdict(self.how)
-        for later in ("anneal", "constant"):  # trainings from before there were these parameters
-            if not how[later]:
-                del how[later]
+        before = {
+            "anneal": 0,
+            "constant": False,
+            "init": "torch",
+        }  # what trainings did before there were these parameters
+        how = {name: value for name, value in how.items() if name not in before or value != before[name]}
         return {"name": self.name, **objective, **{k: v for k, v in how.items() if self.supervised or k not in _TOLD}}
 
 
@@ -213,6 +219,8 @@ def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = Non
     """The learner with its loss and its images, as the loop takes them."""
     how, train = recipe.how, data["train"]
     net = Autoencoder(how.latents, train.channels, how.size)
+    if how.init == "he":
+        net.apply(begun_as_he)
     learner = Learner(net, recipe.objective.critic(how.latents), how.batch, how.seed, how.anneal)
     known = labelled(len(train), how.labels, how.seed) if recipe.supervised else np.zeros(0, int)
     told = how.weight if recipe.supervised else 0.0
@@ -220,6 +228,12 @@ def task_of(recipe: VaeRecipe, data: dict[str, Gathered], out: Path | None = Non
     shown, held = Shown(train, recipe.block, how.batch, known), (data["val"], how.size)
     task = Task(learner, loss, shown, held, recipe.schedule, judge, half=how.half, momenta={"critic": (0.5, 0.9)})
     return replace(task, after=_drawn(data["val"], how.size, out) if out else None, says=loss.said)
+
+
+def begun_as_he(layer: nn.Module) -> None:
+    """Weights uniform within ±√(6 / n), n the inputs of a unit (He et al. 2015); biases stay as they are."""
+    if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d | nn.Linear):
+        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
 
 
 def _drawn(held: Gathered, side: int, out: Path) -> Callable[[nn.Module], None]:
