@@ -25,7 +25,7 @@ from studies.page_kit import HOME
 #: Where trainings are kept: $DIORAMA_TRAININGS, else build/trainings.
 FOLDER = Path(os.environ.get("DIORAMA_TRAININGS") or HOME / "build" / "trainings" / "disentangle")
 
-#: The learners of sprites began with PyTorch's own weights; those of candle with He's, as new trainings do.
+#: What learners began with before He's weights were the usual ones: PyTorch's own, √6 times smaller.
 EARLIER = "init=torch"
 #: The data of the paper's Table 2: object and colour are confounded.
 PAIRS = f"candle(confounding=pairs, {DRAWN})"
@@ -79,9 +79,7 @@ def _table() -> dict[str, str]:
             found[f"candle/{learner}"] = f"{learner}(world={PAIRS}, {own}, box={BOX}, steps={STEPS}, {CANDLE_HOW})"
     for name, own in SPRITES.items():
         for learner in (name, f"ss_{name}"):
-            found[f"sprites/{learner}"] = (
-                f"{learner}(world=sprites, {own}, steps={STEPS_SPRITES}, half=True, {EARLIER})"
-            )
+            found[f"sprites/{learner}"] = f"{learner}(world=sprites, {own}, steps={STEPS_SPRITES}, half=True)"
     return found
 
 
@@ -96,6 +94,7 @@ def _more() -> dict[str, str]:
         "matched/beta_vae": f"beta_vae(world=sprites, beta=4, steps=12000, half=True, {EARLIER})",
         "constant/beta_vae": f"beta_vae(world=sprites, beta=4, anneal=10000, {AS_PUBLISHED}, {EARLIER})",
         "he/beta_vae": f"beta_vae(world=sprites, beta=4, anneal=10000, {AS_PUBLISHED})",
+        "he/beta_tcvae": f"beta_tcvae(world=sprites, beta=6, anneal=10000, {AS_PUBLISHED.replace('400000', '64000')}, half=True)",
         "annealed/beta_vae": f"beta_vae(world=sprites, beta=4, steps=12000, anneal=10000, half=True, {EARLIER})",
         "annealed/beta_tcvae": f"beta_tcvae(world=sprites, beta=6, steps=12000, anneal=10000, half=True, {EARLIER})",
         "longest/beta_vae": _of_dose("none", "beta_vae", 0, 30_000),
