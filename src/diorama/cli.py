@@ -348,7 +348,7 @@ def train(recipe: str, out: Path | None) -> None:
     from diorama.training.recipes import train as train_recipe
 
     folder = out or Path("train-" + re.sub(r"[^\w.]+", "-", recipe).strip("-"))
-    with apart() as results, shown(f"training {recipe}", "steps") as progress:
+    with apart() as results, shown(f"training {recipe}", "") as progress:
         print(train_recipe(recipe, folder, progress), file=results)
 
 

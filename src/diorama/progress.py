@@ -20,7 +20,10 @@ def say(line: str) -> None:
 
 
 def shown(what: str, units: str) -> AbstractContextManager[Progress]:
-    """Show how far `what` is, counted in `units`, until the end of the block: a bar in a notebook and on a terminal."""
+    """Show how far `what` is until the end of the block: a bar in a notebook and on a terminal.
+
+    `units` is what is counted; "" where that changes on the way, as from images to steps.
+    """
     if in_notebook():
         return _cell(what, units)
     return _bar(what) if sys.stderr.isatty() else _lines(what, units)
@@ -65,7 +68,8 @@ class HowFar:
             return f"{self._what}: nothing finished after {passed}"
         left = f", about {clock(self._left())} left" if self._done > self._first else ""
         doing = f" ({self._doing})" if self._doing else ""
-        return f"{self._what}: {self._done} of {self._total} {self._units} after {passed}{left}{doing}"
+        units = f" {self._units}" if self._units else ""
+        return f"{self._what}: {self._done} of {self._total}{units} after {passed}{left}{doing}"
 
     def _left(self) -> float:
         pace = (self._now() - self._since) / (self._done - self._first)

@@ -146,7 +146,7 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
             )
         pace = i * task.how.batch / (time.monotonic() - start)
         said = f", {task.says()}" if task.says else ""
-        progress(before + i, task.total, f"epoch {state.epoch + 1}: loss {loss:.3f}{said}, {pace:.0f} images/s")
+        progress(before + i, task.total, f"steps; epoch {state.epoch + 1}: loss {loss:.3f}{said}, {pace:.0f} images/s")
         yield loss
 
 

@@ -120,7 +120,7 @@ def tune(
     job = replace(job_of(net, on, minutes, seed, rate), kept=out is not None)
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
-        progress = stack.enter_context(shown(f"tuning {job.name}", "steps"))
+        progress = stack.enter_context(shown(f"tuning {job.name}", ""))
         found = tune_in(job, folder, progress, say)
     found.path = folder if out else None
     return found
