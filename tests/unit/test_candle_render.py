@@ -11,7 +11,7 @@ from diorama.io.images import read_png, write_png
 from diorama.testing.worlds import CHECKS
 from diorama.worlds.candle.candle import Candle
 from diorama.worlds.candle.factors import VALUES, grid, values_of
-from diorama.worlds.candle.panoramas import backdrop, panorama, panorama_files, read_panorama, view
+from diorama.worlds.candle.panoramas import backdrop, despeckled, panorama, panorama_files, read_panorama, view
 from diorama.worlds.candle.stage import place as placed
 from diorama.worlds.candle.stage import project, solids, visible_box
 from tests.conftest import DATA
@@ -186,6 +186,22 @@ def test_the_contracts_of_worlds_hold():
 
 
 # Panoramas from files
+
+
+def test_lone_bright_dots_go_and_all_else_stays():
+    draw = rng("dots")
+    wall = 0.3 * (1 + 0.004 * draw.standard_normal((60, 80, 1))) * np.array([1, 0.9, 0.7])
+    leaves = draw.uniform(0.02, 0.2, (60, 80, 1)) * np.array([0.4, 1, 0.3])
+    at = np.array([(i, j) for i in range(5, 60, 10) for j in range(5, 80, 10)])
+    for clean, strength in ((wall, 1.08), (leaves, 3.0)):
+        dotted = clean.copy()
+        dotted[tuple(at.T)] = strength * clean.max(axis=(0, 1))
+        kept = despeckled(dotted.astype(np.float32))
+        assert (kept[tuple(at.T)] <= clean.max(axis=(0, 1)) + 1e-6).all()
+        elsewhere = np.ones(clean.shape[:2], bool)
+        elsewhere[tuple(at.T)] = False
+        changed = (kept != dotted.astype(np.float32)).any(axis=2)[elsewhere]
+        assert changed.mean() < 0.02
 
 
 @pytest.fixture
