@@ -126,11 +126,11 @@ def render(
     world: str, count: int, out: Path, changes: tuple[str, ...], seed: int, layout: str, model: str | None
 ) -> None:
     """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
+    from diorama import layouts
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS, Writing, check_layout
+    from diorama.core.writing import Writing
 
     staged = build("world", world)
-    check_layout(staged, layout)
     if model and layout != "flat":
         raise InputError(f"-M {model}: only --layout flat names what a model predicts")
     named = build("model", model) if model else None
@@ -139,7 +139,7 @@ def render(
     parsed = spec.changes(", ".join(changes))
     try:
         with apart() as results, shown("rendering", "scenes") as progress:
-            print(LAYOUTS[layout](Writing(staged, count, seed, parsed, out, progress, named)), file=results)
+            print(layouts.write(layout, Writing(staged, count, seed, parsed, out, progress, named)), file=results)
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror or error}; choose another -o") from error
 

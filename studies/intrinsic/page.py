@@ -24,6 +24,7 @@ from diorama.core.keys import source_key
 from diorama.core.memory import Memory
 from diorama.core.run import asked_for, open_run, silent
 from diorama.core.summary import settle
+from diorama.core.writing import Writing
 from diorama.io.store import write_json
 from diorama.protocols.layers.judging import comparison
 from diorama.report.write import write_report
@@ -182,7 +183,7 @@ def staged() -> str:
     """Staged objects in the data set's layout, and the world that reads them."""
     folder = BUILD / "staged"
     if not (folder / "contact.png").exists():
-        layouts.write_mit(layouts.Writing(build("world", STAGE), STAGED, SEED, {}, folder, silent))
+        layouts.write("mit", Writing(build("world", STAGE), STAGED, SEED, {}, folder, silent))
     names = tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
     return f"mit_intrinsic(root={folder}, objects={names})"
 

@@ -144,7 +144,7 @@ def test_gates(diorama):
         (["run", *SMALL, "-m", "predictions(folder=nowhere)"], ["no folder 'nowhere'"]),
         (["render", "mondrian", "-o", "x", "--do", "lite=3"], ["cannot change 'lite'", "did you mean", "'light'"]),
         (["render", "mondrian", "-o", "x", "--do", "light=30"], ["light=30 does not exist"]),
-        (["render", "mondrian", "-o", "x", "--layout", "flit"], ["unknown layout 'flit'", "'flat'"]),
+        (["render", "mondrian", "-o", "x", "--layout", "flit"], ["cannot be written in layout 'flit'", "'flat'"]),
         (["show", "wiess"], ["did you mean 'weiss'"]),
         (["report", "nowhere"], ["nowhere is not a run directory"]),
         (["work", "nowhere"], ["nowhere is not a run directory"]),

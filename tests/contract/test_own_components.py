@@ -29,6 +29,22 @@ def test_a_protocol_counts_its_cases_and_needs_a_capability_that_the_core_knows_
         run(["mondrian"], ["retinex_gray"], [PROTOCOL], out=tmp_path / "other")
 
 
+def test_a_world_brings_a_layout_of_its_own(tmp_path, diorama):
+    (tmp_path / "mine.py").write_text(
+        "from diorama.worlds.mondrian import Mondrian\n"
+        "def write_names(ask):\n"
+        "    place = ask.out / 'names.txt'\n"
+        "    place.parent.mkdir(parents=True)\n"
+        "    place.write_text(' '.join(name for name, _ in ask.scenes(ask.count)))\n"
+        "    return place\n"
+        "class Mine(Mondrian):\n"
+        "    layouts = {'names': write_names}\n"
+    )
+    result = diorama("render", "./mine.py:Mine", "-n", "2", "--layout", "names", "-o", "out", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "out" / "names.txt").read_text() == "0-00000 0-00001"
+
+
 def test_an_answer_of_a_new_kind_is_scored_by_the_family_it_was_registered_with(tmp_path):
     from diorama.api import run
 

@@ -60,7 +60,7 @@ RULES = {
     "describe": "core layouts testing",
     "gates": "core",
     "reading": "core progress report",
-    "layouts": "core data io metrics worlds",
+    "layouts": "core io metrics",
     "progress": "core",
     "results": "core io report",
     "streams": "",

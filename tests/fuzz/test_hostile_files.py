@@ -159,7 +159,8 @@ def test_render_of_good_photos_and_of_a_damaged_one(tmp_path, diorama):
 def test_render_keeps_no_frames(tmp_path, layout):
     from diorama.core.catalogue import build
     from diorama.core.frame import Frame
-    from diorama.layouts import LAYOUTS, Writing
+    from diorama.core.writing import Writing
+    from diorama.layouts import write
 
     world, alive = build("world", "mondrian(size=32)" if layout == "flat" else "tabletop(size=8, samples=1)"), []
     before = sum(type(thing) is Frame for thing in gc.get_objects())
@@ -167,7 +168,7 @@ def test_render_keeps_no_frames(tmp_path, layout):
     def progress(done, total):
         alive.append(sum(type(thing) is Frame for thing in gc.get_objects()) - before)
 
-    LAYOUTS[layout](Writing(world, 4, 0, {}, tmp_path, progress))
+    write(layout, Writing(world, 4, 0, {}, tmp_path, progress))
     assert len(alive) == 4 and max(alive) <= alive[0]
     assert len(json.loads((tmp_path / "manifest.json").read_text())["cases"]) == 4
 

@@ -162,16 +162,17 @@ def test_the_pictures_of_the_folder_are_those_of_the_dataset_in_python(candle):
 
 def test_the_dataset_of_birds_has_labels_and_parts(tmp_path):
     from diorama.core.catalogue import build
-    from diorama.layouts import LAYOUTS, Writing
+    from diorama.core.writing import Writing
+    from diorama.layouts import write
 
     world = build("world", "birds(size=24, classes=4)")
-    LAYOUTS["dataset"](Writing(world, 10, 0, {"beak": None}, tmp_path, lambda done, total: None))
+    write("dataset", Writing(world, 10, 0, {"beak": None}, tmp_path, lambda done, total: None))
     rows = rows_of(tmp_path / "labels.csv")
     assert all(0 <= int(r["label"]) < 4 and r["beak"] == "" and r["eye"] != "" for r in rows)
     assert "labelled" not in rows[0] and not (tmp_path / "pairs.csv").exists()
     assert not any(b["what"] == "beak" for b in rows_of(tmp_path / "boxes.csv"))
     with pytest.raises(InputError, match="at least 10"):
-        LAYOUTS["dataset"](Writing(world, 9, 0, {}, tmp_path, lambda done, total: None))
+        write("dataset", Writing(world, 9, 0, {}, tmp_path, lambda done, total: None))
 
 
 @pytest.mark.slow

@@ -15,8 +15,9 @@ from diorama.api import run
 from diorama.core.catalogue import build
 from diorama.core.plan import Plan, expand
 from diorama.core.run import create, work
+from diorama.core.writing import Writing
 from diorama.io.images import read_png, write_png
-from diorama.layouts import Writing, write_flat
+from diorama.layouts import write_flat
 from diorama.protocols.parts.continuity import Continuity, agreement
 from diorama.report.summary import document, read_results
 from tests.conftest import REPOSITORY

@@ -128,7 +128,7 @@ def test_text_pins_controls_and_sorts_methods(run: Path, monkeypatch: pytest.Mon
     assert names == ["oracle (control)", "good", "poor", "random (control)"]
     assert "toy(root=…/toy) · score (published) · err ↓" in found
     assert "0.1150" in found
-    assert "explains its image up to 5.0 % (5.0–5.0)" in found
+    assert "truth_residual 0.0500 [0.0500, 0.0500]" in found
     assert "nan" not in found.lower()
 
 

@@ -199,7 +199,7 @@ def test_mit_layout_is_read_back(tmp_path, diorama):
 
 
 def test_mit_layout_of_a_warm_light_has_coloured_shading():
-    from diorama.layouts import mit_layers
+    from diorama.worlds.tabletop.mit import mit_layers
 
     world = Tabletop(size=24, samples=2, temperature=2500.0)
     layers, exposure = mit_layers(world.render([scene_of(world)])[0], [], gray=False)

@@ -71,8 +71,8 @@ class World(Contract):
     slow: bool = False
     #: What a capability is called where it is lacking: "mig needs …, which birds is not". Called by plan.
     in_words: ClassVar[str] = "a world"
-    #: Layouts of other people's folders, beside those that every world has, in which it can be written. Called by `render`.
-    layouts: ClassVar[tuple[str, ...]] = ()
+    #: Called by `render`: other people's folders, each with its function of a `Writing`, or `module:function`.
+    layouts: ClassVar[Mapping[str, str | Callable[..., Any]]] = {}
     example = "diorama render {} -n 16 -o pictures"
 
     @property

@@ -114,7 +114,7 @@ class Condensed:
 
     `rows` have one value per case and metric; `chosen` says for each case where on the protocol's own grid it was read;
     `derived` are metrics of the whole cell (also those of `rows` that are not plain means); `grid` has that grid's
-    name, its points, the curves over it and the points chosen, for the figure.
+    name, its points, the curves over it and the points chosen, for the figure, and which curve they were chosen by (`lead`).
     """
 
     rows: list[Row]

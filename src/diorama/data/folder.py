@@ -11,19 +11,19 @@ The scenes are those of `diorama.world(…).torch_dataset`: none of them is a sc
 """
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from diorama.core.capabilities import Confounded, Levelled
-from diorama.core.catalogue import Component
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.progress import Progress
 from diorama.core.scene import Scene
+from diorama.core.writing import Writing
 from diorama.data.views import Split, WorldView, plain_factors
 from diorama.data.weak import labelled, sharing
 from diorama.io.images import quantise, write_png
+from diorama.io.sheet import Sheet
 from diorama.io.store import write_json
 
 Record = dict[str, Any]
@@ -32,16 +32,12 @@ SHARES: dict[Split, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
 PAIRS = 0.1
 
 
-def write_dataset(
-    world: Component,
-    count: int,
-    seed: int,
-    changes: dict[str, Any],
-    out: Path,
-    progress: Progress,
-    add: Callable[[Any], None],
-) -> Path:
-    """Write `count` images with their labels; `add` is given each picture for a contact sheet. Returns labels.csv."""
+def write_dataset(ask: Writing) -> Path:
+    """Write 8-bit images, `labels.csv` with all factors and a split, boxes, and the weak labels of worlds with levels.
+
+    Returns labels.csv.
+    """
+    world, count, seed, changes, out, sheet = ask.world, ask.count, ask.seed, ask.changes, ask.out, Sheet()
     view, staged = WorldView(world.object, world.label), world.object
     counts = _counts(count, staged.length)
     rows: list[Record] = []
@@ -56,8 +52,8 @@ def write_dataset(
             row["confounded"] = int(staged.confounded(frame.scene))
         rows.append(row)
         boxes += _boxes(name, frame)
-        add(frame.srgb())
-        progress(len(rows), count)
+        sheet.add(frame.srgb())
+        ask.progress(len(rows), count)
     pairs = _weak(rows, staged, seed)
     for table, found in (("boxes.csv", boxes), ("pairs.csv", pairs)):
         if found:
@@ -66,6 +62,7 @@ def write_dataset(
     classes = [dict(c) if isinstance(c, dict) else c for c in view.classes]
     about = {"world": world.label, "seed": seed, "do": changes, "counts": counts, "levels": levels, "classes": classes}
     write_json(out / "dataset.json", about)
+    sheet.written(out)
     write_csv(out / "labels.csv", rows)  # written last: if this file exists, all others do
     return out / "labels.csv"
 

@@ -1,6 +1,7 @@
 """Small figures of a protocol's own grid: every score against the threshold, and the threshold that was chosen."""
 
 from html import escape
+from typing import Any
 
 from diorama.report.figures import Axis, line_at, text_at
 from diorama.report.sections import Line, Section
@@ -24,16 +25,16 @@ def grid_figure(section: Section) -> str:
 
 
 def _legend(line: Line) -> str:
-    shown = []
-    for i, metric in enumerate(line.entry["grid"]["curves"]):
+    shown, grid = [], line.entry["grid"]
+    for i, metric in enumerate(grid["curves"]):
         x = 34 + 110 * i
-        shown.append(f'<line x1="{x}" y1="11" x2="{x + 22}" y2="11" class="own {_style(metric, i)}"/>')
+        shown.append(f'<line x1="{x}" y1="11" x2="{x + 22}" y2="11" class="own {_style(grid, metric, i)}"/>')
         shown.append(f'<text x="{x + 28}" y="15" class="tick">{escape(metric)}</text>')
     return "".join(shown)
 
 
-def _style(metric: str, i: int) -> str:
-    return "lead" if metric == "com" else f"s{i}"
+def _style(grid: dict[str, Any], metric: str, i: int) -> str:
+    return "lead" if metric == grid.get("lead") else f"s{i}"
 
 
 def _panel(line: Line, left: float, top: float) -> str:
@@ -52,5 +53,5 @@ def _panel(line: Line, left: float, top: float) -> str:
     for i, (metric, values) in enumerate(grid["curves"].items()):
         points = zip(grid["points"], values, strict=True)
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
-        parts.append(f'<polyline points="{path}" class="own {_style(metric, i)}"/>')
+        parts.append(f'<polyline points="{path}" class="own {_style(grid, metric, i)}"/>')
     return "".join(parts)

@@ -150,12 +150,9 @@ def _world_note(section: Section, metric: str) -> str:
     found = summarise(row for row in rows if not isinstance(row.value, list))
     if found.mean is None:
         return ""
-    if metric != "truth_residual":
-        return f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
-    if found.mean < 1e-5:
-        return "The world's own truth explains its image exactly."
-    spread = "" if found.lo is None else f" ({100 * found.lo:.1f}–{100 * found.hi:.1f})"  # type: ignore[operator]
-    return f"The world's own truth explains its image up to {100 * found.mean:.1f} %{spread}."
+    _, meaning = section.some.manifest.get("meanings", {}).get(metric, ("", ""))
+    said = f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
+    return f"{said}: {meaning}." if meaning else f"{said}."
 
 
 def incomplete(runs: Iterable[Results]) -> str:

@@ -153,15 +153,17 @@ def _said(section: "Section") -> list[dict[str, Any]]:
     return [{**about, "control": v.control, "holds": v.holds, "text": v.text} for v in section.verdicts]
 
 
-def _adjust(summaries: list[dict[str, Any]], p: str = "permutation_p", q: str = "permutation_q") -> None:
-    """Fill in p adjusted (Benjamini and Hochberg 1995) in cells that declare it: their tests are one family."""
-    tested = [s for s in summaries if q in s and s[p]["mean"] is not None]
-    if not tested:
-        return
-    from scipy.stats import false_discovery_control
+def _adjust(summaries: list[dict[str, Any]]) -> None:
+    """Fill in every `X_q`: the p of `X_p`, adjusted (Benjamini and Hochberg 1995) for all cells that have one."""
+    for q in sorted({metric for summary in summaries for metric in summary if metric.endswith("_q")}):
+        p = f"{q[:-2]}_p"
+        tested = [s for s in summaries if q in s and s[p]["mean"] is not None]
+        if not tested:
+            continue
+        from scipy.stats import false_discovery_control
 
-    for summary, value in zip(tested, false_discovery_control([s[p]["mean"] for s in tested]), strict=True):
-        summary[q] = {**summary[p], "mean": float(value)}
+        for summary, value in zip(tested, false_discovery_control([s[p]["mean"] for s in tested]), strict=True):
+            summary[q] = {**summary[p], "mean": float(value)}
 
 
 def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:

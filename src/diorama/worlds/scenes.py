@@ -84,7 +84,7 @@ class Scenes(World):
 @cache
 def _listing(kind: Any) -> Any:
     """The class of worlds that are a list of another class's scenes; `do`, `render` and all else are the other's."""
-    return type("Scenes", (Scenes, kind), {"__module__": __name__, "layouts": ()})
+    return type("Scenes", (Scenes, kind), {"__module__": __name__, "layouts": {}})
 
 
 def _state(world: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ lmse_shading      ↓ the same of the shading alone
 ln_lmse           ↓ natural logarithm of lmse, from which papers make geometric means
 reconstruction    ↓ how far reflectance times shading is from the image, best scale: a check of consistency, not of
                   truth
-truth_residual    · the same for the world's own truth: what a perfect answer would leave
+truth_residual    · how far the true reflectance times shading is from the image: what a perfect answer leaves
 """
 
 from collections.abc import Iterator

@@ -61,7 +61,10 @@ class Birds(Parted):
 
     cite = ("hesse2023",)
     located = ("parts",)
-    layouts = ("funnybirds", "figures")
+    layouts: ClassVar[dict[str, str]] = {
+        "funnybirds": "diorama.worlds.birds.layout:write_layout",
+        "figures": "diorama.worlds.birds.figures:write_figures",
+    }
     factors: ClassVar[dict[str, str]] = FACTORS
     truth: ClassVar[tuple[str, ...]] = ("label", "parts", "mask", "depth", "boxes", "factors")
     part_names: ClassVar[tuple[str, ...]] = PARTS

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.core.scene import rng as stream
+from diorama.core.writing import Writing
+from diorama.io.images import write_png
+from diorama.io.sheet import SHOWN
 from diorama.worlds.birds.birds import Birds
 from diorama.worlds.birds.classes import CATALOGUE, PARTS
 from diorama.worlds.birds.layout import image_bytes
@@ -21,6 +26,19 @@ _VIEWS: dict[str, tuple[float, float]] = {
     "tail": (0.45, -0.6),
     "wing": (0.2, 0.45),
 }
+
+
+def write_figures(ask: Writing) -> Path:
+    """Figures 6 (part gallery) and 8 (samples) of the FunnyBirds paper."""
+    ask.unchanged("figures")
+    world, count = ask.world.object, ask.count
+    if count > SHOWN:
+        raise InputError(f"-n {count}: figure 8 is one picture of at most {SHOWN} birds")
+    write_png(ask.out / "figure6_parts.png", part_gallery(world))
+    ask.progress(1, 2)
+    write_png(ask.out / "figure8_samples.png", sample_sheet(world, -(-count // 8), min(count, 8), ask.seed))
+    ask.progress(2, 2)
+    return ask.out
 
 
 def part_gallery(world: Birds, tile: int = 128) -> np.ndarray:

@@ -10,6 +10,7 @@ Images are RGBA PNG; the index counts over the whole split and has six digits.
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import numpy as np
 
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
-from diorama.core.scene import Scene
+from diorama.core.scene import Scene, rng
+from diorama.core.writing import Writing
 from diorama.io.images import quantise, read_png
 from diorama.worlds.birds.birds import Birds
 from diorama.worlds.birds.metadata import Split, class_records, part_records, to_record
@@ -81,6 +83,18 @@ def removal_path(root: Path, label: int, index: int, thing: int) -> Path:
 
 def _interventions(root: Path, label: int, index: int) -> Path:
     return root / "test_interventions" / str(label) / f"{index:06d}"
+
+
+def write_layout(ask: Writing) -> Path:
+    """Write the official on-disk data set of FunnyBirds: `count` birds in each split, with every intervention."""
+    ask.unchanged("funnybirds")
+    splits = []
+    for split in ("train", "test"):
+        staged = replace(ask.world.object, split=split)
+        splits.append([staged.sample(rng(ask.seed, split, i)) for i in range(ask.count)])
+    write_funnybirds(ask.out, ask.world.object, *splits)
+    ask.progress(ask.count, ask.count)
+    return ask.out
 
 
 def write_funnybirds(root: str | Path, world: Birds, train: Sequence[Scene], test: Sequence[Scene]) -> None:

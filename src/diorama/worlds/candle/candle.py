@@ -68,7 +68,7 @@ class Candle(Confounded):
 
     cite = ("reddy2022", "trauble2021")
     located = ("hdri",)
-    layouts = ("candle",)
+    layouts: ClassVar[dict[str, str]] = {"candle": "diorama.worlds.candle.layout:write_numbered"}
     slow = True
     drawn: ClassVar[int | None] = 250
     quick: ClassVar[dict[str, int]] = {"width": 64, "samples": 4}

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from diorama.core.errors import InputError, WorkerError
-from diorama.core.progress import Progress
+from diorama.core.writing import Writing
 from diorama.io.files import read_json
 from diorama.io.images import quantise, read_png, write_png
 from diorama.io.locks import locked
+from diorama.io.sheet import contact_sheet
 from diorama.io.store import write_json
 from diorama.worlds.candle.candle import Candle
 from diorama.worlds.candle.factors import WIDTH, levels, metadata
@@ -25,22 +26,26 @@ _SHEET = 36  # images on the contact sheet
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def write_numbered(
-    world: Candle, digest: str, count: int, seed: int, changes: dict[str, Any], out: Path, progress: Progress
-) -> list[np.ndarray]:
-    """Write images 0 to count − 1 that are not there yet; returns a few of all of them for a contact sheet."""
+def write_numbered(ask: Writing) -> Path:
+    """Write `<index>.png` and `<index>.json` as CANDLE was published, every combination once; goes on where it stopped.
+
+    One process per core; each image is a function of (seed, index). The world `candle_recorded(root=…)` reads the folder.
+    Gives a contact sheet of a few of all images.
+    """
+    world, count, seed, changes, out = ask.world.object, ask.count, ask.seed, ask.changes, ask.out
     total = int(np.prod(levels(world.scenes)))
     if count > total:
         raise InputError(f"-n {count}: {world.scenes} scenes of candle have {total} combinations; give at most {total}")
     world.do(world.numbered(0, seed), **changes)  # refuses what cannot be done before anything is written
     with locked(out / ".lock"):
-        _claim(out, {"world": digest, "seed": seed, "do": changes})
+        _claim(out, {"world": ask.world.digest, "seed": seed, "do": changes})
         missing = [i for i in range(count) if not (out / f"{i}.json").exists()]
-        progress(count - len(missing), count)
+        ask.progress(count - len(missing), count)
         for done, _ in enumerate(_finished(world, missing, seed, changes, out), start=count - len(missing) + 1):
-            progress(done, count)
+            ask.progress(done, count)
     shown = np.unique(np.linspace(0, count - 1, min(count, _SHEET)).astype(int))
-    return [read_png(out / f"{i}.png").astype(np.float32) / 255 for i in shown]
+    pictures = (read_png(out / f"{i}.png").astype(np.float32) / 255 for i in shown)
+    return contact_sheet(pictures, limit=240).written(out)
 
 
 def _claim(out: Path, made_by: dict[str, Any]) -> None:

@@ -12,20 +12,44 @@ from typing import Any
 
 import numpy as np
 
+from diorama.core.capabilities import Sets
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.progress import Progress
 from diorama.core.scene import Scene
+from diorama.core.writing import Writing
 from diorama.io.files import read_json
 from diorama.io.images import quantise, read_png, write_png
 from diorama.io.locks import locked
 from diorama.io.names import case_path
+from diorama.io.sheet import contact_sheet
 from diorama.io.store import write_json
+from diorama.worlds.concepts.figure import figure3
 
 _AT_ONCE = 25  # frames of a set that are held at once
 _SHEET = 64  # negatives on the contact sheet
 #: What a manifest says of every image, besides its file.
 _VARYING = ("light_angle", "temperature", "member")
+
+
+def write_concepts(ask: Writing, linear: bool = False) -> Path:
+    """Write concept sets with the paper's folder names, or the scenes of another world as their `randoms`.
+
+    8-bit sRGB; with `linear` also the linear layers as NPY. Goes on where it stopped. The world
+    `natural_concepts(root=…, kind=folder)` reads the folder.
+    """
+    ask.unchanged("concepts")
+    world, out = ask.world, ask.out
+    if not isinstance(world.object, Sets):
+        return contact_sheet(write_randoms(world.object, ask.count, ask.seed, out, ask.progress)).written(out)
+    write_sets(world.object, world.label, world.digest, min(ask.count, len(world.object)), out, linear, ask.progress)
+    (out / "figure3.svg").write_text(figure3(world.object), encoding="utf-8")
+    return out / "figure3.svg"
+
+
+def write_linear(ask: Writing) -> Path:
+    """The same with the linear layers."""
+    return write_concepts(ask, linear=True)
 
 
 def write_sets(world: Any, label: str, digest: str, count: int, out: Path, linear: bool, progress: Progress) -> None:

@@ -1,7 +1,7 @@
 """Finished mosaics on disk: images with a table of the columns filename, filename_0 …, label_0 …, target_class."""
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from diorama.core.capabilities import Labelled, Listed
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene, digest
+from diorama.core.writing import Writing
 from diorama.io.digests import files_digest
 from diorama.io.files import read_text
 from diorama.io.images import decode, write_png
@@ -161,11 +162,19 @@ def write_table(path: Path, rows: Iterable[tuple[str, int, list[tuple[str, int]]
             writer.writerow([name, *(image for image, _ in cells), *(label for _, label in cells), target])
 
 
-def write_mosaics(world: Any, count: int, out: Path, progress: Callable[[int, int], None]) -> Path:
-    """Write `data/<case>.png` (.jpg where the world recompresses) and `mosaics.csv`; returns the table's path."""
+def write_mosaics(ask: Writing) -> Path:
+    """Write mosaics with the official table of the Attribution Confusion Matrix, whose path is returned.
+
+    `data/<case>.png` (.jpg where the world recompresses) and `mosaics.csv`.
+    """
+    ask.unchanged("mosaic")
+    if ask.seed:
+        raise InputError("layout 'mosaic' writes a mosaic world as it is: write mosaic(…, seed=…), no --seed")
+    world, out = ask.world.object, ask.out
     (out / "data").mkdir(parents=True, exist_ok=True)
     rows = []
-    for i in range(min(count, len(world))):
+    count = min(ask.count, len(world))
+    for i in range(count):
         name, scene = world.scene(i)
         file = case_path(Path(), name, ".jpg" if world.recompress else ".png").as_posix()
         if world.recompress:
@@ -174,7 +183,7 @@ def write_mosaics(world: Any, count: int, out: Path, progress: Callable[[int, in
             write_png(out / "data" / file, world.composed(scene))
         cells = [(_spelt(cell["image"]["params"]), cell["label"]) for cell in scene.params["cells"]]
         rows.append((file, scene.params["target"], cells))
-        progress(i + 1, min(count, len(world)))
+        ask.progress(i + 1, count)
     write_table(out / "mosaics.csv", rows)
     return out / "mosaics.csv"
 

@@ -58,7 +58,7 @@ class Mosaic(Listed, Labelled):
 
     cite = ("ariasduart2023", "ariasduart2022")
     located = ("source",)
-    layouts = ("mosaic",)
+    layouts: ClassVar[dict[str, str]] = {"mosaic": "diorama.worlds.mosaic.files:write_mosaics"}
     factors: ClassVar[dict[str, str]] = {
         "cell": "a position shows another image: 2 (of its own class), (2, 'cat') or (2, 5) (of another), by name or label"
     }

@@ -77,7 +77,7 @@ class Tabletop(World):
 
     cite = ("grosse2009",)
     located = ("meshes", "textures")
-    layouts = ("mit",)
+    layouts: ClassVar[dict[str, str]] = {"mit": "diorama.worlds.tabletop.mit:write_mit"}
     slow = True
     quick: ClassVar[dict[str, int]] = {"size": 48, "samples": 4}
     truth: ClassVar[tuple[str, ...]] = (

@@ -157,5 +157,6 @@ def _grid(columns: Columns, chosen: list[int]) -> dict[str, object]:
         "name": "t",
         "points": THRESHOLDS.tolist(),
         "curves": curves,
+        "lead": "com",
         "chosen": [float(THRESHOLDS[i]) for i in chosen],
     }

@@ -1,0 +1,59 @@
+"""What a layout is asked to write: so many scenes of a world, to a folder. Layouts are functions of it (`World.layouts`)."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diorama.core.catalogue import Component
+from diorama.core.errors import InputError
+from diorama.core.progress import Progress
+from diorama.core.scene import Scene, encoded
+
+
+@dataclass(frozen=True)
+class Writing:
+    """So many scenes of a world, each changed alike, written to a folder; `model` names further targets (flat)."""
+
+    world: Component
+    count: int
+    seed: int
+    changes: dict[str, Any]
+    out: Path
+    progress: Progress
+    model: Component | None = None
+
+    def scenes(self, count: int) -> Iterator[tuple[str, Scene]]:
+        """The scenes with their names, one after the other; progress is told when the next is asked for."""
+        for i in range(count):
+            name, scene = self.world.object.scene_at(self.seed, i)
+            yield name, self.world.object.do(scene, **self.changes) if self.changes else scene
+            self.progress(i + 1, count)
+
+    def unchanged(self, layout: str) -> None:
+        """Refuse changes in a layout that writes scenes as they are."""
+        if self.changes:
+            raise InputError(f"layout {layout!r} writes scenes unchanged: leave --do {next(iter(self.changes))}=… out")
+
+    @contextmanager
+    def manifest(self) -> Iterator[Callable[[dict[str, Any]], None]]:
+        """Write manifest.json case by case, as the frames are made; the file has its name once it is whole."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        part = self.out / f".manifest.json.{os.getpid()}"
+        head = {"world": self.world.label, "seed": self.seed, "do": self.changes}
+        try:
+            with open(part, "wb") as file:
+                between = encoded(head)[:-1] + b',"cases":[\n'
+
+                def note(entry: dict[str, Any]) -> None:
+                    nonlocal between
+                    file.write(between + encoded(entry))
+                    between = b",\n"
+
+                yield note
+                file.write(b"\n]}\n")
+            os.replace(part, self.out / "manifest.json")
+        finally:
+            part.unlink(missing_ok=True)
