@@ -27,7 +27,7 @@ PAGE = HOME / "docs" / "results" / "disentangle" / "learners.md"
 #: Frames of the one draw that MIG of the longer learners is measured on, as for the published networks.
 MATCHED_FRAMES = 10_000
 #: Groups of trainings that are compared with logs of published networks: how they learnt.
-MATCHED = {"sprites": "as in Table 2", "he": "rate and penalty as published"}
+MATCHED = {"sprites": "as in Table 2", "published": "rate and penalty as published"}
 UNFINISHED = "(no training of this group is finished)"
 
 

@@ -89,8 +89,8 @@ def _more() -> dict[str, str]:
         "ss_factor_vae": f"ss_factor_vae(world={PAIRS}, {CANDLE['factor_vae']}",
     }
     longer = {
-        "he/beta_vae": f"beta_vae(world=sprites, beta=4, {AS_PUBLISHED}, images=400000)",
-        "he/beta_tcvae": f"beta_tcvae(world=sprites, beta=6, {AS_PUBLISHED}, images=64000, half=True)",
+        "published/beta_vae": f"beta_vae(world=sprites, beta=4, {AS_PUBLISHED}, images=400000)",
+        "published/beta_tcvae": f"beta_tcvae(world=sprites, beta=6, {AS_PUBLISHED}, images=64000, half=True)",
         "longest/beta_vae": _of_dose("none", "beta_vae", 0, 30_000),
         "longest/pairs-beta_vae": _of_dose("pairs", "beta_vae", 0, 30_000),
     }
@@ -167,6 +167,8 @@ def run(names: list[str], jobs: int) -> int:
     while missing or running:
         while missing and len(running) < jobs:
             name = missing.pop(0)
+            if trained(name):  # by another process of this list; one that it is at refuses a second
+                continue
             running[name] = _start(name)
             print(f"{time.strftime('%H:%M:%S')} {name}: started", flush=True)
         time.sleep(2)

@@ -4,12 +4,16 @@ The default wheel of torchvision then stops with "operator torchvision::nms does
 Only the detection operators are compiled; models and transforms work once the missing operators have been declared.
 """
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # every start of Python imports this file, and importlib.abc takes 30 ms
+    from collections.abc import Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 #: The operators that torchvision describes at import, compiled or not.
 _SCHEMAS = {name: f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor" for name in ("nms", "qnms")}
@@ -31,7 +35,7 @@ def _ours(finder: object) -> bool:
     return type(finder).__name__ == TorchvisionFinder.__name__
 
 
-class TorchvisionFinder(MetaPathFinder):
+class TorchvisionFinder:
     """Finds torchvision where the other finders do, and has it executed with care."""
 
     def find_spec(
@@ -43,11 +47,11 @@ class TorchvisionFinder(MetaPathFinder):
         others = [finder for finder in sys.meta_path if not _ours(finder)]
         found = next((s for finder in others if (s := finder.find_spec(fullname, path, target))), None)
         if found is not None and found.loader is not None:
-            found.loader = _Careful(found.loader)
+            found.loader = _Careful(found.loader)  # type: ignore[assignment]  # a Loader in all but name
         return found
 
 
-class _Careful(Loader):
+class _Careful:
     """Executes torchvision a second time, with its operators declared, where the first stops for want of them."""
 
     def __init__(self, loader: Loader):

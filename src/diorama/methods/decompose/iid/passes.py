@@ -67,7 +67,7 @@ class WatchedNetwork(Layered):
         import torch
 
         with torch.no_grad():
-            found = self._outputs(frames[0], self.twin.module if self.twin else self.module)
+            found = self.outputs(frames[0], self.twin.module if self.twin else self.module)
             layers = [_numbers(self._on_grid(frames[0], name, found[name])) for name in ("reflectance", "shading")]
         return Layers(*layers)
 
@@ -144,7 +144,7 @@ class WatchedNetwork(Layered):
             if layer != "output"
         ]
         try:
-            outputs = self._outputs(frame, self.module)
+            outputs = self.outputs(frame, self.module)
         finally:
             for hook in hooks:
                 hook.remove()
@@ -156,9 +156,9 @@ class WatchedNetwork(Layered):
 
     def layer_of(self, frame: Frame, branch: str) -> Tensor:
         """A layer (1, c, h, w) in linear light on the frame's grid."""
-        return self._on_grid(frame, branch, self._outputs(frame, self.module)[branch])
+        return self._on_grid(frame, branch, self.outputs(frame, self.module)[branch])
 
-    def _outputs(self, frame: Frame, module: nn.Module) -> Mapping[str, Tensor]:
+    def outputs(self, frame: Frame, module: nn.Module) -> Mapping[str, Tensor]:
         """What the network, or its twin, gives for a frame: a map of its own size for every branch."""
         import torch
 
