@@ -69,7 +69,7 @@ def diorama(tmp_path: Path):
 
 
 #: Seconds of processor time, of a test and the processes it started, from which on --quick should leave it out.
-SLOW_FROM = 2.0
+SLOW_FROM = 1.4
 _taken: list[tuple[float, str, bool]] = []
 
 

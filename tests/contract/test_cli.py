@@ -48,6 +48,7 @@ def refused(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_run_prints_one_document_and_nothing_else_on_stdout(diorama, tmp_path):
     result = diorama("run", *SMALL, "-m", "baseline", "-m", "weiss", "--controls", "--json", "-o", "out")
     assert result.returncode == 0, result.stderr
@@ -239,6 +240,7 @@ def test_an_unwritable_output_and_one_that_holds_other_files(refused, tmp_path):
     one_line(refused("run", *SMALL, "-m", "weiss", "-o", "/proc/out"), 2, "cannot write to /proc/out")
 
 
+@pytest.mark.slow
 def test_a_run_directory_of_another_version(diorama, tmp_path):
     assert diorama("run", *SMALL, "-m", "weiss", "-o", "out").returncode == 0
     (tmp_path / "out" / "run.json").write_text('{"schema": 99}')

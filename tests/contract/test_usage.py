@@ -79,6 +79,7 @@ def test_what_a_method_prints_is_not_among_the_results(diorama, tmp_path, on):
         assert words in result.stderr, words
 
 
+@pytest.mark.slow
 def test_what_components_print_while_they_are_shown_checked_and_worked_on(diorama, tmp_path):
     (tmp_path / "loud.py").write_text(LOUD)
     assert diorama("show", "./loud.py:Loud").stdout.splitlines()[0] == "method ./loud.py:Loud"

@@ -42,6 +42,7 @@ def trained(text, out, progress=quiet):
     return train_vae(vae_recipe(parse(text)), out, progress)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["beta_tcvae", "ss_factor_vae"])
 def test_interrupted_training_is_the_same_and_its_file_encodes(name, tmp_path):
     from diorama.methods.represent.burgess_vae import BurgessVae

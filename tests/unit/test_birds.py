@@ -215,6 +215,7 @@ def test_the_subsets_are_all_32_and_come_back_in_order() -> None:
     assert [frame.scene for frame in world.render(mixed)] == mixed
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seeds, st.sampled_from(PARTS))
 def test_removing_a_part_is_local(seed: int, part: str) -> None:

@@ -26,6 +26,7 @@ def test_render_with_contact_sheets_part_maps_and_do(diorama, tmp_path):
     assert manifest["do"] == {"beak": None} and manifest["cases"][0]["scene"]["params"]["parts"]["beak"] is None
 
 
+@pytest.mark.slow
 def test_official_layout_is_written_and_read_back(diorama, tmp_path):
     assert diorama("render", "birds(size=64)", "-n", "2", "-o", "fb", "--layout", "funnybirds").returncode == 0
     assert {"classes.json", "parts.json", "dataset_train.json", "dataset_test.json", "test_interventions"} <= {
@@ -55,6 +56,7 @@ def test_bad_changes(diorama):
     one_line(diorama("render", "birds", "-o", "x", "--do", "wing=77"), 2, "77")
 
 
+@pytest.mark.slow
 def test_damaged_official_meshes_are_named(diorama, tmp_path):
     if not (DATA / "funnybirds" / "bird01.glb").exists():
         pytest.skip(f"the official part meshes are not in {DATA / 'funnybirds'} (set DIORAMA_DATA)")

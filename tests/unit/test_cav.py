@@ -46,6 +46,7 @@ def cosine(a, b):
     return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("trainer", TWINS)
 def test_exact_trainers_are_their_scikit_learn_twins(trainer, shape):

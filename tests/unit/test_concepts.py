@@ -38,6 +38,7 @@ def spread(frames, layer):
     return float(np.abs(stack - stack[0]).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_only_what_is_named_changes(setting):
     painted = frames_of(Concepts(change="albedo", setting=setting, **SMALL), 1)
@@ -294,6 +295,7 @@ def test_the_layout_is_the_papers_and_goes_on_where_it_stopped(tmp_path, diorama
     assert np.array_equal(quantise(frames_of(read, 0)[2].image, 8), shown)
 
 
+@pytest.mark.slow
 def test_negatives_are_written_beside_the_sets(tmp_path, diorama):
     done = diorama("render", "random_scenes(size=16, samples=2)", "--layout", "concepts", "-n", "3", "-o", "out")
     assert done.returncode == 0, done.stderr

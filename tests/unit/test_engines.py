@@ -59,6 +59,7 @@ def images(count, seed=3):
     return np.random.default_rng(seed).random((count, 32, 32, 3), np.float32)
 
 
+@pytest.mark.slow
 def test_logits_are_those_of_the_network_in_double_precision(engine):
     """Half precision anywhere would be a thousand times further away."""
     model, x = small(), images(11)
@@ -91,6 +92,7 @@ def test_logits_do_not_depend_on_what_else_is_asked(engine):
     assert asked.logits(x[:0]).shape == (0, 7)
 
 
+@pytest.mark.slow
 def test_another_size_of_images_is_another_graph(engine):
     model = Classifier(Small(), "small")
     wide = np.random.default_rng(0).random((2, 40, 56, 3), np.float32)

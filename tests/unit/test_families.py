@@ -65,6 +65,7 @@ def test_protopnet_s_distances_are_the_released_ones(known):
     assert np.abs(nearest.numpy() - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

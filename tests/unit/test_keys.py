@@ -148,6 +148,7 @@ def package(tmp_path_factory) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_changes_the_keys_of_the_cells_whose_values_it_can_change(edit, package):
     file, old, new, wanted = EDITS[edit]

@@ -366,6 +366,7 @@ def hostile(generator: random.Random, scene: dict) -> str | bytes:
     return generator.choice(kinds)()
 
 
+@pytest.mark.slow
 def test_two_thousand_hostile_messages_leave_it_alive(sprites):
     from websockets.exceptions import ConnectionClosed
 

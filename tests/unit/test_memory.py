@@ -202,6 +202,7 @@ def test_what_is_said_goes_to_stderr(capsys, bench):
 # In a run
 
 
+@pytest.mark.slow
 def test_an_encoder_is_fitted_once_for_all_protocols_that_share_its_draws(tmp_path, monkeypatch):
     from diorama.methods.represent.pca import Pca
 

@@ -50,6 +50,7 @@ def test_a_torchvision_network_is_the_library_s_behind_its_normalisation(images)
     assert "random" in model.note and check_component(build("model", SMALL), lambda line: None)
 
 
+@pytest.mark.slow
 def test_families_keep_their_name_and_random_weights_are_the_same_every_time():
     zoo("timm")
     first, second = (build("model", "timm:resnet18(size=64, normalise=none)") for _ in range(2))

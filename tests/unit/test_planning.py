@@ -71,6 +71,7 @@ def test_more_cases_keep_the_first_ones():
     assert many.cases[:2] == few.cases[:] and few.key == many.key
 
 
+@pytest.mark.slow
 def test_a_cell_holds_the_names_of_its_cases_and_few_of_them():
     before = _alive()
     cell = planned(worlds=[MONDRIAN], methods=["weiss"], protocols=["lmse"], cases=300).cells[0]

@@ -62,6 +62,7 @@ def floor_points(size: int, camera: Camera = TOP) -> np.ndarray:
     return np.stack([(2 * x - 1) * reach, (1 - 2 * y) * reach, np.zeros_like(x)], -1)
 
 
+@pytest.mark.slow
 def test_a_floor_under_a_point_light():
     """Shading I·cos θ/(π·d²)."""
     light = PointLight((1.0, 0.5, 2.0), (5.0, 3.0, 1.0))

@@ -38,6 +38,7 @@ def places():
     return np.random.default_rng(0).random((2, 20000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(4, 8), (50, 97), (128, 256)])
 def test_every_normal_gets_the_irradiance_of_the_map(places, shape):
     """Against quadrature; the map has a sun, black parts and sizes that no tile fits."""

@@ -86,6 +86,7 @@ def test_unlit_colours_are_the_published_bytes():
     assert {tuple(map(int, c)) for c in image.reshape(-1, 3)} == {(0x55, 0x55, 0x99), (193, 193, 0), (161, 161, 161)}
 
 
+@pytest.mark.slow
 def test_a_lit_sphere_follows_the_formula_pixel_by_pixel():
     light, colour = np.array([120.0, 150.0, 90.0]), np.array([0.2, 0.5, 0.9])
     picture = toon_image(stage_of(ball(colour=tuple(colour)), light=tuple(light)), 128, 96, look=PLAIN)
@@ -261,6 +262,7 @@ def test_another_process_draws_the_same_bytes():
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == here
 
 
+@pytest.mark.slow
 def test_the_cold_compile_is_announced_once_and_a_warm_start_is_silent(tmp_path):
     code = (
         "from diorama.render.raster import resolve; import numpy as np;"

@@ -169,6 +169,7 @@ def test_a_folder_without_meshes_is_named(tmp_path):
         scene_of(Tabletop(surface="textured", textures=str(tmp_path)))
 
 
+@pytest.mark.slow
 def test_mit_layout_is_read_back(tmp_path, diorama):
     spec = "tabletop(size=40, samples=4, objects=3, surface=textured)"
     done = diorama("render", spec, "-n", "1", "-o", "mit", "--layout", "mit")
