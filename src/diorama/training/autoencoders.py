@@ -70,7 +70,7 @@ class Learning:
     box      λ: pixels in the object's box count 1 + λ times; 0 for none, 2 as released
     half     whether convolutions multiply in bfloat16: faster on CPUs that can
     init     weights to begin with: he, of He et al. 2015 as in disentangling-vae; torch, PyTorch's own, smaller by √6, which
-             learn more slowly (the bundled learners began with them)
+             learn more slowly and leave more latents unused
     """
 
     world: str = "sprites"
@@ -121,11 +121,8 @@ class VaeRecipe:
         """All that its result depends on, as plain values."""
         objective = {"objective": type(self.objective).__name__, **asdict(self.objective)}
         how = asdict(self.how)
-        before = {
-            "anneal": 0,
-            "constant": False,
-            "init": "torch",
-        }  # what trainings did before there were these parameters
+        # What trainings did before these parameters existed: left out, so that their folders are still continued.
+        before = {"anneal": 0, "constant": False, "init": "torch"}
         how = {name: value for name, value in how.items() if name not in before or value != before[name]}
         return {"name": self.name, **objective, **{k: v for k, v in how.items() if self.supervised or k not in _TOLD}}
 
