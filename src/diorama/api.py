@@ -17,7 +17,7 @@ from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
 from diorama.core.plan import Plan
 from diorama.core.progress import Progress
-from diorama.core.run import Run, silent, taken
+from diorama.core.run import Run, locked_run, silent
 from diorama.core.watch import Snapshot
 from diorama.launch.contract import Launcher
 from diorama.launch.local import draw, launch
@@ -66,7 +66,7 @@ def evaluate(
         if processes > 1:
             _check_shared(plan, processes)
         folder = _Folder(out)
-        with _untouched(plan), taken(folder.path, plan) as made:
+        with _untouched(plan), locked_run(folder.path, plan) as made:
             with shown("scoring", "cases") if progress else nullcontext(silent) as said:
                 if out is None:
                     launch(made, processes, said)  # pictures are drawn when somebody looks
@@ -190,7 +190,7 @@ def run(
         if not isinstance(given, str):
             raise InputError(f"{type(given).__name__} is no spec: diorama.evaluate takes live objects")
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
-    with taken(Path(out), plan) as made:
+    with locked_run(Path(out), plan) as made:
         ended = execute(made, processes, silent)
         return ended[1] if ended else {}
 

@@ -227,7 +227,7 @@ def run(
 ) -> int:
     """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
     from diorama.core import device as devices
-    from diorama.core.run import taken
+    from diorama.core.run import locked_run
     from diorama.gates import parse_gate
     from diorama.launch.contract import Need, read_size
     from diorama.launch.find import find
@@ -241,7 +241,7 @@ def run(
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
-    with apart() as results, taken(out, asked_for) as made:
+    with apart() as results, locked_run(out, asked_for) as made:
         return _prepared(made) if prepare else _run(made, launcher, gates, as_json, results)
 
 
@@ -427,7 +427,7 @@ def demo(out: Path, on: str) -> int:
     """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
     from diorama.core import device as devices
     from diorama.core.plan import Plan
-    from diorama.core.run import taken
+    from diorama.core.run import locked_run
     from diorama.launch.contract import Need
     from diorama.launch.find import find
 
@@ -438,5 +438,5 @@ def demo(out: Path, on: str) -> int:
     worlds = ["birds", "mondrian", "sprites(counts=(3, 3, 8, 8, 8))"]
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
-    with apart() as results, taken(out, plan) as made:
+    with apart() as results, locked_run(out, plan) as made:
         return _run(made, find(on, Need()), [], False, results)

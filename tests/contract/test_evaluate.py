@@ -301,12 +301,12 @@ def test_keys_follow_code_parameters_and_weights_and_results_are_taken_up(tmp_pa
     assert key(lambda model, x, target: 3.0 * gradient(model, x, target), net) != first
     assert key(one, network(1)) != first
     assert key(counted(1.0), net) != key(counted(2.0), net)
-    assert "never taken up" not in capsys.readouterr().err
+    assert "not reused" not in capsys.readouterr().err
 
-    stream = (i for i in range(10))  # cannot be looked into, nor copied
+    stream = (i for i in range(10))  # cannot be hashed, nor copied
     unknown = lambda model, x, target: gradient(model, x, target) + 0 * len(repr(stream))  # noqa: E731
     key(unknown, net)
-    assert capsys.readouterr().err.count("m holds generator, which cannot be looked into") == 1
+    assert capsys.readouterr().err.count("m holds generator, which cannot be hashed") == 1
     script = f"""if True:
         import diorama, tests.contract.test_evaluate as t
         r = diorama.evaluate({{"m": t.gradient}}, model=t.network(), **{asked | {"out": str(tmp_path / "run")}!r})

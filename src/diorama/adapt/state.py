@@ -1,7 +1,7 @@
-"""What an outsider's component holds that its source does not say: weights, arrays, files it reads; as one digest.
+"""The digest of an outsider's component beside its source: weights, arrays, files it reads.
 
-Looked at are the attributes of the object and of its classes, what its functions read from globals and closures, and every
-path that names an existing file, which counts by content. What cannot be looked into makes the state unknown.
+It covers the attributes of the object and of its classes, the globals and closures that its functions read, and the content
+of every existing file whose path is found. Objects that cannot be hashed make the state unknown.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from diorama.core.guard import attempt
 from diorama.io.digests import file_digest
 
 _SESSION = "DIORAMA_SESSION"
-#: Files of a folder that are looked at by name, size and time of change; a larger folder is unknown.
+#: The most files of a folder that is hashed (by name, size and time of change); a larger folder is unknown.
 _MOST_FILES = 20_000
 _PLAIN = (bool, int, float, complex, bytes, type(None), type(Ellipsis), np.generic, np.dtype)
-#: Types as annotations spell them, which a dataclass keeps.
+#: Types in annotations, which a dataclass stores.
 _ANNOTATIONS = (types.UnionType, types.GenericAlias)
-#: What Python keeps in a class for itself, some of it only after an object was looked into.
+#: Attributes of a class that Python sets itself, some of them only after the first use.
 _NO_STATE = frozenset(
     (
         *("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__", "__slotnames__"),
@@ -36,7 +36,7 @@ _NO_STATE = frozenset(
 
 @dataclass
 class StateDigest:
-    """The digest of everything found below some objects; `unknown` names the types that could not be looked into."""
+    """The digest of everything reachable from some objects; `unknown` has the types that could not be hashed."""
 
     folder: Path
     unknown: list[str] = field(default_factory=list)
@@ -44,15 +44,13 @@ class StateDigest:
     _seen: dict[int, Any] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """The digest; where something cannot be hashed, a digest that holds for this process and the processes it
-        starts only.
-        """
+        """The digest; if something cannot be hashed, one that is valid only in this process and those it starts."""
         if self.unknown:
             self._total.update(os.environ.setdefault(_SESSION, secrets.token_hex(8)).encode())
         return self._total.hexdigest()
 
     def add(self, value: Any) -> None:
-        """Take in a value and all that hangs on it."""
+        """Hash a value and everything it refers to."""
         self._say(type(value).__name__)
         if isinstance(value, (*_PLAIN, *_ANNOTATIONS)):
             self._say(repr(value))
@@ -63,7 +61,7 @@ class StateDigest:
             self._held(value)
 
     def leave_out(self, value: Any) -> None:
-        """Do not look into a value: a key holds it already."""
+        """Skip a value that a key contains already."""
         self._seen[id(value)] = value
 
     def _say(self, text: str) -> None:
@@ -76,7 +74,7 @@ class StateDigest:
         elif found.is_file():
             self._say(file_digest(found))
         elif found.resolve() in (self.folder, *self.folder.parents):
-            self._say("where the component is")  # by `Path(__file__).parent`; what it reads there it names
+            self._say("where the component is")  # `Path(__file__).parent`: not all files in it, only those it names
         else:
             self._listing(found)
 
@@ -119,7 +117,7 @@ class StateDigest:
         self._total.update(np.ascontiguousarray(array).tobytes())
 
     def _function(self, function: types.FunctionType) -> None:
-        """Defaults, closure, and the globals that the code names; of a library's function its name."""
+        """Hash defaults, closure, and the globals that the code names; for a library's function only its name."""
         self._say(function.__qualname__)
         if not self._ours(function.__code__.co_filename):
             return
@@ -153,7 +151,7 @@ class StateDigest:
                             self.add(held)
 
     def _object(self, value: Any) -> None:
-        """An object by what would be needed to copy it."""
+        """Hash an object by what `copy` would need to copy it."""
         self.add(type(value))
         parts = attempt(lambda: value.__reduce_ex__(2))
         if parts.error:
@@ -172,13 +170,13 @@ class StateDigest:
 
 
 def _holds(part: type, ours: Any) -> bool:
-    """Whether a class of an evicted module is the user's, by where its functions were written."""
+    """Whether a class is the user's, by the files of its functions; for classes whose module was removed."""
     functions = (held for held in vars(part).values() if isinstance(held, types.FunctionType))
     return any(ours(function.__code__.co_filename) for function in functions)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of a function, and of the functions inside it."""
+    """The code object of a function, and those of the functions inside it."""
     yield code
     for held in code.co_consts:
         if isinstance(held, types.CodeType):
@@ -186,7 +184,7 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _existing(text: str, folder: Path) -> Path | None:
-    """The file or folder that a text names, from here or from beside the component; a bare word names none."""
+    """The file or folder with a path, relative to here or to the component's folder; a bare word counts as no path."""
     if not 0 < len(text) < 1000 or "\0" in text or not any(c in text for c in "./\\") or not text.strip("./\\ "):
         return None
     places = (Path(text).expanduser, lambda: folder / text)
@@ -200,6 +198,6 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _whole(tensor: Any) -> Any:
-    """The integer type of a tensor's width: numpy has no bfloat16."""
+    """The integer type with the width of a tensor's values: numpy has no bfloat16."""
     torch = sys.modules["torch"]
     return {1: torch.uint8, 2: torch.int16, 4: torch.int32}.get(tensor.element_size(), torch.int64)

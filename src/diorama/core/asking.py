@@ -1,4 +1,4 @@
-"""How a method is asked: explanations chunk by chunk through the model, decompositions scene by scene; checked, and kept."""
+"""Asks a method: explanations in chunks through the model, decompositions scene by scene; answers are checked and cached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answers = dict[Key, list[Answer]]
 
 
 def answered(bench: Bench, questions: Questions) -> Answers:
-    """What the method says, at every point of its grid; what it has said already is remembered."""
+    """The method's answers at every point of its grid; known ones come from the cache."""
     known = {key: question for key, question in questions.items() if key in bench.memory}
     found = bench.memory.keep_all(bench.scope, known, lambda nothing: ())
     missing = {key: question for key, question in questions.items() if key not in found}
@@ -41,7 +41,7 @@ def answered(bench: Bench, questions: Questions) -> Answers:
 
 
 def _explained(bench: Bench, missing: Questions) -> Answers:
-    """The explanations that are missing; if the method changed a weight of the model, all of them are discarded."""
+    """Compute missing explanations; if the method changed a weight of the model, all of them are discarded."""
     made: Answers = {}
     watch = bench.asked_model.watch
     for group in _grouped(bench, missing):
@@ -54,12 +54,12 @@ def _explained(bench: Bench, missing: Questions) -> Answers:
 
 
 def _grouped(bench: Bench, questions: Questions) -> Iterable[Questions]:
-    """Questions that are asked together: image by image, or as many images as make a chunk.
+    """Questions that are asked together: those of one image, or as many images as make a chunk.
 
     A method whose forward passes serve several targets is asked about all targets of an image together, and images with
-    as many targets stand together.
+    equally many targets share a chunk.
     """
-    method, images = bench.asked.object, _images(questions)
+    method, images = bench.asked.object, _by_image(questions)
     if isinstance(method, ImageByImage):
         return images
     if isinstance(method, SharedPasses):
@@ -72,8 +72,7 @@ def _cut(items: list[Any], size: int) -> list[list[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def _images(questions: Questions) -> list[dict[Key, Question]]:
-    """Image by image, all targets together."""
+def _by_image(questions: Questions) -> list[dict[Key, Question]]:
     groups: dict[str, dict[Key, Question]] = {}
     for key, question in questions.items():
         groups.setdefault(question[0].key, {})[key] = question
@@ -119,7 +118,7 @@ def _shared_passes(bench: Bench, method: SharedPasses, frames: Sequence[Frame], 
 
 
 def _one(bench: Bench, scene: Scene, target: int | None) -> list[Answer]:
-    """The answers about one scene: a control's, saved ones, or a decomposer's."""
+    """The answers about one scene: of a control, read from a file, or of a decomposer."""
     method = bench.asked.object
     if isinstance(method, Control):
         found = method.answers(bench, scene, target)

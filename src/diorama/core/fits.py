@@ -1,4 +1,4 @@
-"""Fits: what a method learnt from the other cases of its fold, computed once and kept as safetensors with a checksum."""
+"""Fits: what a method learnt from the other cases of its fold, computed once and stored as safetensors with a checksum."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ Fit = dict[str, np.ndarray]
 
 
 def fitted(cell: Cell, index: int, folder: Path, memory: Memory) -> Asked:
-    """The method of a cell, fitted on the fold that may be seen when case `index` is judged."""
+    """The method of a cell, fitted on the fold for case `index`."""
     training = cell.protocol.object.fold(index, cell.count)
     if not training:
         raise ValueError(f"{cell.labels['method']} is fitted on other cases, and there is no other case: raise -n")
@@ -30,7 +30,7 @@ def fitted(cell: Cell, index: int, folder: Path, memory: Memory) -> Asked:
 
 
 def _key(cell: Cell, training: list[int]) -> str:
-    """All that a fit depends on. Protocols that show a method the same scenes and give it no objective share one fit."""
+    """The key of a fit. Protocols with the same training scenes and no objective share one fit."""
     scenes = [scene.key for i in training for scene in cell.protocol.object.scenes(cell.world.object, cell.cases[i])]
     aim = None if cell.protocol.object.objective is None else cell.protocol.digest
     model = cell.model.digest if cell.model else None
@@ -44,7 +44,7 @@ def _learned(cell: Cell, key: str, fit: Fit) -> Asked:
 
 
 def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
-    """The fit that is there, or a new one. Two machines may both make one; then the first to be written counts."""
+    """The stored fit, or a new one. If two machines compute it at once, the first one written is used by both."""
     path = folder / "fit.safetensors"
     make_folder(folder)
     with locked(folder / "lock", wait=True):
@@ -65,7 +65,7 @@ def _packed(fit: Fit) -> bytes:
 
 
 def _load(path: Path) -> Fit | None:
-    """The fit in a file, or None if there is no file or a damaged one, which is set aside."""
+    """The fit in a file, or None if there is no file; a damaged file is set aside."""
     from safetensors import SafetensorError, safe_open
     from safetensors.numpy import save
 

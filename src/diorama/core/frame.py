@@ -1,4 +1,4 @@
-"""A frame: what a camera saw of a scene, and the truth that was staged or measured."""
+"""A frame: the image of a scene, and the truth that was staged or measured."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
@@ -40,7 +40,7 @@ class Frame:
         object.__setattr__(self, "truth", _fixed(self.truth))
 
     def blind(self) -> "Frame":
-        """What a method gets of the frame: the image and the mask, and a scene that says nothing but its key.
+        """What a method gets of the frame: the image, the mask, and a scene without parameters (`sealed`).
 
         The mask is part of the question: released algorithms for photographs of objects take it.
         """

@@ -1,7 +1,7 @@
-"""Frames of worlds that render slowly, kept on disk between runs; what comes back is what was rendered, to the bit.
+"""The disk cache for frames of worlds that render slowly; a cached frame equals the rendered one to the bit.
 
-A frame is kept under the digest of the world's key (parameters, data, source of the renderer, libraries) and the scene.
-`io.stock` says where, how much, and what happens to damaged files.
+The cache key is the digest of the world's key (parameters, data, source of the renderer, libraries) and the scene.
+`io.stock` says where the cache is, how large it gets, and what happens to damaged files.
 """
 
 import json
@@ -19,7 +19,7 @@ _LAYERS = ("reflectance", "shading", "specular")
 
 
 def rendered(world: Component, scenes: Sequence[Scene]) -> list[Frame]:
-    """The frames of scenes in order; those of a slow world from the disk, where they are there already."""
+    """The frames of scenes in order; those of a slow world come from the disk cache if it has them."""
     if not world.object.slow:
         return list(world.object.render(list(scenes)))
     found = {scene.key: _recalled(world, scene) for scene in scenes}
@@ -31,7 +31,7 @@ def rendered(world: Component, scenes: Sequence[Scene]) -> list[Frame]:
 
 
 def _keep(world: Component, frame: Frame) -> None:
-    """Keep a frame, if its arrays and words can be written so that they come back as they are."""
+    """Add a frame to the cache, unless its arrays or JSON values would be read back differently."""
     arrays = {n: v for n, v in frame.truth.items() if isinstance(v, np.ndarray)}
     words = {n: v for n, v in frame.truth.items() if n not in arrays}
     said = {"encoding": frame.encoding, "order": list(frame.truth), "words": words}
@@ -60,7 +60,7 @@ def _recalled(world: Component, scene: Scene) -> Frame | None:
 
 
 def _follows(frame: Frame) -> bool:
-    """Whether the image can be computed from its layers to the last bit, so that it need not be kept."""
+    """Whether the image can be computed from its layers to the last bit, so that it need not be stored."""
     layers = {name: frame.truth.get(name) for name in _LAYERS}
     if not all(isinstance(v, np.ndarray) and v.shape == frame.image.shape for v in layers.values()):
         return False
@@ -72,7 +72,7 @@ def _composed(layers: dict[str, Any]) -> np.ndarray:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value whose types count when it is compared: 1 is not 1.0 or True."""
+    """A JSON value with its types, for strict comparison: 1 is not 1.0 or True."""
     if isinstance(value, dict):
         return {(type(k), k): _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, list) else (type(value), value)

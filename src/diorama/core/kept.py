@@ -1,4 +1,4 @@
-"""What can be looked at of a case: its frame, its truth and the answer, as arrays; kept beside the rows on request."""
+"""Frame, truth and answer of a case as arrays, for people to look at; stored beside the rows on request (`--keep maps`)."""
 
 import json
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from diorama.io.images import quantise
 from diorama.io.names import case_path
 from diorama.io.store import write_whole
 
-#: Cases of a cell that are kept, and the most bytes of one, compressed.
+#: The most cases of a cell that are stored, and the most bytes of one, compressed.
 MOST, LARGEST = 500, 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeptCase:
-    """A case: the image (h, w, 3) sRGB in [0, 1] or None, true arrays by name, and the answer's arrays by name.
+    """The image (h, w, 3) sRGB in [0, 1] or None, the true arrays by name, and the answer's arrays by name.
 
     The arrays of an answer have one more axis in front: the points of the method's grid.
     """
@@ -37,27 +37,27 @@ class KeptCase:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listening(Bench):
-    """A bench that remembers what was answered."""
+class _RecordingBench(Bench):
+    """A bench that records the answers it gives."""
 
     heard: dict[tuple[str, int | None], Answer] = field(default_factory=dict)
 
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
-        """As the bench, and remembered."""
+        """The answer of the bench, recorded."""
         found = Bench.answer(self, scene, target)
         self.heard.setdefault((scene.key, target), found)
         return found
 
 
 def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> KeptCase:
-    """Score a case once more and note what was answered. A failure is ignored: the rows of the case already report it."""
+    """Score a case again and record the answers. A failure is ignored: the rows of the case already report it."""
     protocol, case = cell.protocol.object, cell.cases[index]
     points: list[dict[str, np.ndarray]] = []
     truth: dict[str, Any] = {}
     frame: np.ndarray | None = None
     for point in range(len(asked.points)):
         plain = cell.bench(case, memory, asked, point)
-        bench = _Listening(**{f.name: getattr(plain, f.name) for f in fields(plain)})
+        bench = _RecordingBench(**{f.name: getattr(plain, f.name) for f in fields(plain)})
         attempt(partial(_scored, bench))
         seen = attempt(partial(protocol.seen, bench, case)).value or {}
         if "scene" in case.payload:
@@ -76,8 +76,8 @@ def _scored(bench: Bench) -> None:
         pass
 
 
-def _about(bench: _Listening, label: Any) -> Answer | None:
-    """What was said about the case's own scene, for its true class where that was asked, or else first."""
+def _about(bench: _RecordingBench, label: Any) -> Answer | None:
+    """The answer about the case's own scene: for its true class if that was asked, otherwise the first."""
     if "scene" not in bench.case.payload:
         return None
     key = bench.case.scene.key
@@ -87,7 +87,7 @@ def _about(bench: _Listening, label: Any) -> Answer | None:
 
 
 def _arrays(answer: Answer | None) -> dict[str, np.ndarray]:
-    """The arrays that an answer is made of, by name."""
+    """The arrays of an answer, by name."""
     if answer is None or not is_dataclass(answer):
         return {}
     held = {f.name: getattr(answer, f.name) for f in fields(answer)}
@@ -95,7 +95,7 @@ def _arrays(answer: Answer | None) -> dict[str, np.ndarray]:
 
 
 def place(cell: Path, case: str) -> Path:
-    """Where what is kept of a case lies, in the folder of its cell."""
+    """The file of a case, in the folder of its cell."""
     return case_path(cell / "maps", case, ".npz")
 
 
@@ -114,12 +114,12 @@ def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
 
 
 def _plain(value: Any) -> np.ndarray:
-    """An array, or the text of what is none."""
+    """An array as it is, anything else as its JSON text."""
     return value if isinstance(value, np.ndarray) else np.array(json.dumps(value, default=str))
 
 
 def read(path: Path) -> KeptCase | None:
-    """What is kept in a file; None where there is none, or a damaged one."""
+    """The case stored in a file; None if there is no file, or a damaged one."""
     found = attempt(lambda: _read(path))
     return found.value
 

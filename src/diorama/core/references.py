@@ -20,7 +20,7 @@ class Reference:
 
 
 def references(keys: list[str]) -> list[Reference]:
-    """The works that the keys name; a key that is not in the file is taken as the reference itself.
+    """The works of some keys; a key that is not in the file is taken as the text of the reference.
 
     >>> references(["weiss2001"])[0].text
     'Yair Weiss: Deriving intrinsic images from image sequences. International Conference on Computer Vision, 2001'

@@ -1,4 +1,4 @@
-"""Why world, model, method and protocol do not fit together, said in one line before anything is computed."""
+"""Finds out why a world, model, method and protocol do not fit together: one line, before anything is computed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refusal(cell: Cell) -> str:
 
 
 def _learnt_from(model: Component, world: Component) -> str:
-    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
+    """Why a model cannot be judged on photos that it was fitted on (found by content), or an empty string."""
     learnt: frozenset[str] = model.object.learnt
     shown: frozenset[str] = world.object.contents if learnt else frozenset()
     if not learnt & shown:

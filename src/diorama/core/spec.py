@@ -10,7 +10,7 @@ from diorama.core.errors import InputError
 
 _NAME = re.compile(r"[\w./~-]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w.]*:[A-Za-z_]\w*|[A-Za-z_][\w./:-]*")
 _KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
-#: What ends the name of a file or module to the left of a colon in a spec.
+#: Characters that cannot be in the name of a file or module to the left of a colon in a spec.
 _ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 _DEEPEST = 100
 _CLOSING = {")": "(", "]": "[", "}": "{"}
@@ -61,7 +61,7 @@ def parse(text: str) -> Spec:
 
 
 def named(text: str) -> tuple[str, str]:
-    """The name of one's own that stands before a spec, or an empty one, and the spec.
+    """Split `NAME=SPEC` into the user's name, empty if there is none, and the spec.
 
     >>> named("IG (ours)=./expl.py:ig"), named("lime(samples=200)")
     (('IG (ours)', './expl.py:ig'), ('', 'lime(samples=200)'))
@@ -93,7 +93,7 @@ def value(word: str, context: str = "") -> Any:
 
 
 def _checked(found: Any, word: str) -> Any:
-    """A value that can be written down: finite numbers, text, True, False, None, and lists, tuples or dicts of them."""
+    """Refuse values other than finite numbers, text, True, False, None, and lists, tuples or dicts of them."""
     if isinstance(found, list | tuple):
         return type(found)(_checked(v, word) for v in found)
     if isinstance(found, dict):
@@ -172,7 +172,7 @@ def outside(text: str) -> list[str]:
 
 
 def respelt(text: str, now: dict[str, str]) -> str:
-    """A spec in which some files are spelt in another way.
+    """A spec with other paths for some of its files: `now` maps old paths to new ones.
 
     >>> respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
     'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'

@@ -224,7 +224,7 @@ class _Returns:
                 self._refuse(one.unit, one.place, why)
                 return False
             case {"failed": why}:
-                raise WorkerError(f"a worker on {one.place} failed: {why}; the same command goes on from here")
+                raise WorkerError(f"a worker on {one.place} failed: {why}; run the same command again to continue")
             case {"died": why, "step": step}:
                 self.deaths[one.unit].append(Step(*step))
                 self.avoid[one.unit] = one.place

@@ -151,7 +151,7 @@ class Supervisor:
             case ["broken", number, text, name]:
                 raise OSError(number, text, name)
             case ["failed", reason]:
-                raise WorkerError(f"a worker failed: {reason}; the same command goes on from here")
+                raise WorkerError(f"a worker failed: {reason}; run the same command again to continue")
             case ["unfit", reason]:
                 raise InputError(reason)
             case ["refused", reason]:
@@ -185,7 +185,7 @@ class Supervisor:
         self.deaths[worker.step] += 1
         why = self._cause(worker)
         if worker.step is None and self.deaths[None] >= _TRIES:
-            raise WorkerError(f"a worker {why} before its work began; the same command goes on from here")
+            raise WorkerError(f"a worker {why} before its work began; run the same command again to continue")
         if worker.step and self.deaths[worker.step] >= _TRIES:
             self.lost[worker.step] = f"in {_TRIES} attempts the process that computed this {why}"
         elif worker.step and self.start:
