@@ -428,7 +428,7 @@ class Protocol(Contract):
         return min(asked or world.length, world.length)
 
     def usual_model(self, world: str) -> str:
-        """Called by plan where no model is given: the spec of the model to use on the world of this name, or an empty string."""
+        """Called by plan if no model is given: the spec of the model for the world of this name, or an empty string."""
         return ""
 
     def refuses(self, world: World, model: Model | None, method: Any) -> str:

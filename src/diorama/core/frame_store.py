@@ -1,7 +1,7 @@
 """The disk cache for frames of worlds that render slowly; a cached frame equals the rendered one to the bit.
 
 The cache key is the digest of the world's key (parameters, data, source of the renderer, libraries) and the scene.
-`io.stock` says where the cache is, how large it gets, and what happens to damaged files.
+`io.disk_cache` says where the cache is, how large it gets, and what happens to damaged files.
 """
 
 import json
@@ -13,7 +13,7 @@ import numpy as np
 from diorama.core.catalogue import Component
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.io.stock import STOCK
+from diorama.io.disk_cache import DISK_CACHE
 
 _LAYERS = ("reflectance", "shading", "specular")
 
@@ -43,11 +43,13 @@ def _keep(world: Component, frame: Frame) -> None:
     if not exact or not all(v.flags.c_contiguous and not v.dtype.hasobject for v in (frame.image, *arrays.values())):
         return
     image = {} if _follows(frame) else {"image": frame.image}
-    STOCK.keep([world.digest, frame.scene.key], {**image, **arrays, "said": np.frombuffer(text.encode(), np.uint8)})
+    DISK_CACHE.keep(
+        [world.digest, frame.scene.key], {**image, **arrays, "said": np.frombuffer(text.encode(), np.uint8)}
+    )
 
 
 def _recalled(world: Component, scene: Scene) -> Frame | None:
-    arrays = STOCK.recall([world.digest, scene.key])
+    arrays = DISK_CACHE.recall([world.digest, scene.key])
     if arrays is None:
         return None
     try:

@@ -59,7 +59,7 @@ class Memory:
     def keep_all(
         self, scope: Scope, asked: Mapping[Key, Any], compute: Callable[[dict[Key, Any]], Iterable[Any]]
     ) -> dict[Key, Any]:
-        """The values of several keys; `compute` is given the entries of `asked` that are missing and gives their values in order."""
+        """The values of several keys; `compute` is called with the missing entries of `asked` and returns their values."""
         found = {key: self._used(key) for key in asked if key in self._kept}
         missing = {key: question for key, question in asked.items() if key not in found}
         if missing:

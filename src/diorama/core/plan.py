@@ -321,7 +321,7 @@ class _OnWorlds:
         self.known: dict[tuple[str, str], tuple[Component, str]] = {}
 
     def __call__(self, method: Component | None, world: Component) -> tuple[Component | None, str]:
-        """The method with the parameters that follow from this world; or unchanged, with the reason why they cannot be set."""
+        """The method with the parameters that follow from this world; or unchanged, and why they cannot be set."""
         if method is None:
             return None, ""
         at = (method.label, world.label)

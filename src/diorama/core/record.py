@@ -70,7 +70,7 @@ def digest(rows: Sequence[Row]) -> str:
 
 
 def make(manifest: dict[str, Any], rows: list[Row], whole: Whole | None = None) -> Record:
-    """The record of some rows; `whole` is the protocol's `summarise`, without which metrics of the whole cell are unknown."""
+    """The record of some rows. Without `whole`, the protocol's `summarise`, metrics of the whole cell are unknown."""
     derived = list(manifest.get("derived", ())) if whole else []
     known = bool(whole) or not manifest.get("derived")
     if manifest["control"] == "dose":  # the grid is the result, nothing is chosen

@@ -1,4 +1,4 @@
-"""Digests of files and arrays, so that keys follow their content and not their place."""
+"""Digests of files and arrays: keys depend on the content of files, not on their paths."""
 
 import hashlib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What this machine has for workers: physical cores, memory, graphics processors; within the limits of a container."""
+"""The resources of this machine, within the limits of a container: physical cores, memory, GPUs."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Physical cores that this process may use: two threads of one core are no faster at what workers do."""
+    """Physical cores that this process may use: workers are no faster with two threads per core."""
     physical = len({_core(number) for number in _allowed()})
     quota, _, period = _read(_GROUP / "cpu.max").partition(" ")
     limit = max(1, int(quota) // int(period)) if quota.isdecimal() and period.strip().isdecimal() else physical
@@ -35,7 +35,7 @@ def memory() -> int:
 
 
 def gpus() -> list[str]:
-    """The graphics processors that this process may see, by the names that CUDA_VISIBLE_DEVICES gives them."""
+    """The GPUs that this process may use, by their names in CUDA_VISIBLE_DEVICES."""
     if (said := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [name for name in said.split(",") if name.strip()]
     import torch

@@ -1,7 +1,7 @@
-"""What travels between a run and workers that share no folder with it: texts of JSON, never objects.
+"""The messages between a run and workers that share no folder with it: JSON texts, never pickled objects.
 
-Out go the plan, the user's files that it names, and the rows of a unit that are known; home come rows, kept arrays,
-pictures and tracebacks. Names of files never travel home: what is written is decided by the cases of the run.
+The run sends the plan, the user's files that it names, and the known rows of a unit; workers send rows, stored arrays,
+pictures and tracebacks. Where these are written depends on the cases of the run only, never on file names in the message.
 """
 
 import base64
@@ -26,16 +26,16 @@ from diorama.io.store import write_whole
 
 #: The most bytes of a user's folder that are sent along with the file that a plan names.
 MOST = 512 * 2**20
-#: Environment variables that components depend on: the device, and the name of this session, where a state cannot be hashed.
+#: Environment variables that components depend on: the device, and the session id for states that cannot be hashed.
 _VARIABLES = ("DIORAMA_DEVICE", "DIORAMA_SESSION")
 
 
 def opening(run: Run, timeout: float | None, gpus: int) -> str:
-    """What a worker is sent once: the plan, what its keys are made of, the user's files, environment variables."""
-    expected = expectation(run)  # first: it may name the session
+    """The text that is sent to a worker once: the plan, the expected keys, the user's files, environment variables."""
+    expected = expectation(run)  # first: it may set DIORAMA_SESSION
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     if not gpus and variables.get("DIORAMA_DEVICE", "auto") == "auto":
-        variables["DIORAMA_DEVICE"] = "cpu"  # elsewhere a graphics processor is used if it was asked for
+        variables["DIORAMA_DEVICE"] = "cpu"  # workers elsewhere use a GPU only if --gpus asks for it
     plan = run.plan.table()
     folders = {name: str(Path(name).resolve().parent) for name in run.plan.files()}
     data = {folder: base64.b85encode(_folder(Path(folder))).decode() for folder in set(folders.values())}
@@ -44,7 +44,7 @@ def opening(run: Run, timeout: float | None, gpus: int) -> str:
 
 
 def _folder(folder: Path) -> bytes:
-    """The folder of a user's file as a zip: what may be imported or read beside the file."""
+    """The folder of a user's file as a zip: the file may import or read anything beside it."""
     data, total = BytesIO(), 0
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as archive:
         for path in _listed(folder):
@@ -59,7 +59,7 @@ def _folder(folder: Path) -> bytes:
 
 
 def _listed(folder: Path) -> Iterator[Path]:
-    """The files below a folder; no hidden ones, no compiled ones, no runs."""
+    """The files below a folder, without hidden and compiled ones, virtual environments and run directories."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__":
             continue
@@ -70,16 +70,16 @@ def _listed(folder: Path) -> Iterator[Path]:
 
 
 def expectation(run: Run) -> dict[str, Any]:
-    """What the rows of a run depend on: the keys of its cells, and each component with its digest and libraries."""
+    """The keys of a run's cells, and each component's digest and libraries: workers must have the same."""
     parts = [part for cell in run.cells for part in (cell.world, cell.model, cell.method, cell.protocol) if part]
     named = {f"{part.kind} {part.label}": {"is": part.digest, "libraries": part.key["libraries"]} for part in parts}
     return {"cells": [cell.key for cell in run.cells], "parts": named, "chunk": max(cell.chunk for cell in run.cells)}
 
 
 def difference(run: Run, expected: dict[str, Any]) -> str:
-    """Why a run opened elsewhere would give other rows, in words; an empty string if it gives the same.
+    """Why a run on another machine would give other rows; an empty string if it gives the same.
 
-    `run` has the user's files in another place: its components are compared in their order.
+    Components are compared by their order: the user's files may have other paths there.
     """
     here = expectation(run)
     if here["cells"] == expected["cells"]:
@@ -97,7 +97,7 @@ def difference(run: Run, expected: dict[str, Any]) -> str:
         has, wants = ("no GPU", "one") if expected["chunk"] > here["chunk"] else ("a GPU", "none")
         return f"it has {has}, and the run was planned for {wants}: ask for workers of one kind with --gpus"
     others = [name for mine, (name, theirs) in pairs if mine["is"] != theirs["is"]]
-    return f"{others[0] if others else 'diorama itself'} is not the same there: install the same version, with the same data"
+    return f"{others[0] if others else 'diorama itself'} differs there: install the same version, with the same data"
 
 
 def order(run: Run, k: int, deaths: Sequence[Step]) -> str:
@@ -108,7 +108,7 @@ def order(run: Run, k: int, deaths: Sequence[Step]) -> str:
 
 
 def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
-    """The rows of the cases that need no more work, by index."""
+    """The rows of finished cases, by index."""
     found = rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None)
     metrics, known = cell.protocol.object.metrics, dict[int, list[str]]()
     for index in (i for i in indices if i < cell.count):
@@ -120,7 +120,7 @@ def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A unit as it comes back. `end` is empty, or says how the work ended before its time."""
+    """The result of a unit. `end` is empty, or says why the work ended early."""
 
     unit: int
     place: str
@@ -129,7 +129,7 @@ class Answer:
 
     @classmethod
     def read(cls, text: str) -> "Answer":
-        """An answer from its text; ValueError if it is none."""
+        """Parse an answer; ValueError if the text is none."""
         found = json.loads(text)
         try:
             return cls(int(found["unit"]), str(found["place"]), dict(found["end"]), dict(found["cells"]))
@@ -138,7 +138,7 @@ class Answer:
 
 
 def packed(folder: Path) -> dict[str, dict[str, Any]]:
-    """All that a run folder holds of its cells, as it travels: rows as lines, arrays, pictures and tracebacks by name."""
+    """The cells of a run folder for a message: rows as lines, arrays, pictures and tracebacks by name."""
     found = {}
     for cell in folder.glob("cells/*/*"):
         rows = [line for part in sorted(cell.glob("rows/*.jsonl")) for line in part.read_text("utf-8").splitlines()]
@@ -153,8 +153,8 @@ def _name(path: Path, cell: Path) -> str:
     return "/".join(path.relative_to(cell).parts[1:])
 
 
-def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
-    """Write what an answer brings for the cases of its unit: how many cases are new, and why some of them failed."""
+def write_answer(run: Run, answer: Answer) -> tuple[int, list[str]]:
+    """Write the new cases of an answer; returns how many these are, and why some of them failed."""
     unit, out, failures, count = run.units[answer.unit], Writer(run), list[str](), 0
     for cell in unit.cells:
         brought = answer.cells.get(cell.key, {})
@@ -171,7 +171,7 @@ def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
 
 
 def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list[Row]]:
-    """The rows of the cases of a unit that came with all their metrics, by index."""
+    """The rows of those cases of a unit that have all their metrics, by index."""
     index = {cell.cases.keys[i]: i for i in indices if i < cell.count}
     found: dict[int, dict[str, Row]] = {}
     for row in (read_row(cell.key, line.encode(errors="backslashreplace")) for line in lines):
@@ -184,7 +184,7 @@ def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list
 def _keep(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
     """Write the arrays, the picture and the traceback of a case, if it has any, before its rows."""
     case, keep, picture = cell.cases[index], brought.get("keep", {}), picture_path(run, cell, index, 0)
-    # captions come last: they say that both are there
+    # captions last: if they exist, so must the picture
     for path in (arrays_path(run, cell, case), picture, picture.with_suffix(".json")):
         data = keep.get(_name(path, run.cell_folder(cell)))
         if data is not None:

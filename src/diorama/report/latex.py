@@ -14,7 +14,7 @@ _TEX = {
     "–": "--", "−": "$-$", "↓": r"$\downarrow$", "↑": r"$\uparrow$", "→": r"$\to$", "×": r"$\times$", "·": r"$\cdot$",
     "…": r"\ldots{}", "≈": r"$\approx$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$", "|": r"\textbar{}", '"': "''",
 }  # fmt: skip
-#: What a paper's table does not have unless it is asked for.
+#: Columns that are left out of a paper's table unless they are asked for.
 LEFT_OUT = ("cases", "rank", "published", "dose", "chosen", "seconds")
 
 
@@ -40,7 +40,7 @@ def _paper(group: list[Section], style: Style) -> str:
 
 
 def _words(group: list[Section]) -> str:
-    """What was measured, in one sentence: metric, direction, world, model, cases."""
+    """One sentence with metric, direction, world, model and number of cases."""
     first = group[0]
     where = dict.fromkeys(words(section.world) for section in group)
     models = [name for name in dict.fromkeys(words(section.model) for section in group) if name]
@@ -52,7 +52,7 @@ def _words(group: list[Section]) -> str:
 def _bracketed(
     column: Column, lead: str, beside: list[dict[str, float]], published: list[float | None], style: Style
 ) -> Column:
-    """The column with what the paper reports in brackets after each value."""
+    """The column with published values in brackets after each value."""
     if column.key == lead:
         known: list[float | None] = published
     else:
@@ -65,7 +65,7 @@ def _bracketed(
 
 
 def _places(text: str, style: Style) -> int:
-    """The decimals of a number as it is written."""
+    """The decimals of a number's text."""
     return style.places(len(text.partition(".")[2].partition(" ")[0]) if text != NONE else 4)
 
 
@@ -99,5 +99,5 @@ def _tex(value: str) -> str:
 
 
 def _line(note: str) -> str:
-    """A note on one line, as a comment must be."""
+    """A note on one line, for a comment."""
     return " ".join(note.split())

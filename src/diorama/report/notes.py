@@ -1,4 +1,4 @@
-"""Footnotes: what has no value and why, notes carried by the rows, skipped pairs, the world's own truth, what is missing."""
+"""Footnotes: cases without a value, notes of rows, skipped pairs, the world's own truth, missing cases."""
 
 import re
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from diorama.report.shown import bounds, brief, count, crossed, label, number, p
 from diorama.report.summary import Results
 
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
-#: Case names given per reason before the rest is only counted.
+#: The most case names that are listed per reason.
 NAMED = 6
 
-#: Methods whose order is compared with the paper's, at most: more make no sentence.
+#: With more methods than this, their order is not compared with the paper's.
 MOST_ORDERED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Cases of one line that have no value, or carry a note, for the same reason."""
+    """Cases of one line that have no value for the same reason, or have the same note."""
 
     method: str
     status: str
@@ -30,7 +30,7 @@ class Failure:
 
     @property
     def named(self) -> str:
-        """The first cases by name, the rest as a number."""
+        """The names of the first cases, and the number of the others."""
         rest = len(self.cases) - NAMED
         return ", ".join(self.cases[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -44,12 +44,12 @@ class Failure:
 
 
 def failures(section: Section) -> list[Failure]:
-    """Everything without a value, by method, status and reason."""
+    """The cases without a value, by method, status and reason."""
     return _alike([f for line in _all(section) for f in _by_reason(line, ("error", "undefined", "excluded"))])
 
 
 def _alike(found: list[Failure]) -> list[Failure]:
-    """Failures whose reasons differ in numbers only, or that several methods share, as one."""
+    """Merge failures that several methods share, or whose reasons differ in numbers only."""
     groups: dict[tuple[object, ...], list[Failure]] = {}
     for one in found:
         groups.setdefault((one.status, one.metrics, _NUMBERS.sub("#", one.reason)), []).append(one)
@@ -66,7 +66,7 @@ def _together(several: list[Failure]) -> Failure:
 
 
 def remarks(section: Section) -> list[Failure]:
-    """Notes that rows with a value carry; what differs in numbers only, or stands on several methods, is said once."""
+    """The notes of rows with a value; those that several methods share, or that differ in numbers only, are merged."""
     every = [line.name or "the model" for line in _all(section)]
     found = _alike([f for line in _all(section) for f in _by_reason(line, ("ok",))])
     return [replace(one, method="all") if 1 < len(every) == len(one.methods) else one for one in found]
@@ -74,14 +74,14 @@ def remarks(section: Section) -> list[Failure]:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of some cases, once for all sections where it is the same; `places` names these sections."""
+    """A note on some cases, merged over sections; `places` are the numbers of these sections."""
 
     failure: Failure
     places: list[int]
 
 
 def notes(found: list[Section]) -> list[Note]:
-    """Everything without a value and all remarks of a page: errors first, then what concerns most cases."""
+    """The cases without a value and all remarks of a page: errors first, then those of most cases."""
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, Failure]]] = {}
     for i, section in enumerate(found):
         for one in (*failures(section), *remarks(section)):
@@ -114,7 +114,7 @@ def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
 
 
 def world_notes(section: Section) -> list[str]:
-    """How the protocol measured, and what the metrics of the world's own truth say: the same in every cell."""
+    """Notes that hold for every cell: the protocol's settings, and the metrics of the world's own truth."""
     names = [m for m in section.some.manifest["metrics"] if m.startswith(OF_THE_WORLD)]
     settings = section.some.manifest.get("settings", {})
     how = " · ".join(f"{name}: {value}" for name, value in settings.items())
@@ -125,15 +125,15 @@ def world_notes(section: Section) -> list[str]:
 
 
 def _orders(section: Section) -> list[str]:
-    """Whether methods stand in the paper's order, for each metric of the whole cell that it reports of a few of them."""
+    """Whether methods have the paper's order, for each metric of the whole cell that it reports for a few of them."""
     found = []
     for metric in section.some.manifest.get("derived", ()):
         summaries = {m.name: m.entry["summary"] for m in section.methods if metric in (m.entry["paper"] or {})}
-        ours = {name: found[metric] for name, found in summaries.items() if metric in found}  # not of unfinished cells
+        ours = {name: found[metric] for name, found in summaries.items() if metric in found}  # finished cells only
         paper = {m.name: m.entry["paper"][metric] for m in section.methods if m.name in ours}
         if not 3 <= len(ours) <= MOST_ORDERED or any(summary["mean"] is None for summary in ours.values()):
             continue
-        if len(set(paper.values())) < len(paper):  # several readings of one published row have no order
+        if len(set(paper.values())) < len(paper):  # several variants share one published value
             continue
         order, theirs = sorted(ours, key=lambda m: -ours[m]["mean"]), sorted(paper, key=lambda m: -paper[m])
         said = " > ".join(
@@ -156,7 +156,7 @@ def _world_note(section: Section, metric: str) -> str:
 
 
 def incomplete(runs: Iterable[Results]) -> str:
-    """One line that says how much is missing, or an empty string."""
+    """One line about missing cases, or an empty string."""
     runs = list(runs)
     missing, planned = sum(r.missing for r in runs), sum(r.planned for r in runs)
     bare = [c for r in runs for c in r.cells if not c.record.whole]
@@ -170,16 +170,13 @@ def incomplete(runs: Iterable[Results]) -> str:
 
 
 def skipped(runs: Iterable[Results]) -> list[str]:
-    """The pairs that make no sense, with reasons."""
+    """The skipped pairs, with reasons."""
     pairs = [pair for run in runs for pair in run.skipped]
     return list(dict.fromkeys(f"{crossed(p)}: {printable(p['reason'])}" for p in pairs))
 
 
 def chosen(line: Line) -> str:
-    """The grid points chosen for the cases of a line, most frequent first; the other ones are only counted.
-
-    One value of a parameter is shown as `threshold=0.1`, with `×15 of 16` when not all cases agree.
-    """
+    """The grid point chosen most often for the cases of a line: `threshold=0.1`, or `threshold=0.1 (15 of 16)`."""
     points = line.entry["chosen"]
     if not points:
         return ""

@@ -1,4 +1,4 @@
-"""The summary in plain words, the facts of a run, how to cite it: sentences built from rows and manifests."""
+"""The summary of a section in sentences, the facts of a run, its citations and the command to repeat it."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from diorama.report.summary import Results
 
 
 def summary(section: Section) -> str:
-    """What was run in a section and what came out, in a few sentences."""
+    """What was run in a section and the results, in a few sentences."""
     return " ".join(s for s in (_what(section), _best(section), _audit(section), _failed(section)) if s)
 
 
@@ -42,7 +42,7 @@ def _best(section: Section) -> str:
 
 
 def _lead(section: Section) -> str:
-    """How far the best is ahead of the next, over the cases that both have."""
+    """How far the best method is ahead of the second, over the cases that both have."""
     best, second = [line for line in section.methods if line.mean is not None][:2]
     gap = paired(second.values(), best.values(), section.direction, flips=False)
     if gap.mean is None or gap.lo is None or gap.hi is None or gap.p is None:
@@ -102,7 +102,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 
 def _last(results: Results) -> str:
-    """When the newest file of rows was written; not the time of this report, so that one run gives one report."""
+    """When the newest file of rows was written; not the current time, so that a report depends on its run only."""
     times = [path.stat().st_mtime for c in results.cells for path in (c.folder / "rows").glob("*.jsonl")]
     return f"{datetime.fromtimestamp(max(times), UTC):%Y-%m-%d %H:%M} UTC" if times else "–"
 
@@ -117,7 +117,7 @@ def _libraries(results: Results) -> list[str]:
 
 
 def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
-    """The references of everything that was run, each as text and as BibTeX where that is known."""
+    """The references of everything that was run, each as text and BibTeX (empty if unknown)."""
     cited: dict[str, str] = {}
     for section in found:
         for line in section.lines:
@@ -126,6 +126,6 @@ def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
 
 
 def reproduce(results: Results) -> dict[str, Any]:
-    """The command that makes the run again, and its plan; one of live objects has no command."""
+    """The command that repeats the run, its plan, and whether it has live objects, which no command can make."""
     command = f"diorama run plan.toml -o {results.folder.name or 'run'}"
     return {"command": command, "plan": results.plan, "live": '"live:' in results.plan}
