@@ -1,4 +1,4 @@
-"""What `diorama show` prints: purpose, parameters, an example, what a full spec comes to; nothing is rendered."""
+"""The output of `diorama show`: purpose, parameters, an example, and properties of a component; nothing is rendered."""
 
 import inspect
 import shlex
@@ -26,15 +26,15 @@ def describe(text: str, bib: bool = False) -> Iterator[str]:
         component = find(kind, Spec(name, parsed.params))
         yield from ([""] if i else [])
         yield from _about(component)
-        if kind in _SAYS and not _missing(component):
-            yield from ("", *_SAYS[kind](build(kind, Spec(name, parsed.params)).object))
-        elif kind in _SAYS and _is_ours(component.target):
-            yield from ("", *_SAYS[kind](component.target))
+        if kind in _PROPERTIES and not _missing(component):
+            yield from ("", *_PROPERTIES[kind](build(kind, Spec(name, parsed.params)).object))
+        elif kind in _PROPERTIES and _is_ours(component.target):
+            yield from ("", *_PROPERTIES[kind](component.target))
         yield from _cited(component, bib)
 
 
 def _missing(component: Component) -> list[str]:
-    """Parameters that must be given and are not."""
+    """Required parameters that are not given."""
     needed = (p.name for p in parameters(component.target) if p.default is p.empty)
     return [name for name in needed if name not in component.spec.params]
 
@@ -68,7 +68,7 @@ def _is_ours(target: Any) -> bool:
 
 
 def meanings(target: Any) -> dict[str, str]:
-    """What the docstrings of a class and of those it extends say of each parameter; the nearest one counts.
+    """The meaning of each parameter, from the docstrings of a class and its base classes (the nearest one counts).
 
     >>> from diorama.protocols.codes.mig import Mig
     >>> list(meanings(Mig))
@@ -91,7 +91,7 @@ def _parameter(p: inspect.Parameter, stated: str) -> str:
 
 
 def _type(target: Any, p: inspect.Parameter) -> str:
-    # a name that exists for type checkers only has no hint, and is spelt as it is written
+    # a name that is imported for type checkers only has no hint, and is shown as written
     return "" if p.annotation is p.empty else _spelt_type(hints(target, bounds=True).get(p.name, p.annotation))
 
 
@@ -109,7 +109,7 @@ def _spelt_type(hint: Any) -> str:
 
 
 def _spelt(component: Component) -> str:
-    """The spec as it is written in a shell, what must be given shown by …"""
+    """The spec as it is written in a shell, with … for required parameters that are not given."""
     given = component.spec.params
     needed = [f"{name}=…" for name in _missing(component)]
     text = str(Spec(component.name.rpartition("/")[2] if not given else component.spec.name, given))
@@ -119,13 +119,13 @@ def _spelt(component: Component) -> str:
 
 
 def _value(source: Any, name: str) -> Any:
-    """A member of a component, or of its class where parameters are missing; None where only the component knows."""
+    """A member of a component, or of its class if parameters are missing; None if it is a property of the object."""
     found = getattr(source, name)
     return None if isinstance(found, property | cached_property) else found
 
 
 def _world(world: Any) -> Iterator[str]:
-    """Truth, factors, layouts, how many scenes there are, and what is to be noted."""
+    """Truth, factors, layouts, number of scenes, and note."""
     truth, factors, length, note = (_value(world, name) for name in ("truth", "factors", "length", "note"))
     yield from ([f"truth: {', '.join(truth) or 'none'}"] if truth is not None else [])
     yield from _lines("do can change", factors or {})
@@ -138,14 +138,14 @@ def _world(world: Any) -> Iterator[str]:
 
 
 def _promise(staged: bool) -> str:
-    """What holds of image and layers, and where the reader finds it measured."""
+    """How exactly the layers of a world explain the image, and how to verify it."""
     if staged:
         return "image = reflectance · shading + specular, exactly; diorama check verifies it"
     return "image ≈ reflectance · shading + specular; a run with -p lmse gives the truth_residual of each case"
 
 
 def _protocol(protocol: Any) -> Iterator[str]:
-    """What a protocol judges, what it needs of a world, its metrics, and the one that tables rank by."""
+    """What a protocol judges, what it needs of a world, its metrics, and the leading one."""
     metrics, derived, ends = (_value(protocol, name) for name in ("metrics", "derived", "range"))
     yield f"judges: {f'methods of the track {protocol.track}' if protocol.track else 'the model itself'}"
     if needs := [need if isinstance(need, str) else need.in_words for need in protocol.needs]:
@@ -160,7 +160,7 @@ def _protocol(protocol: Any) -> Iterator[str]:
         yield f"doses: {', '.join(f'{d:g}' for d in protocol.doses)}: {protocol.dose_name}"
 
 
-_SAYS: dict[str, Callable[[Any], Iterator[str]]] = {"world": _world, "protocol": _protocol}
+_PROPERTIES: dict[str, Callable[[Any], Iterator[str]]] = {"world": _world, "protocol": _protocol}
 
 
 def _lines(title: str, said: dict[str, str]) -> Iterator[str]:

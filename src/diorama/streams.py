@@ -1,4 +1,4 @@
-"""Results alone on stdout: whatever components print goes to stderr, so that `--json` stays one document."""
+"""Keeps stdout for results: what components print goes to stderr, so that `--json` stays one document."""
 
 import ctypes
 import os
@@ -10,8 +10,8 @@ from typing import TextIO
 
 @contextmanager
 def apart() -> Iterator[TextIO]:
-    """Run components inside: what they print, in Python or C, goes to stderr; what is yielded is the true stdout."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the caller: nothing can be mixed up
+    """Redirect stdout to stderr inside, for Python and C code; yields the real stdout."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller
         yield open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed with the process
         return
     with os.fdopen(_moved(), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as ours:
@@ -24,7 +24,7 @@ def apart() -> Iterator[TextIO]:
 
 
 def _moved() -> int:
-    """Another descriptor for stdout; its own one leads to stderr from now on."""
+    """Duplicate the descriptor of stdout, and point stdout to stderr."""
     _flush()
     ours = os.dup(1)
     os.dup2(2, 1)

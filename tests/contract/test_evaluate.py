@@ -388,7 +388,7 @@ def test_mistakes_about_results_are_one_line_each():
         lambda: found.case("oracle", 0): "there is no method 'oracle'",
         lambda: found.case("saliency", 99): "there is no case 99: there are 4",
         lambda: found.case("saliency", 0, by="accuracy"): "saliency was not judged by accuracy",
-        lambda: found.maps: "no answers were kept",
+        lambda: found.maps: "no answers were stored",
         lambda: found.report("r.docx"): "unknown format 'docx'",
     }.items():
         with pytest.raises(InputError, match=re.escape(said)):
@@ -481,7 +481,7 @@ def test_results_are_read_again_without_building_anything(tmp_path):
         file.unlink()
     with pytest.raises(InputError, match="object of another session"):
         again.case("mine", 1)
-    with pytest.raises(InputError, match="no answers were kept"):
+    with pytest.raises(InputError, match="no answers were stored"):
         _ = again.maps
 
 

@@ -24,7 +24,7 @@ from diorama.io.images import quantise
 from diorama.lab.answers import Passes, maps, scores
 from diorama.lab.desk import Desk
 from diorama.lab.handles import handles, resolved
-from diorama.lab.lanes import Job, Lane, Slow, Specs, both, unpacked
+from diorama.lab.lanes import Job, Lane, SlowAnswers, Specs, both, unpacked
 from diorama.lab.messages import Reply, Request, packed, read, request
 from diorama.lab.targets import opened
 from tests.lab_server import Served
@@ -149,14 +149,14 @@ def test_a_mosaics_cells_are_exchanged_and_their_effect_is_measured():
 
 def test_layers_with_a_planted_leak_and_codes():
     desk, heard = Specs("mondrian(size=32)", (), ("retinex_gray",)).desk(), Heard()
-    slow = Slow(desk)
+    slow = SlowAnswers(desk)
     slow.answer(Request(1, ("layers",), leak=0.5), heard.append, fresh)
     slow.answer(Request(2, ("layers",), leak=0.0), heard.append, fresh)
     half, method, none, _ = heard.of("layers")
     assert none.said["errors"] == pytest.approx([0, 0], abs=1e-6) and half.said["errors"][0] > 0.01
     assert method.said["name"] == "retinex_gray" and len(method.arrays) == 6
     desk, heard = Specs("sprites", (), ("pca(latents=3)",)).desk(), Heard()
-    Slow(desk).answer(Request(1, ("codes",)), heard.append, fresh)
+    SlowAnswers(desk).answer(Request(1, ("codes",)), heard.append, fresh)
     said = heard.of("codes")[0].said
     assert said.get("why") is None and np.shape(said["motion"]) == (3, 5)
 
@@ -188,7 +188,7 @@ def test_the_latest_request_of_a_page_wins():
 
 def test_a_slow_method_is_given_up_between_two_passes():
     desk = Specs("birds", ("birds_cnn",), ("rise(masks=100000)",)).desk()
-    slow, heard, asked = Slow(desk), [], iter(range(10))
+    slow, heard, asked = SlowAnswers(desk), [], iter(range(10))
 
     def until() -> None:
         if next(asked, None) is None:
@@ -477,7 +477,7 @@ def test_memory_is_bounded_over_many_interactions():
 
 def test_the_widget_answers_through_its_channel():
     pytest.importorskip("anywidget", reason="anywidget is not installed")
-    from diorama.lab.widget import desk_of, script, taken
+    from diorama.lab.widget import desk_of, handle_message, script
 
     desk = desk_of("sprites", (), ["pca(latents=2)"])
     heard, over = [], threading.Event()
@@ -488,14 +488,14 @@ def test_the_widget_answers_through_its_channel():
             over.set()
 
     lane, first = Lane(both(desk)).start(), desk.numbered(0, 3)[1]
-    taken(desk, lane, first, {"seq": 1, "want": ["hello"]}, send)
+    handle_message(desk, lane, first, {"seq": 1, "want": ["hello"]}, send)
     assert heard[0][0]["first"] == first.to_json()
-    taken(desk, lane, first, {"seq": 2, "want": ["picture"], "scene": first.to_json()}, send)
+    handle_message(desk, lane, first, {"seq": 2, "want": ["picture"], "scene": first.to_json()}, send)
     assert over.wait(120)
     lane.end()
     picture = next(pair for pair in heard if pair[0]["kind"] == "picture")
     assert picture[1][0] == quantise(desk.world.object.render([first])[0].srgb(), 8).tobytes()
-    taken(desk, lane, first, {"seq": "x"}, send)
+    handle_message(desk, lane, first, {"seq": "x"}, send)
     assert heard[-1][0]["kind"] == "error"
     text = script()
     assert "import " not in re.sub(r"import\(", "", re.sub(r"(?m)^\s*(\*|//|/\*\*).*$", "", text))

@@ -153,7 +153,7 @@ def test_the_script_is_plain_bash_that_says_what_a_worker_needs(diorama, tmp_pat
 def test_an_array_that_left_work_undone_is_said(diorama, cluster):
     (cluster / "sbatch").write_text("#!/bin/bash\necho 4711\n")  # all its jobs are lost
     result = diorama("run", *ASKED, "-o", "out", "--on", "slurm:2")
-    assert result.returncode == 3 and "6 cases have no result; the same command computes them" in result.stderr
+    assert result.returncode == 3 and "6 cases have no result; run the same command again" in result.stderr
     told = diorama("report", "out")
     assert "is unfinished: 6 of 6 cases have no row" in told.stderr and "6 in 1 cells" in told.stderr
 

@@ -44,6 +44,15 @@ def shortened(message: str, longest: int = 500) -> str:
     return text if len(text) <= longest else f"{text[: longest - tail - 3]} … {text[-tail:]}"
 
 
+def count(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "case"), count(1200, "case")
+    ('1 case', '1,200 cases')
+    """
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
 def tell(line: str) -> None:
     """Print a warning for the user on stderr."""
     print(shortened(f"diorama: {line}"), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What one change does: the picture before and after, where it differs, and what a network says of both."""
+"""The effect of one change: the picture before and after, the difference, and a network's logits for both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Classes whose logits are drawn.
+#: The number of classes whose logits are drawn.
 SHOWN = 6
 BEFORE, AFTER = "#4c72b0", "#dd8452"
 
@@ -29,7 +29,7 @@ BEFORE, AFTER = "#4c72b0", "#dd8452"
 class Look(Drawn):
     """One scene before and after a change; images are sRGB (h, w, 3), `difference` (h, w) the largest over channels.
 
-    `logits_before` and `logits_after` (classes,) are there if a model was asked.
+    `logits_before` and `logits_after` (classes,) are None if no model was given.
     """
 
     world: str
@@ -49,7 +49,7 @@ class Look(Drawn):
 
     def __repr__(self) -> str:
         changed = f"{(self.difference > 1 / 255).mean():.1%} of the pixels changed"
-        return f"<look at {self.world}, scene {self.name}: {told(self.changes)}; {changed}{self._said()}>"
+        return f"<look at {self.world}, scene {self.name}: {changes_text(self.changes)}; {changed}{self._said()}>"
 
     def _said(self) -> str:
         if self.logits_before is None or self.logits_after is None:
@@ -70,7 +70,7 @@ class Look(Drawn):
         wide = 2.6 * width / height
         drawn = blank(3 * wide + (3.4 if asked else 0.3), 3.3)
         places = drawn.subplots(1, 4 if asked else 3, width_ratios=[wide] * 3 + [3.0] * asked)
-        pictures = {"before": self.before.srgb(), told(self.changes): self.after.srgb()}
+        pictures = {"before": self.before.srgb(), changes_text(self.changes): self.after.srgb()}
         for axes, (title, image) in zip(places, pictures.items(), strict=False):
             axes.imshow(image, interpolation="nearest")
             _bare(axes, title)
@@ -81,7 +81,7 @@ class Look(Drawn):
         return drawn
 
     def _bars(self, axes: Axes) -> None:
-        """The largest logits before, each beside its value after; the classes that lead after are among them."""
+        """Draw the logits of the classes that are largest before or after."""
         one, two = np.asarray(self.logits_before), np.asarray(self.logits_after)
         shown = sorted(np.argsort(-np.maximum(one, two))[:SHOWN].tolist(), key=lambda i: one[i])
         place = np.arange(len(shown))
@@ -103,17 +103,17 @@ def _bare(axes: Axes, title: str) -> None:
     axes.set_yticks([])
 
 
-def told(changes: Mapping[str, Any]) -> str:
-    """Changes as one writes them.
+def changes_text(changes: Mapping[str, Any]) -> str:
+    """Changes as they are written on the command line.
 
-    >>> told({"beak": None, "light": 3})
+    >>> changes_text({"beak": None, "light": 3})
     'beak=none, light=3'
     """
     return ", ".join(f"{name}={'none' if value is None else value}" for name, value in changes.items())
 
 
 def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, seed: int = 0) -> Look:
-    """A scene before and after a change, and what a model says of both: look("birds", 3, {"beak": None}, "birds_cnn").
+    """A scene before and after a change, with a model's logits: look("birds", 3, {"beak": None}, "birds_cnn").
 
     `on` is a world or its spec, `scene` the number of a scene of the seed, or a scene. `do` are the changes, as a
     dictionary or "beak=none, eye=2". `model` is a torch module, a model or a spec.
@@ -121,7 +121,7 @@ def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, see
     view = world(on)
     changes = spec.changes(do) if isinstance(do, str) else dict(do or {})
     if not changes:
-        raise InputError(f"look: say what to change, e.g. do={{{next(iter(view.factors), 'name')!r}: None}}")
+        raise InputError(f"look: give a change, e.g. do={{{next(iter(view.factors), 'name')!r}: None}}")
     name, first = _scene(view, scene, seed)
     before, after = view.render([first, view.do(first, **changes)])
     if model is None:

@@ -1,4 +1,4 @@
-"""The other tracks of one scene: layers with a planted leak, codes of encoders, a concept under the lamp."""
+"""Other tracks for one scene: layers with a planted error, codes of encoders, a concept as the lamp moves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from diorama.metrics.cav import draw_sets, fit_cavs
 from diorama.protocols.layers.judging import comparison
 
 Fresh = Callable[[], None]
-#: Values of a factor that a sweep visits, latents and pictures of a traversal, scenes that teach a concept.
+#: Values of a factor in a sweep, latents and pictures of a traversal, scenes to learn a concept from.
 SWEEP, LATENTS, STEPS, SCENES = 7, 6, 7, 24
 
 
@@ -34,13 +34,13 @@ SWEEP, LATENTS, STEPS, SCENES = 7, 6, 7, 24
 
 
 def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
-    """Reflectance and shading: the truth with a leak planted in it, then what every decomposer says."""
+    """Reflectance and shading: first of the truth with a planted leak, then of every decomposer."""
     scene = desk.scene(request)
     frame = desk.bench(scene).frame(scene)
     if {"reflectance", "shading"} - set(frame.truth):
         return
     planted = Leak(request.leak).decompose([frame])
-    said = f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
+    said = f"the truth, with {request.leak:.0%} of its shading leaked into the reflectance"
     send(_compared("leak", -1, frame, planted, said))
     if request.drag:
         return
@@ -58,7 +58,7 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
 
 
 def _point(desk: Desk, method: Component) -> str:
-    """What is said of a method with parameters to choose."""
+    """A text about the parameters of a method with a grid."""
     cell = desk.cell(0, method, PLAIN["decompose"])
     point = cell.asked.points[middle(cell)]
     values = ", ".join(f"{name}={worded(value)}" for name, value in point.items())
@@ -66,7 +66,7 @@ def _point(desk: Desk, method: Component) -> str:
 
 
 def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> Reply:
-    """The panels that a gallery shows: truth, answer and error of both layers."""
+    """A reply with the panels of the gallery: truth, answer and error of both layers."""
     panels = comparison(frame, found)[1:]
     arrays = {f"{i}": quantise(panel.image, 8) for i, panel in enumerate(panels)}
     errors = [float(np.abs(panels[i].image).mean()) for i in (2, 5)]
@@ -79,7 +79,7 @@ def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> R
 
 
 def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
-    """Of every encoder how far each latent moves while one true factor moves, and what each latent draws."""
+    """For every encoder, how far each latent moves while one true factor moves, and a traversal of each latent."""
     scene = desk.scene(request)
     sweeps = [sweep for handle in handles(desk.world.object, scene) if (sweep := swept(handle))]
     for method in desk.methods_of("represent"):
@@ -95,7 +95,7 @@ def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
 
 
 def swept(handle: Handle) -> tuple[str, list[dict[str, Any]]] | None:
-    """A factor and the changes that move it from end to end; None for handles that are no single factor."""
+    """A factor and the changes that move it over its range; None for handles that are no single factor."""
     if handle.kind == "slider":
         return handle.label, [{handle.name: float(v)} for v in np.linspace(handle.low, handle.high, SWEEP)]
     if handle.kind == "menu" and len(handle.options) > 1 and all(option.do for option in handle.options):
@@ -129,17 +129,17 @@ def _codes(
     return said, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
 
 
-# A concept under the lamp
+# A concept as the lamp moves
 
 
 def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
-    """How much of a concept a layer tells, at the scene as it is and while the lamp goes round."""
+    """The score of a concept vector in a layer, for the scene as it is and for other positions of the lamp."""
     if not desk.models or not isinstance(desk.world.object, Parted):
         raise InputError("a concept needs a model and a world with parts")
     model = desk.models[request.model].object
     layer = model.cam_layer or (model.layers[-1] if model.layers else None)
     if layer is None:
-        raise InputError("the model has no layer that could tell a concept")
+        raise InputError("the model has no layer in which a concept could be found")
     text = request.concept or f"{desk.world.object.part_names[0]}=none"
     scene = desk.scene(request)
     learnt = partial(_learnt, desk, request.model, layer, text, fresh)
@@ -153,7 +153,7 @@ def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
 
 
 def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
-    """The direction that parts scenes after the change from scenes as they are."""
+    """The direction that separates scenes after the change from unchanged scenes."""
     world = desk.world.object
     plain = [world.sample(rng(0, "lab concept", i)) for i in range(2 * SCENES)]
     after = [world.do(scene, **spec.changes(text)) for scene in plain[:SCENES]]

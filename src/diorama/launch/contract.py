@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from diorama.core.errors import InputError, WorkerError, tell
+from diorama.core.errors import InputError, WorkerError, count, tell
 from diorama.core.progress import Progress
 from diorama.core.run import Run, Step, give_up, missing_of
 from diorama.launch.parcel import Answer, opening, order, write_answer
@@ -75,18 +75,9 @@ class Tracker:
         """
         minutes = (time.monotonic() - self.since) / 60
         speed = f" with {self.done / minutes / self.workers:.3g} cases a minute each" if self.done else ""
-        text = f"{self.units_done} of {self.units} units, {counted(self.workers, 'worker')}{speed}"
+        text = f"{self.units_done} of {self.units} units, {count(self.workers, 'worker')}{speed}"
         often = self.failures.most_common(1)
         return text + (f"; {self.failures.total()} failed, most often: {often[0][0][:120]}" if often else "")
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "worker"), counted(2, "worker")
-    ('1 worker', '2 workers')
-    """
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def read_size(text: str | None) -> int | None:
@@ -241,8 +232,8 @@ class _Returns:
             tell(f"unit {one.unit} {one.why}: it is tried again elsewhere")
             return False
         why = f"in {self.tried[one.unit, one.vanished]} attempts the unit of this case {one.why}"
-        count = give_up(self.run, one.unit, why)
-        self.tracker.finished(count, [why] * count)
+        lost = give_up(self.run, one.unit, why)
+        self.tracker.finished(lost, [why] * lost)
         self.tracker.unit_finished()
         return True
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from diorama.core.errors import InputError
+from diorama.core.errors import InputError, count
 from diorama.core.gallery import pending, tidy
 from diorama.core.progress import Progress
 from diorama.core.record import record
@@ -32,10 +32,10 @@ class Launcher(contract.Launcher):
     def describe(self, run: Run) -> str:
         """How many workers, and why that many."""
         if self.argument:
-            return f"on this machine: {contract.counted(self.workers, 'worker')}"
+            return f"on this machine: {count(self.workers, 'worker')}"
         memory, has = (self.need.memory or USUAL) / 2**30, machine.memory() / 2**30
         return (
-            f"on this machine: {contract.counted(self.workers, 'worker')}, for {machine.cores()} physical cores and"
+            f"on this machine: {count(self.workers, 'worker')}, for {machine.cores()} physical cores and"
             f" {has:.0f} GB of free memory at {memory:.3g} GB each (--on local:1 for one)"
         )
 

@@ -20,9 +20,9 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from diorama.core.errors import KEPT, InputError, WorkerError
+from diorama.core.errors import KEPT, InputError, WorkerError, count
 from diorama.core.run import Run
-from diorama.launch.contract import Lost, Need, Remote, counted
+from diorama.launch.contract import Lost, Need, Remote
 from diorama.launch.local import fitting
 from diorama.launch.parcel import Answer
 
@@ -48,7 +48,7 @@ class Launcher(Remote):
         """Which cluster."""
         if self.argument:
             return f"on the Ray cluster at {self.argument}"
-        return f"on Ray, started on this machine for {counted(self.workers, 'worker')}"
+        return f"on Ray, started on this machine for {count(self.workers, 'worker')}"
 
     def start(self, opening: str) -> None:
         """Start the process that talks to Ray, and wait until it has a cluster."""

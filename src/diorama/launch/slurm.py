@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diorama.core.device import THREADS, of_workers
-from diorama.core.errors import InputError, WorkerError
+from diorama.core.errors import InputError, WorkerError, count
 from diorama.core.run import Run, missing_of
 from diorama.io.store import write_whole
 from diorama.launch import contract
-from diorama.launch.contract import Need, Tracker, counted
+from diorama.launch.contract import Need, Tracker
 from diorama.launch.units import as_text
 
 #: Seconds between two checks of the folder.
@@ -54,7 +54,7 @@ class Launcher(contract.Launcher):
 
     def describe(self, run: Run) -> str:
         """How many jobs."""
-        return f"on SLURM: an array of {counted(self.jobs, 'job')} on {run.folder}, which all machines must share"
+        return f"on SLURM: an array of {count(self.jobs, 'job')} on {run.folder}, which all machines must share"
 
     def device(self) -> str:
         """`gpu` if GPUs are asked for, otherwise `cpu`."""
@@ -93,8 +93,8 @@ def script(run: Run, units: Sequence[int], jobs: int, need: Need) -> str:
         cpus=need.cpus,
         more="".join(f"#SBATCH {line}\n" for line in more),
         log=run.folder.resolve() / "slurm" / "%A_%a.log",
-        count=counted(len(units), "unit"),
-        jobs=counted(jobs, "job"),
+        count=count(len(units), "unit"),
+        jobs=count(jobs, "job"),
         units="\n".join(f'  "{one}"' for one in lists),
         cwd=shlex.quote(str(Path.cwd())),
         variables=" ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())),

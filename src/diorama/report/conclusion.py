@@ -3,11 +3,12 @@
 import shlex
 from dataclasses import dataclass
 
+from diorama.core.errors import count
 from diorama.report.differences import Gap
 from diorama.report.notes import failures, incomplete
 from diorama.report.prose import reproduce
 from diorama.report.sections import Section
-from diorama.report.shown import bounds, count, listing, number
+from diorama.report.shown import bounds, listing, number
 from diorama.report.summary import Results
 from diorama.report.words import section_names
 

@@ -2,9 +2,10 @@
 
 import xml.etree.ElementTree as ET
 
+from diorama.core.errors import count
 from diorama.report.notes import incomplete
 from diorama.report.sections import Line, Section, sections
-from diorama.report.shown import count, printable
+from diorama.report.shown import printable
 from diorama.report.tables import Runs
 from diorama.report.verdicts import why
 from diorama.report.words import section_names

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from diorama.core.errors import count
 from diorama.core.summary import summarise
 from diorama.report.sections import OF_THE_WORLD, Line, Section
-from diorama.report.shown import bounds, brief, count, crossed, label, number, printable
+from diorama.report.shown import bounds, brief, crossed, label, number, printable
 from diorama.report.summary import Results
 
 _NUMBERS = re.compile(r"\d+(\.\d+)?")

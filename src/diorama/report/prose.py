@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from diorama.core.errors import count
 from diorama.report.differences import reach
 from diorama.report.notes import failures
 from diorama.report.paired import paired
 from diorama.report.sections import Section
-from diorama.report.shown import bounds, chance, count, label, listing, number, seconds
+from diorama.report.shown import bounds, chance, label, listing, number, seconds
 from diorama.report.summary import Results
 
 

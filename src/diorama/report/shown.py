@@ -106,15 +106,6 @@ def seconds(value: float | None) -> str:
     return f"{value / 60:.0f} min" if value < 3600 else f"{value / 3600:.1f} h"
 
 
-def count(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> count(1, "case"), count(1200, "case")
-    ('1 case', '1,200 cases')
-    """
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
-
-
 def listing(names: Iterable[str]) -> str:
     """Names joined as in a sentence.
 

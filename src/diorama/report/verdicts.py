@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from diorama.core.errors import count
 from diorama.metrics.intervals import LEAST, interval
 from diorama.report.paired import paired
-from diorama.report.shown import brief, count, listing
+from diorama.report.shown import brief, listing
 
 if TYPE_CHECKING:
     from diorama.report.sections import Line, Section

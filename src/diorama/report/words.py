@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from diorama.core.errors import count
 from diorama.report.sections import Line, Section
-from diorama.report.shown import count, label
+from diorama.report.shown import label
 
 #: What the answers of a track are called.
 NOUNS = {
