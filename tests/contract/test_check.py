@@ -95,7 +95,7 @@ def broken(tmp_path_factory) -> Path:
         ("Crooked", "sweep and decompose differ at {'k': 2.0}"),
         ("Raises", "KeyError: 'weights'"),
         ("Forgetful", "uses another random source"),
-        ("Impure", "renders differently alone and among others"),
+        ("Impure", "renders differently alone and with others"),
         ("Leaky", "image and R·S + C differ by"),
         ("Sloppy", "changed ['colours', 'light']"),
         ("Boastful", "declares 'depth', but the frame does not have it"),
