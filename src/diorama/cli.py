@@ -422,9 +422,7 @@ cli.add_command(lab)
 
 @cli.command()
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
-@click.option(
-    "--on", default="local", show_default=True, help="Where to compute: local (all cores), local:1, ray, slurm:16 …"
-)
+@click.option("--on", default="local", show_default=True, help="local (all cores), local:1, ray, slurm:16 …")
 def demo(out: Path, on: str) -> int:
     """A small run of everything: explanations of a bird classifier, decompositions of paintings, codes of sprites."""
     from diorama.core import device as devices

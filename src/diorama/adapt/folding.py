@@ -74,9 +74,8 @@ def folded(module: nn.Module, size: int, ask: Ask = forward) -> Folded | None:
     def numbers(network: nn.Module, x: Tensor) -> Tensor:
         return torch.cat([one.flatten(1) for one in _tensors(ask(network, x))], dim=1)
 
-    return attempt(
-        lambda: _compared(module, trial, numbers)
-    ).value  # None also if the network cannot be copied or called
+    # None, too, if the network cannot be copied or called
+    return attempt(lambda: _compared(module, trial, numbers)).value
 
 
 def _tensors(given: Any) -> list[Tensor]:

@@ -42,10 +42,8 @@ def _keep(world: Component, frame: Frame) -> None:
     exact = _plain(json.loads(text)) == _plain(said)
     if not exact or not all(v.flags.c_contiguous and not v.dtype.hasobject for v in (frame.image, *arrays.values())):
         return
-    image = {} if _follows(frame) else {"image": frame.image}
-    DISK_CACHE.keep(
-        [world.digest, frame.scene.key], {**image, **arrays, "said": np.frombuffer(text.encode(), np.uint8)}
-    )
+    arrays |= {} if _is_composed(frame) else {"image": frame.image}
+    DISK_CACHE.keep([world.digest, frame.scene.key], {**arrays, "said": np.frombuffer(text.encode(), np.uint8)})
 
 
 def _recalled(world: Component, scene: Scene) -> Frame | None:
@@ -61,7 +59,7 @@ def _recalled(world: Component, scene: Scene) -> Frame | None:
         return None
 
 
-def _follows(frame: Frame) -> bool:
+def _is_composed(frame: Frame) -> bool:
     """Whether the image can be computed from its layers to the last bit, so that it need not be stored."""
     layers = {name: frame.truth.get(name) for name in _LAYERS}
     if not all(isinstance(v, np.ndarray) and v.shape == frame.image.shape for v in layers.values()):

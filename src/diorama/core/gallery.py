@@ -104,9 +104,7 @@ def _remove(picture: Path) -> None:
 def _keep_earlier_maps(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
     """Store the answers of cases that were scored by an earlier command without `--keep maps`."""
     for index in indices:
-        step = Step("picture", cell.key, index)
-        if step not in watch.lost:
-            watch.begin(step)
+        if watch.enters(Step("picture", cell.key, index)):
             keep_maps(run, cell, index)
             run.memory.end("unit")
 
@@ -167,18 +165,14 @@ def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, li
 
 
 def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:
-    step = Step("picture", cell.key, index)
-    if step not in watch.lost:
-        watch.begin(step)
+    if watch.enters(Step("picture", cell.key, index)):
         attempt(partial(_draw, run, cell, index, point))
 
 
 def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Watch) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
     cases = [cell.cases[index] for index, _ in found]
-    step = Step("prepare", cell.key, -1)  # -1: for pictures
-    if cases and not cell.fitted and step not in watch.lost:
-        watch.begin(step)
+    if cases and not cell.fitted and watch.enters(Step("prepare", cell.key, -1)):  # -1: for pictures
         attempt(partial(cell.protocol.object.prepare, cell.bench(cases[0], run.memory), cases))
     for index, point in found:
         _try_to_draw(run, cell, index, point, watch)

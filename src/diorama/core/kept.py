@@ -120,8 +120,7 @@ def _plain(value: Any) -> np.ndarray:
 
 def read(path: Path) -> KeptCase | None:
     """The case stored in a file; None if there is no file, or a damaged one."""
-    found = attempt(lambda: _read(path))
-    return found.value
+    return attempt(lambda: _read(path)).value
 
 
 def _read(path: Path) -> KeptCase:

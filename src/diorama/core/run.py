@@ -197,6 +197,12 @@ class Watch:
     finished: Callable[[str], None] = lambda failure: None
     lost: Mapping[Step, str] = field(default_factory=dict)
 
+    def enters(self, step: Step) -> bool:
+        """Call `begin`, unless the step is to be skipped; returns whether it is to be done."""
+        if wanted := step not in self.lost:
+            self.begin(step)
+        return wanted
+
 
 NOBODY = Watch()
 
@@ -304,9 +310,8 @@ def _prepare(run: Run, cell: Cell, unit: Unit, watch: Watch) -> float:
     happens again, and is reported, when the case is scored.
     """
     prepare, step = cell.protocol.object.prepare, Step("prepare", cell.key, unit.indices.start)
-    if cell.fitted or step in watch.lost:
+    if cell.fitted or not watch.enters(step):
         return 0.0
-    watch.begin(step)
     start, cases = time.perf_counter(), [cell.cases[i] for i in unit.indices if i < cell.count]
     attempt(lambda: prepare(cell.bench(cases[0], run.memory), cases))
     return (time.perf_counter() - start) / len(cases)

@@ -14,7 +14,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.data.figures import Drawn, blank, short
-from diorama.data.views import WorldView, world
+from diorama.data.views import numbered, world
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,21 +122,10 @@ def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, see
     changes = spec.changes(do) if isinstance(do, str) else dict(do or {})
     if not changes:
         raise InputError(f"look: give a change, e.g. do={{{next(iter(view.factors), 'name')!r}: None}}")
-    name, first = _scene(view, scene, seed)
+    name, first = (scene.key[:8], scene) if isinstance(scene, Scene) else numbered(view, scene, seed)
     before, after = view.render([first, view.do(first, **changes)])
     if model is None:
         return Look(view.name, name, changes, before, after)
     asked = component("model", model)
     answers = [asked.object.logits(np.ascontiguousarray(frame.srgb())[None])[0] for frame in (before, after)]
     return Look(view.name, name, changes, before, after, asked.label, view.class_names, *map(np.asarray, answers))
-
-
-def _scene(view: WorldView, scene: int | Scene, seed: int) -> tuple[str, Scene]:
-    if isinstance(scene, Scene):
-        return scene.key[:8], scene
-    if isinstance(scene, bool) or not isinstance(scene, int) or scene < 0:
-        raise InputError(f"scene={scene!r}: give the number of a scene, from 0, or a scene")
-    most = view.world.length
-    if most is not None and scene >= most:
-        raise InputError(f"scene={scene}: {view.name} has {most} scenes, 0 to {most - 1}")
-    return view.world.scene_at(seed, scene)

@@ -13,7 +13,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.spec import parse
 from diorama.data.figures import Drawn, blank, short
-from diorama.data.views import WorldView, world
+from diorama.data.views import WorldView, numbered, world
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,10 +82,10 @@ def traverse(
     view = world(on)
     made = component("method", encoder).on(parse(view.name).name)
     method, name = made.object.for_track("represent"), made.label
-    count = _enough(view, scene)
-    if not isinstance(method, Encoder) or not (ready := prepared(method, view, name, count, seed)).decodes:
+    shown = numbered(view, scene, seed)[1]
+    if not isinstance(method, Encoder) or not (ready := prepared(method, view, name, scene, seed)).decodes:
         raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
-    return moved(ready, view.name, view.render(view.world.scene_at(seed, scene)[1]), steps, latents)
+    return moved(ready, view.name, view.render(shown), steps, latents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +102,10 @@ class Prepared:
         return isinstance(self.method, Decoding)
 
 
-def prepared(method: Any, view: WorldView, name: str, count: int | None = None, seed: int = 0) -> Prepared:
-    """The encoder with the codes of the first frames of a world, on which it is fitted if necessary."""
-    frames = list(view.frames(count or _enough(view, 0), seed))
+def prepared(method: Any, view: WorldView, name: str, scene: int = 0, seed: int = 0) -> Prepared:
+    """The encoder with the codes of the first frames of a world, with that of `scene`; it is fitted on them if necessary."""
+    count, length = max(FRAMES, scene + 1), view.world.length
+    frames = list(view.frames(count if length is None else min(count, length), seed))
     method = method.fitted(method.fit(([f] for f in frames), None)) if isinstance(method, Fitting) else method
     return Prepared(name, method, np.asarray(method.encode([frame.blind() for frame in frames]), np.float64))
 
@@ -120,13 +121,6 @@ def moved(ready: Prepared, on: str, frame: Frame, steps: int, latents: Any) -> T
     shown = _shown(latents, change)
     picked = [values[shown], images[shown], change[shown]]
     return Traversal(ready.name, on, frame, code, method.decode(code[None])[0], tuple(shown), *picked)
-
-
-def _enough(view: WorldView, scene: int) -> int:
-    if isinstance(scene, bool) or not isinstance(scene, int) or scene < 0:
-        raise InputError(f"scene={scene!r}: give the number of a scene, from 0")
-    wanted = max(FRAMES, scene + 1)
-    return wanted if view.world.length is None else min(wanted, view.world.length)
 
 
 def _moved(code: np.ndarray, latent: int, values: np.ndarray) -> np.ndarray:

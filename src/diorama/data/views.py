@@ -130,6 +130,16 @@ def world(given: Any, /, **params: Any) -> WorldView:
     return WorldView(adapted(given, type(given).__name__), type(given).__name__)
 
 
+def numbered(view: WorldView, index: int, seed: int) -> tuple[str, Scene]:
+    """The index-th scene of a seed with its name; InputError if there is none."""
+    if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+        raise InputError(f"scene={index!r}: give the number of a scene, from 0")
+    most = view.world.length
+    if most is not None and index >= most:
+        raise InputError(f"scene={index}: {view.name} has {most} scenes, 0 to {most - 1}")
+    return view.world.scene_at(seed, index)
+
+
 def _scenes(given: Any) -> list[Scene]:
     if not isinstance(given, Sequence) or not all(isinstance(scene, Scene) for scene in given):
         raise InputError(f"{type(given).__name__} is no scene: give one scene, or a list of them, from .sample(n)")

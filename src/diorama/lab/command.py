@@ -14,9 +14,7 @@ from diorama.streams import apart
 @click.argument("target", metavar="[WORLD|RUN]", default="birds")
 @click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model to ask; may be repeated.")
 @click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method to watch; may be repeated.")
-@click.option(
-    "--scene", default="0", show_default=True, help="The first scene: its number, or the JSON that `share` copies."
-)
+@click.option("--scene", default="0", show_default=True, help="The first scene: its number, or its JSON (see Share).")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
 @click.option("--token", envvar="DIORAMA_LAB_TOKEN", help="A token of your own: pages reconnect after a restart.")
 def lab(

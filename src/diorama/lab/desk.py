@@ -144,14 +144,8 @@ class Desk:
         if (regions := regions_of(frame)) is not None:
             arrays["regions"] = regions
         held = [asdict(handle) for handle in handles(self.world.object, scene)]
-        changes = resolved(request.scene, request.do) if request.scene else {}
-        said = {
-            "scene": scene.to_json(),
-            "key": scene.key,
-            "handles": held,
-            "did": changes_text(changes),
-            "drag": request.drag,
-        }
+        did = changes_text(resolved(request.scene, request.do)) if request.scene else ""
+        said = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": did, "drag": request.drag}
         return Reply("picture", {**said, "label": frame.truth.get("label"), "truth": _words(frame)}, arrays)
 
     def logits(self, scene: Scene, request: Request) -> Reply:

@@ -86,11 +86,9 @@ def facts(results: Results) -> list[tuple[str, str]]:
     """What was run, where and when, as names and values."""
     run, cells = results.run, results.cells
     spent = sum(row.seconds for cell in cells for row in cell.rows if row.metric == cell.case_metric)
+    computed = f"{results.planned - results.missing:,} computed"
     found = [
-        (
-            "cells",
-            f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed",
-        ),
+        ("cells", f"{len(cells)} with {count(results.planned, 'case')} in all, {computed}"),
         ("seeds", ", ".join(dict.fromkeys(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
         ("computing time", f"{seconds(spent)}, summed over cases"),
         ("last row written", _last(results)),
