@@ -68,11 +68,11 @@ def evaluate(
             _check_shared(plan, processes)
         folder = _Folder(out)
         with _untouched(plan), locked_run(folder.path, plan) as made:
-            with shown("scoring", "cases") if progress else nullcontext(silent) as said:
+            with shown("scoring", "cases") if progress else nullcontext(silent) as bar:
                 if out is None:
-                    launch(made, processes, said)  # pictures are drawn when results are displayed
+                    launch(made, processes, bar)  # pictures are drawn when results are displayed
                 else:
-                    execute(made, processes, said)
+                    execute(made, processes, bar)
             results = Results(folder.path, made)
     results.held = folder  # a temporary folder is removed with the results
     return results

@@ -41,7 +41,7 @@ def _missing(component: Component) -> list[str]:
 
 def _about(component: Component) -> Iterator[str]:
     target: Any = component.target
-    listed, said = parameters(target), meanings(target)
+    listed, texts = parameters(target), meanings(target)
     yield f"{component.kind} {component.name}"
     yield from (inspect.getdoc(inspect.getmodule(target)) or "").splitlines()
     if prose := _prose(inspect.getdoc(target) or ""):
@@ -50,7 +50,7 @@ def _about(component: Component) -> Iterator[str]:
         yield from ("", "parameters")
         for p, line in zip(listed, parameter_lines(component), strict=True):
             yield f"  {line}"
-            yield from textwrap.wrap(said.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+            yield from textwrap.wrap(texts.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     if _is_ours(target) and target.example:
         yield from ("", "example", f"  {target.example.replace('{}', _spelt(component))}")
 
@@ -60,7 +60,7 @@ def parameter_lines(component: Component) -> list[str]:
     target: Any = component.target
     inner = nested(target, component.kind)
     stated = {p: f"a {inner[p.name].kind}" if p.name in inner else _type(target, p) for p in parameters(target)}
-    return [_parameter(p, said) for p, said in stated.items()]
+    return [_parameter(p, kind) for p, kind in stated.items()]
 
 
 def _is_ours(target: Any) -> bool:
@@ -163,11 +163,11 @@ def _protocol(protocol: Any) -> Iterator[str]:
 _PROPERTIES: dict[str, Callable[[Any], Iterator[str]]] = {"world": _world, "protocol": _protocol}
 
 
-def _lines(title: str, said: dict[str, str]) -> Iterator[str]:
-    if said:
-        width = max(map(len, said))
+def _lines(title: str, texts: dict[str, str]) -> Iterator[str]:
+    if texts:
+        width = max(map(len, texts))
         yield f"{title}:"
-        yield from (f"  {name.ljust(width)}  {meaning}" for name, meaning in said.items())
+        yield from (f"  {name.ljust(width)}  {meaning}" for name, meaning in texts.items())
 
 
 def _cited(component: Component, bib: bool) -> Iterator[str]:

@@ -72,8 +72,8 @@ def write_flat(ask: Writing) -> Path:
             file = case_path(Path("images"), name, ".png").as_posix()
             image = {"image": file, "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
             label = frame.truth.get("label")
-            said = {"targets": _targets(world.object, frame, ask.model)} if label is not None else {}
-            note({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
+            targets = {"targets": _targets(world.object, frame, ask.model)} if label is not None else {}
+            note({"case": name, **image, "target": label, **targets, "scene": scene.to_json()})
             _write_frame(out, name, frame)
             sheet.add(frame.srgb())
             if "parts" in frame.truth:

@@ -181,8 +181,8 @@ class CaseView:
         """A figure: the frame, its truth and the answer."""
         with importing():
             from diorama.report.plots import case_figure
-        said = ", ".join(f"{m} {v:.3g}" for m, v in self.values.items() if isinstance(v, float))
-        return case_figure(f"{self.method}, {self.case}", said, self.frame, self.truth, self.answer)
+        scores = ", ".join(f"{m} {v:.3g}" for m, v in self.values.items() if isinstance(v, float))
+        return case_figure(f"{self.method}, {self.case}", scores, self.frame, self.truth, self.answer)
 
 
 class Comparison(list[dict[str, Any]]):

@@ -63,8 +63,8 @@ def test_logits_after_release_are_those_of_a_run_and_those_while_dragging_are_ne
         expected, heard = bench.logits([scene])[0], Heard()
         birds.quick(Request(1, ("exact",), scene), heard.append, fresh)
         birds.quick(Request(2, ("logits",), scene, drag=True), heard.append, fresh)
-        exact, near = (np.array(reply.said["values"]) for reply in heard.of("logits"))
-        assert [reply.said["approx"] for reply in heard] == [False, True]
+        exact, near = (np.array(reply.values["values"]) for reply in heard.of("logits"))
+        assert [reply.values["approx"] for reply in heard] == [False, True]
         assert np.abs(exact - expected).max() <= 1e-4
         assert np.abs(near - expected).max() <= 1e-4
         assert np.abs(np.diff(np.sort(expected))).max() > 1e-2  # the bound would notice another image
@@ -76,7 +76,7 @@ def test_scores_and_effects_are_those_that_a_run_writes(birds, tmp_path):
     written = {cell.labels["method"]: score_case(run, cell, 1)[0].value for cell in run.cells if cell.control != "dose"}
     scene, heard = run.cells[0].cases[1].scene, Heard()
     scores(birds, Request(1, ("scores",), scene), heard.append, Passes())
-    found = next(r for r in heard.of("scores") if r.said["protocol"] == "single_deletion").said["lines"]
+    found = next(r for r in heard.of("scores") if r.values["protocol"] == "single_deletion").values["lines"]
     shown = {line["name"]: line["scores"]["sd"]["value"] for line in found}
     assert shown["input_x_gradient"] == pytest.approx(written["input_x_gradient"], abs=1e-9)
     assert shown["oracle"] == pytest.approx(written["oracle"], abs=1e-9)
@@ -88,7 +88,7 @@ def test_scores_and_effects_are_those_that_a_run_writes(birds, tmp_path):
     slow = [
         logits([scene])[0][label] - logits([world.do(scene, **{part: None})])[0][label] for part in world.part_names
     ]
-    assert heard.of("effects")[0].said["values"] == pytest.approx(slow, abs=1e-4)
+    assert heard.of("effects")[0].values["values"] == pytest.approx(slow, abs=1e-4)
 
 
 def test_a_map_is_the_methods_own_and_claims_are_the_protocols_conversion(birds):
@@ -103,7 +103,7 @@ def test_a_map_is_the_methods_own_and_claims_are_the_protocols_conversion(birds)
     assert np.corrcoef(shown.ravel(), np.clip(heat, *np.quantile(heat, [0.001, 0.999])).ravel())[0, 1] > 0.95
     parts = birds.world.object.render([scene])[0].truth["parts"]
     inside = [heat[np.isin(parts, ids)].sum() for ids in list(birds.world.object.part_ids.values())[1:]]
-    claimed = heard.of("map")[0].said["claims"]  # over masks dilated by a pixel: near the plain sums
+    claimed = heard.of("map")[0].values["claims"]  # over masks dilated by a pixel: near the plain sums
     assert np.corrcoef(claimed, inside)[0, 1] > 0.8
 
 
@@ -136,7 +136,7 @@ def test_a_mosaics_cells_are_exchanged_and_their_effect_is_measured():
     desk = Specs("mosaic(source=birds(size=64), per_class=1)", ("birds_cnn",)).desk()
     scene, heard = desk.numbered(0, 0)[1], Heard()
     desk.quick(Request(1, ("picture", "effects"), scene, {"cell": 2}), heard.append, fresh)
-    changed = Scene.from_json(heard.of("picture")[0].said["scene"])
+    changed = Scene.from_json(heard.of("picture")[0].values["scene"])
     assert [a != b for a, b in zip(scene.params["cells"], changed.params["cells"], strict=True)] == [
         False,
         False,
@@ -144,7 +144,7 @@ def test_a_mosaics_cells_are_exchanged_and_their_effect_is_measured():
         False,
     ]
     assert set(np.unique(heard.of("picture")[0].arrays["regions"])) == {1, 2, 3, 4}
-    assert len(heard.of("effects")[0].said["values"]) == 4
+    assert len(heard.of("effects")[0].values["values"]) == 4
 
 
 def test_layers_with_a_planted_leak_and_codes():
@@ -153,11 +153,11 @@ def test_layers_with_a_planted_leak_and_codes():
     slow.answer(Request(1, ("layers",), leak=0.5), heard.append, fresh)
     slow.answer(Request(2, ("layers",), leak=0.0), heard.append, fresh)
     half, method, none, _ = heard.of("layers")
-    assert none.said["errors"] == pytest.approx([0, 0], abs=1e-6) and half.said["errors"][0] > 0.01
-    assert method.said["name"] == "retinex_gray" and len(method.arrays) == 6
+    assert none.values["errors"] == pytest.approx([0, 0], abs=1e-6) and half.values["errors"][0] > 0.01
+    assert method.values["name"] == "retinex_gray" and len(method.arrays) == 6
     desk, heard = Specs("sprites", (), ("pca(latents=3)",)).desk(), Heard()
     SlowAnswers(desk).answer(Request(1, ("codes",)), heard.append, fresh)
-    said = heard.of("codes")[0].said
+    said = heard.of("codes")[0].values
     assert said.get("why") is None and np.shape(said["motion"]) == (3, 5)
 
 

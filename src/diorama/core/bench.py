@@ -135,13 +135,13 @@ class Bench:
         A long pass says from time to time how many images of `what` are done. The first chunk, in which kernels are
         compiled and weights are loaded, is left out of the estimate of the time left.
         """
-        start = said = time.monotonic()
+        start = last = time.monotonic()
         for done in range(0, len(scenes), self.chunk):
             if done == self.chunk:
-                start = said = time.monotonic()
-            if done > self.chunk and time.monotonic() - said > SAY_EVERY:
-                said = time.monotonic()
-                left = (said - start) / (done - self.chunk) * (len(scenes) - done) / 60
+                start = last = time.monotonic()
+            if done > self.chunk and time.monotonic() - last > SAY_EVERY:
+                last = time.monotonic()
+                left = (last - start) / (done - self.chunk) * (len(scenes) - done) / 60
                 self.say(f"{done} of {len(scenes)} images of {what}, {left:.1f} minutes left")
             with self.memory.passing():
                 yield scenes[done : done + self.chunk]

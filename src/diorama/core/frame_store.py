@@ -34,16 +34,16 @@ def _keep(world: Component, frame: Frame) -> None:
     """Add a frame to the cache, unless its arrays or JSON values would be read back differently."""
     arrays = {n: v for n, v in frame.truth.items() if isinstance(v, np.ndarray)}
     words = {n: v for n, v in frame.truth.items() if n not in arrays}
-    said = {"encoding": frame.encoding, "order": list(frame.truth), "words": words}
+    header = {"encoding": frame.encoding, "order": list(frame.truth), "words": words}
     try:
-        text = json.dumps(said, allow_nan=False)
+        text = json.dumps(header, allow_nan=False)
     except (TypeError, ValueError):
         return
-    exact = _plain(json.loads(text)) == _plain(said)
+    exact = _plain(json.loads(text)) == _plain(header)
     if not exact or not all(v.flags.c_contiguous and not v.dtype.hasobject for v in (frame.image, *arrays.values())):
         return
     arrays |= {} if _is_composed(frame) else {"image": frame.image}
-    DISK_CACHE.keep([world.digest, frame.scene.key], {**arrays, "said": np.frombuffer(text.encode(), np.uint8)})
+    DISK_CACHE.keep([world.digest, frame.scene.key], {**arrays, "header": np.frombuffer(text.encode(), np.uint8)})
 
 
 def _recalled(world: Component, scene: Scene) -> Frame | None:
@@ -51,10 +51,10 @@ def _recalled(world: Component, scene: Scene) -> Frame | None:
     if arrays is None:
         return None
     try:
-        said = json.loads(arrays.pop("said").tobytes())
+        header = json.loads(arrays.pop("header").tobytes())
         image = arrays.pop("image", None)
-        truth = {n: arrays[n] if n in arrays else said["words"][n] for n in said["order"]}
-        return Frame(scene, _composed(arrays) if image is None else image, said["encoding"], truth)
+        truth = {n: arrays[n] if n in arrays else header["words"][n] for n in header["order"]}
+        return Frame(scene, _composed(arrays) if image is None else image, header["encoding"], truth)
     except (KeyError, ValueError, TypeError, AttributeError):  # another file in its place
         return None
 

@@ -44,12 +44,12 @@ class Outcome:
         return attempt(lambda: readable("".join(traceback.format_exception(self.error)))).value or self.reason
 
 
-def one_line(said: Any) -> str:
+def one_line(value: Any) -> str:
     """A text of one line and at most 400 characters for any object, even if its `str` fails or holds characters that
     cannot be encoded.
     """
-    shown = attempt(lambda: " ".join(readable(said).split())[:400])  # `__str__` is the component's own code
-    return f"({type(said).__name__} cannot be shown)" if shown.error else shown.value
+    shown = attempt(lambda: " ".join(readable(value).split())[:400])  # `__str__` is the component's own code
+    return f"({type(value).__name__} cannot be shown)" if shown.error else shown.value
 
 
 def attempt(call: Callable[[], Any]) -> Outcome:

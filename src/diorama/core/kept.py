@@ -81,9 +81,9 @@ def _about(bench: _RecordingBench, label: Any) -> Answer | None:
     if "scene" not in bench.case.payload:
         return None
     key = bench.case.scene.key
-    said = {target: answer for (scene, target), answer in bench.heard.items() if scene == key}
+    answers = {target: answer for (scene, target), answer in bench.heard.items() if scene == key}
     own = label if isinstance(label, int) else None
-    return said.get(own, next(iter(said.values()), None))
+    return answers.get(own, next(iter(answers.values()), None))
 
 
 def _arrays(answer: Answer | None) -> dict[str, np.ndarray]:

@@ -54,8 +54,8 @@ def _learnt_from(model: Component, world: Component) -> str:
     if not learnt & shown:
         return ""
     count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
-    said = f"{model.name} was fitted on {count} photos that {world.name} shows"
-    return f"{said}: write {fix} to leave them out, or show other photos"
+    reason = f"{model.name} was fitted on {count} photos that {world.name} shows"
+    return f"{reason}: write {fix} to leave them out, or show other photos"
 
 
 def _unfit(world: Component, model: Component) -> str:

@@ -392,8 +392,8 @@ def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
 def _standing_notes(cell: Cell) -> list[str]:
     """The notes for every value of a cell: `note` of the world, model and method, and whether the truth was shown."""
     parts = (cell.world, cell.model, cell.method)
-    told = ["the method was shown the truth"] if cell.asked.object and cell.asked.object.given_truth else []
-    return told + [one_line(part.object.note) for part in parts if part and part.object.note]
+    notes = ["the method was shown the truth"] if cell.asked.object and cell.asked.object.given_truth else []
+    return notes + [one_line(part.object.note) for part in parts if part and part.object.note]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:

@@ -52,8 +52,8 @@ class Snapshot:
         """Undo every change and name them; `thorough` compares all values too."""
         if not thorough and self._look() == self._signs:
             return []
-        found = [said for layer in self._modules for said in layer.put_back()]
-        found += [said for held in self._tensors for said in held.put_back()]
+        found = [change for layer in self._modules for change in layer.put_back()]
+        found += [change for held in self._tensors for change in held.put_back()]
         self._signs = self._look()
         return list(dict.fromkeys(found))
 

@@ -52,7 +52,7 @@ def asked(protocol: Any, metrics: Iterable[str]) -> tuple[str, dict[str, list[st
     for owner in reversed(type(protocol).__mro__):
         module = inspect.getmodule(owner)
         for text in (module.__doc__ if module else "", owner.__doc__):
-            said = documented(inspect.cleandoc(text or ""))
-            found |= {name: line for name, line in said.items() if name == "asks" or line[0] in MARKS}  # no parameters
+            lines = documented(inspect.cleandoc(text or ""))
+            found |= {name: line for name, line in lines.items() if name == "asks" or line[0] in MARKS}  # no parameters
     known = {name: found[name] for name in metrics if name in found}
     return found.get("asks", ""), {name: [MARKS[text[0]], text[1:].strip()] for name, text in known.items()}

@@ -148,5 +148,5 @@ def _scenes(given: Any) -> list[Scene]:
 
 def plain_factors(frame: Frame) -> dict[str, Any]:
     """The factors of a frame whose values are numbers, texts or None, by name."""
-    told = frame.truth.get("factors") or {}
-    return {name: v for name, v in told.items() if isinstance(v, str | int | float | bool | np.number | None)}
+    factors = frame.truth.get("factors") or {}
+    return {name: v for name, v in factors.items() if isinstance(v, str | int | float | bool | np.number | None)}

@@ -30,13 +30,13 @@ def limit() -> float:
 
 def bytes_of(variable: str, usual: float, allowed: Callable[[float], bool], hint: str) -> float:
     """The bytes that an environment variable gives in megabytes; `usual` megabytes if it is not set."""
-    said = os.environ.get(variable, "")
+    value = os.environ.get(variable, "")
     try:
-        megabytes = float(said) if said else usual
+        megabytes = float(value) if value else usual
     except ValueError:
         megabytes = math.nan
     if not allowed(megabytes):
-        raise InputError(f"{variable}={said[:40]!r}: {hint}")
+        raise InputError(f"{variable}={value[:40]!r}: {hint}")
     return megabytes * 2**20
 
 
@@ -99,6 +99,6 @@ def read_json(path: Path) -> Any:
 
 def cache_folder() -> Path:
     """The folder of caches that outlive a run: $DIORAMA_CACHE, else `diorama` in the user's cache."""
-    if said := os.environ.get("DIORAMA_CACHE"):
-        return Path(said).expanduser()
+    if chosen := os.environ.get("DIORAMA_CACHE"):
+        return Path(chosen).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "diorama"

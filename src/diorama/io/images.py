@@ -83,14 +83,14 @@ def _pixels(data: bytes) -> np.ndarray | None:
     """The pixels as OpenCV decodes them; None for a damaged picture."""
     import cv2
 
-    said: list[str] = []
-    with _stderr_of_decoders(said):
+    printed: list[str] = []
+    with _stderr_of_decoders(printed):
         try:
             image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED | cv2.IMREAD_IGNORE_ORIENTATION)
         except cv2.error:
             return None
     harmless = ("extraneous bytes before marker", "Unknown Adobe color transform code", "libpng warning")
-    damaged = any(line.startswith(_DAMAGE) and not any(part in line for part in harmless) for line in said)
+    damaged = any(line.startswith(_DAMAGE) and not any(part in line for part in harmless) for line in printed)
     return None if image is None or damaged or (image.ndim == 3 and image.shape[2] < 3) else image
 
 
@@ -99,7 +99,7 @@ _DAMAGE = ("Corrupt JPEG data", "Premature end of JPEG", "Invalid SOS parameters
 
 
 @contextmanager
-def _stderr_of_decoders(said: list[str]) -> Iterator[None]:
+def _stderr_of_decoders(printed: list[str]) -> Iterator[None]:
     """Collect the warnings that libjpeg and libpng print: only these reveal that missing pixels were filled in."""
     try:
         kept = os.dup(2)
@@ -108,15 +108,15 @@ def _stderr_of_decoders(said: list[str]) -> Iterator[None]:
         return
     if sys.stderr is not None:
         sys.stderr.flush()
-    with tempfile.TemporaryFile() as heard:
-        os.dup2(heard.fileno(), 2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
         try:
             yield
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-        heard.seek(0)
-        said += heard.read().decode(errors="replace").splitlines()
+        file.seek(0)
+        printed += file.read().decode(errors="replace").splitlines()
 
 
 def _walk_png(data: bytes, name: str) -> _Header:

@@ -79,5 +79,5 @@ def damage_named(where: object) -> Iterator[None]:
     except InputError:
         raise
     except _DAMAGE as error:
-        said = " ".join((str(error) or type(error).__name__).split())[:120]
-        raise InputError(f"{where} cannot be read as arrays ({said}): fetch or save it again") from error
+        why = " ".join((str(error) or type(error).__name__).split())[:120]
+        raise InputError(f"{where} cannot be read as arrays ({why}): fetch or save it again") from error

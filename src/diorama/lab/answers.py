@@ -58,19 +58,19 @@ class Passes:
         self.fresh: Callable[[], None] = lambda: None
         self.say: Callable[[int, int | None], None] = lambda done, total: None
         self.known: dict[str, int] = {}
-        self.done, self.doing, self.said = 0, "", 0.0
+        self.done, self.doing, self.last = 0, "", 0.0
 
     def between(self) -> None:
         """Called before every pass."""
         self.fresh()
         self.done += 1
-        if time.monotonic() - self.said > SAY_EVERY:
-            self.said = time.monotonic()
+        if time.monotonic() - self.last > SAY_EVERY:
+            self.last = time.monotonic()
             self.say(self.done, self.known.get(self.doing))
 
     def begin(self, doing: str) -> None:
         """Start counting the passes of another computation."""
-        self.doing, self.done, self.said = doing, 0, time.monotonic()
+        self.doing, self.done, self.last = doing, 0, time.monotonic()
 
     def end(self) -> None:
         """Record the number of passes of the finished computation, as the total for the next time."""
@@ -91,8 +91,8 @@ def maps(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
             send(Reply("map", {"method": number, "why": outcome.reason}))
             continue
         passes.end()
-        said, arrays = outcome.value
-        send(Reply("map", {"method": number, **said}, arrays))
+        head, arrays = outcome.value
+        send(Reply("map", {"method": number, **head}, arrays))
 
 
 def _progress(send: Send, number: int, label: str, done: int, total: int | None) -> None:
@@ -106,9 +106,9 @@ def _map(desk: Desk, request: Request, scene: Scene, method: Component) -> tuple
     answer = bench.answer(scene, target)
     heat, signed = heat_of(answer, bench.frame(scene).image.shape[:2])
     top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
-    said = {"target": target, "signed": signed, "note": answer.note, "claims": claims(bench, scene, answer)}
+    head = {"target": target, "signed": signed, "note": answer.note, "claims": claims(bench, scene, answer)}
     seconds = round(time.perf_counter() - start, 3)
-    return said | {"seconds": seconds}, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
+    return head | {"seconds": seconds}, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
 
 
 def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:

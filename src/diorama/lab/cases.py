@@ -85,8 +85,8 @@ class Cases:
             for row in cell.settled.rows:
                 if row.case == name and row.metric not in cell.manifest["unlisted"]:
                     value = row.value if isinstance(row.value, int | float) else None
-                    said = {"metric": row.metric, "value": value, "status": row.status, "reason": row.reason}
-                    rows.append({**about, **said})
+                    result = {"metric": row.metric, "value": value, "status": row.status, "reason": row.reason}
+                    rows.append({**about, **result})
         return {"name": name, "scene": self._scenes[name], "rows": rows}
 
     @cached_property

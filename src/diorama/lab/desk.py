@@ -145,8 +145,8 @@ class Desk:
             arrays["regions"] = regions
         held = [asdict(handle) for handle in handles(self.world.object, scene)]
         did = changes_text(resolved(request.scene, request.do)) if request.scene else ""
-        said = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": did, "drag": request.drag}
-        return Reply("picture", {**said, "label": frame.truth.get("label"), "truth": _words(frame)}, arrays)
+        head = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": did, "drag": request.drag}
+        return Reply("picture", {**head, "label": frame.truth.get("label"), "truth": _words(frame)}, arrays)
 
     def logits(self, scene: Scene, request: Request) -> Reply:
         """The logits: those of a run, or of a pass of one image while dragging."""

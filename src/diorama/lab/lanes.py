@@ -105,8 +105,8 @@ def answered(job: Job, ask: Callable[[Send], None]) -> None:
     outcome = attempt(lambda: ask(job.send))
     stale = isinstance(outcome.error, Stale)
     if outcome.error and not stale:
-        said = outcome.text if isinstance(outcome.error, InputError) else outcome.reason
-        job.send(Reply("error", {"message": said}))
+        message = outcome.text if isinstance(outcome.error, InputError) else outcome.reason
+        job.send(Reply("error", {"message": message}))
     job.done(stale)
 
 

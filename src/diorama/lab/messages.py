@@ -58,13 +58,13 @@ class Reply:
     """One answer: its kind, its JSON values, and arrays by name."""
 
     kind: str
-    said: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     def head(self, seq: int) -> dict[str, Any]:
         """The JSON part."""
         listed = [{"name": n, "shape": a.shape, "type": str(a.dtype)} for n, a in self.arrays.items()]
-        return {"kind": self.kind, "seq": seq, **self.said, "arrays": listed}
+        return {"kind": self.kind, "seq": seq, **self.values, "arrays": listed}
 
     def buffers(self) -> list[bytes]:
         """The arrays' bytes, little-endian, row by row."""

@@ -40,8 +40,8 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
     if {"reflectance", "shading"} - set(frame.truth):
         return
     planted = Leak(request.leak).decompose([frame])
-    said = f"the truth, with {request.leak:.0%} of its shading leaked into the reflectance"
-    send(_compared("leak", -1, frame, planted, said))
+    note = f"the truth, with {request.leak:.0%} of its shading leaked into the reflectance"
+    send(_compared("leak", -1, frame, planted, note))
     if request.drag:
         return
     for method in desk.methods_of("decompose"):
@@ -65,13 +65,13 @@ def _point(desk: Desk, method: Component) -> str:
     return f"at {values}, the middle of its grid; a run chooses on other cases" if point else ""
 
 
-def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> Reply:
+def _compared(name: str, number: int, frame: Any, found: Layers, note: str) -> Reply:
     """A reply with the panels of the gallery: truth, answer and error of both layers."""
     panels = comparison(frame, found)[1:]
     arrays = {f"{i}": quantise(panel.image, 8) for i, panel in enumerate(panels)}
     errors = [float(np.abs(panels[i].image).mean()) for i in (2, 5)]
     captions = [panel.caption for panel in panels]
-    about = {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}
+    about = {"method": number, "name": name, "said": note, "captions": captions, "errors": errors}
     return Reply("layers", about, arrays)
 
 
@@ -90,8 +90,8 @@ def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         if outcome.error:
             send(Reply("codes", {"method": number, "name": method.label, "why": outcome.reason}))
         else:
-            said, arrays = outcome.value
-            send(Reply("codes", {"method": number, "name": method.label, **said}, arrays))
+            head, arrays = outcome.value
+            send(Reply("codes", {"method": number, "name": method.label, **head}, arrays))
 
 
 def swept(handle: Handle) -> tuple[str, list[dict[str, Any]]] | None:
@@ -118,15 +118,15 @@ def _codes(
         frames = bench.frames([view.do(scene, **resolved(scene, change)) for change in changes])
         paths.append(np.asarray(ready.method.encode([f.blind() for f in frames]), np.float64))
     motion = np.array([np.ptp(path, axis=0) for path in paths]) / spread if paths else np.zeros((0, len(spread)))
-    said: dict[str, Any] = {"factors": [name for name, _ in sweeps], "motion": motion.T.tolist()}
+    head: dict[str, Any] = {"factors": [name for name, _ in sweeps], "motion": motion.T.tolist()}
     fresh()
     if not ready.decodes:
-        return {**said, "latents": [], "why_not": "it cannot decode, so its latents cannot be drawn"}, {}
+        return {**head, "latents": [], "why_not": "it cannot decode, so its latents cannot be drawn"}, {}
     found = moved(ready, view.name, bench.frame(scene), STEPS, None)
     pictures = np.concatenate([np.concatenate(list(row), axis=1) for row in found.images[:LATENTS]], axis=0)
-    said |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
+    head |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
     drawn = {"traversal": pictures, "decoded": found.decoded}
-    return said, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
+    return head, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
 
 
 # A concept as the lamp moves
@@ -148,8 +148,8 @@ def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
     positions = [desk.world.object.do(scene, light={"pitch": float(a), "roll": 0.0}) for a in angles]
     fresh()
     found = cavs.scores(_activations(desk, request.model, layer, [scene, *positions]))[0]
-    said = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(found[0])}
-    send(Reply("concept", {**said, "angles": np.degrees(angles).tolist(), "scores": found[1:].tolist()}))
+    head = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(found[0])}
+    send(Reply("concept", {**head, "angles": np.degrees(angles).tolist(), "scores": found[1:].tolist()}))
 
 
 def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:

@@ -196,12 +196,12 @@ class _Returns:
         self.tried: Counter[tuple[int, bool]] = Counter()
         self.refused: list[str] = []
         self.avoid: dict[int, str] = {}
-        self.told: dict[int, list[str]] = {}
+        self.avoiding: dict[int, list[str]] = {}
 
     def avoided(self, unit: int) -> list[str]:
         """The places that a unit should not be sent to."""
-        self.told[unit] = [*self.refused, *([self.avoid[unit]] if unit in self.avoid else [])]
-        return self.told[unit]
+        self.avoiding[unit] = [*self.refused, *([self.avoid[unit]] if unit in self.avoid else [])]
+        return self.avoiding[unit]
 
     def take(self, one: "Answer | Lost") -> bool:
         """Write the rows of an answer; returns whether the unit is done."""
@@ -239,7 +239,7 @@ class _Returns:
 
     def _refuse(self, unit: int, place: str, why: str) -> None:
         """Send no more work to a place that would compute other rows; WorkerError if there is no other place."""
-        if place in self.told[unit]:  # sent there again, so there is no other place
+        if place in self.avoiding[unit]:  # sent there again, so there is no other place
             raise WorkerError(f"no worker can be used: {why}")
         if place not in self.refused:  # it may have refused several units
             self.refused.append(place)

@@ -36,8 +36,8 @@ def memory() -> int:
 
 def gpus() -> list[str]:
     """The GPUs that this process may use, by their names in CUDA_VISIBLE_DEVICES."""
-    if (said := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return [name for name in said.split(",") if name.strip()]
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [name for name in visible.split(",") if name.strip()]
     import torch
 
     return [str(number) for number in range(torch.cuda.device_count())]

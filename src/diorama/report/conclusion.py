@@ -53,8 +53,8 @@ def _short(sections: list[Section], failed: int) -> str:
         (sum(gap.open for gap in gaps), "pair", "is open", "are open"),
         (failed, "control", "fails", "fail"),
     )
-    said = [f"{count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in counted if n]
-    return f"{listing(said)}." if said else ""
+    parts = [f"{count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in counted if n]
+    return f"{listing(parts)}." if parts else ""
 
 
 def _sure(section: Section) -> list[str]:
@@ -70,8 +70,8 @@ def _sure(section: Section) -> list[str]:
 
 def _open(section: Section) -> list[str]:
     unsure = [gap for gap in section.gaps if gap.open]
-    said = [_undecided(section, gap) for gap in unsure[:NAMED]]
-    return said + ([f"and {count(len(unsure) - NAMED, 'more pair')}."] if len(unsure) > NAMED else [])
+    sentences = [_undecided(section, gap) for gap in unsure[:NAMED]]
+    return sentences + ([f"and {count(len(unsure) - NAMED, 'more pair')}."] if len(unsure) > NAMED else [])
 
 
 def _undecided(section: Section, gap: Gap) -> str:
@@ -91,8 +91,8 @@ def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, 
     """What to do next, each with its command if there is one."""
     command = _again(next(iter(runs.values()))) if len(runs) == 1 else ""
     found: list[tuple[str, str]] = []
-    if said := incomplete(runs.values()):
-        found.append((f"Finish the run: {said.partition(': ')[2]}.", command))
+    if missing := incomplete(runs.values()):
+        found.append((f"Finish the run: {missing.partition(': ')[2]}.", command))
     if failed := sum(len(f.cases) for section in sections for f in failures(section) if f.status == "error"):
         folder = next(iter(runs.values())).folder
         what = f"Look at {count(failed, 'failed case')}: the notes say why, the tracebacks are in the folder."

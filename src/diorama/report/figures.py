@@ -65,9 +65,9 @@ def _top(block: list[float], gap: float, lo: float, hi: float) -> float:
     return max(lo, min(block[0] / block[1], hi - (block[1] - 1) * gap))
 
 
-def text_at(x: float, y: float, said: str, style: str = "", anchor: str = "start") -> str:
+def text_at(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
     """A text of the figure, escaped."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(said)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def line_at(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
@@ -115,8 +115,8 @@ def dose_figure(section: Section) -> str:
     parts = [*_frame(x, y, section.metric, section.some.manifest["dose_name"] or "dose"), _band(curve, x, y)]
     parts += _levels(section, inside, curve, x, y)
     parts += [_trace(curve, x, y), *_outside(section, [s for s in scored if s not in inside], x)]
-    said = "; ".join(f"dose {brief(d)}: {section.show(m)}" for d, m in zip(curve.doses, curve.means, strict=True))
-    return _svg(height, f"{section.metric} against the planted error", said, parts)
+    desc = "; ".join(f"dose {brief(d)}: {section.show(m)}" for d, m in zip(curve.doses, curve.means, strict=True))
+    return _svg(height, f"{section.metric} against the planted error", desc, parts)
 
 
 def _near(value: float | None, curve: Curve, section: Section) -> bool:
@@ -184,8 +184,8 @@ def _outside(section: Section, lines: list[Line], x: Axis) -> list[str]:
     if not lines:
         return []
     arrow = "↑" if section.direction == "lower" else "↓"
-    said = ", ".join(f"{line.name} {section.show(line.mean)}" for line in lines)
-    return [text_at(x.end, 12, f"{arrow} off the scale: {said}", "tick", "end")]
+    names = ", ".join(f"{line.name} {section.show(line.mean)}" for line in lines)
+    return [text_at(x.end, 12, f"{arrow} off the scale: {names}", "tick", "end")]
 
 
 def methods_figure(section: Section) -> str:
@@ -208,8 +208,8 @@ def methods_figure(section: Section) -> str:
     parts.append(text_at((x.start + x.end) / 2, height - 8, along, "name", "middle"))
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
-    said = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
-    return _svg(height, f"{section.metric} of every method", said, parts)
+    desc = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
+    return _svg(height, f"{section.metric} of every method", desc, parts)
 
 
 def _extent(line: Line) -> list[float]:

@@ -67,7 +67,7 @@ class Picture:
             return None
         return as_table(matrix["columns"], dict(zip(matrix["rows"], matrix["values"], strict=True)))
 
-    def said(self, i: int) -> str:
+    def description(self, i: int) -> str:
         """What a panel shows, in words."""
         return f"{self.method} on {self.case}: {self.captions[i]}"
 
@@ -121,15 +121,15 @@ def _picture(line: Line, case: str, value: str, drawn: set[Path]) -> Picture | N
     if path not in drawn:
         return None
     try:
-        said = json.loads(content(path.with_suffix(".json")))
+        found = json.loads(content(path.with_suffix(".json")))
         width, height = webp_size(content(path)[:32])
     except (OSError, ValueError):  # a report is made without damaged pictures
         return None
-    captions = [printable(str(c)) for c in said["captions"]]
-    chosen = point(said["point"]) if said["point"] else ""
+    captions = [printable(str(c)) for c in found["captions"]]
+    chosen = point(found["point"]) if found["point"] else ""
     # runs of older versions have no digests of panels (then none counts as shared) and no matrices
-    panels = _listed(said.get("panels"), len(captions), str) or [f"{path}{i}" for i in range(len(captions))]
-    known = _listed(said.get("matrices"), len(captions), object) or [None] * len(captions)
+    panels = _listed(found.get("panels"), len(captions), str) or [f"{path}{i}" for i in range(len(captions))]
+    known = _listed(found.get("matrices"), len(captions), object) or [None] * len(captions)
     matrices = [matrix if _valid(matrix) else None for matrix in known]
     shown = line.name, bool(line.control), printable(case), value, chosen
     return Picture(path, *shown, captions, width, height, panels, matrices)

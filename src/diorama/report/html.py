@@ -74,8 +74,8 @@ def fragment(results: Results) -> str:
     first = found[:SHOWN]
     gallery = select(first, PICTURES, WORST)
     context = {"parts": _parts(first, 1), "gallery": gallery, "more": len(found) - len(first)}
-    said = {"incomplete": incomplete([results]), "skipped": skipped([results])}
-    return _template("notebook.html.j2").render(colours=COLOURS, **said, **context)
+    messages = {"incomplete": incomplete([results]), "skipped": skipped([results])}
+    return _template("notebook.html.j2").render(colours=COLOURS, **messages, **context)
 
 
 _LEFT_OUT = {2: "", 1: "The tables of every case were", 0: "The figures and the tables of every case were"}
@@ -88,7 +88,7 @@ def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dic
         "parts": _parts(found, detail),
         "spreads": [spread_table(spread) for spread in spreads(found)],
         "incomplete": incomplete(runs.values()),
-        "said": notes(found),
+        "remarks": notes(found),
         "conclusion": conclude(runs, found),
         "skipped": skipped(runs.values()),
         "runs": [(name, facts(results), reproduce(results)) for name, results in runs.items()],

@@ -35,8 +35,8 @@ def _paper(group: list[Section], style: Style) -> str:
     published = [line.entry["published"] for section in group for line in section.lines]
     columns = [_bracketed(c, group[0].metric, beside, published, style) for c in whole.columns]
     known = any(value is not None for value in published)
-    said = f"{question(group[0])} {_words(group)}{' Published values in brackets.' if known else ''}"
-    return _float(replace(whole, columns=columns), said)
+    caption = f"{question(group[0])} {_words(group)}{' Published values in brackets.' if known else ''}"
+    return _float(replace(whole, columns=columns), caption)
 
 
 def _words(group: list[Section]) -> str:
@@ -85,12 +85,12 @@ def _float(shown: Table, caption: str) -> str:
 
 
 def _cell(column: Column, i: int, control: bool) -> str:
-    said = _tex(column.cells[i])
+    text = _tex(column.cells[i])
     if control and column.key == "method":
-        return f"\\emph{{{said}}}"
+        return f"\\emph{{{text}}}"
     if i not in column.best:
-        return said
-    value, bracket, published = said.partition(" (")
+        return text
+    value, bracket, published = text.partition(" (")
     return f"\\textbf{{{value}}}{bracket}{published}"
 
 

@@ -39,9 +39,9 @@ class Failure:
     def text(self) -> str:
         """The footnote."""
         of = f" in {', '.join(self.metrics)} only" if self.metrics else ""
-        said = f"{self.method}: {count(len(self.cases), 'case')} {self.status}{of}" if self.status else self.method
+        start = f"{self.method}: {count(len(self.cases), 'case')} {self.status}{of}" if self.status else self.method
         noted = "" if self.status else f" (note on {count(len(self.cases), 'case')})"
-        return f"{said}{noted}: {self.reason or 'no reason was given'} ({self.named})"
+        return f"{start}{noted}: {self.reason or 'no reason was given'} ({self.named})"
 
 
 def failures(section: Section) -> list[Failure]:
@@ -137,11 +137,11 @@ def _orders(section: Section) -> list[str]:
         if len(set(paper.values())) < len(paper):  # several variants share one published value
             continue
         order, theirs = sorted(ours, key=lambda m: -ours[m]["mean"]), sorted(paper, key=lambda m: -paper[m])
-        said = " > ".join(
+        shown = " > ".join(
             f"{m} {number(ours[m]['mean'])} {bounds(ours[m]['lo'], ours[m]['hi'])}".strip() for m in order
         )
         verdict = "reproduced" if order == theirs else f"not reproduced ({' > '.join(theirs)})"
-        found.append(f"{metric}: {said}; the paper's order is {verdict}.")
+        found.append(f"{metric}: {shown}; the paper's order is {verdict}.")
     return found
 
 
@@ -152,8 +152,8 @@ def _world_note(section: Section, metric: str) -> str:
     if found.mean is None:
         return ""
     _, meaning = section.some.manifest.get("meanings", {}).get(metric, ("", ""))
-    said = f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
-    return f"{said}: {meaning}." if meaning else f"{said}."
+    text = f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
+    return f"{text}: {meaning}." if meaning else f"{text}."
 
 
 def incomplete(runs: Iterable[Results]) -> str:
@@ -161,13 +161,13 @@ def incomplete(runs: Iterable[Results]) -> str:
     runs = list(runs)
     missing, planned = sum(r.missing for r in runs), sum(r.planned for r in runs)
     bare = [c for r in runs for c in r.cells if not c.record.whole]
-    said = []
+    parts = []
     if missing:
-        said.append(f"{missing:,} of {planned:,} cases {'is' if missing == 1 else 'are'} missing")
+        parts.append(f"{missing:,} of {planned:,} cases {'is' if missing == 1 else 'are'} missing")
     if bare:
         names = ", ".join(dict.fromkeys(m for c in bare for m in c.manifest["derived"]))
-        said.append(f"{names} of {count(len(bare), 'cell')} {'is' if len(bare) == 1 else 'are'} not summarised yet")
-    return f"incomplete: {'; '.join(said)}; run the same command again" if said else ""
+        parts.append(f"{names} of {count(len(bare), 'cell')} {'is' if len(bare) == 1 else 'are'} not summarised yet")
+    return f"incomplete: {'; '.join(parts)}; run the same command again" if parts else ""
 
 
 def skipped(runs: Iterable[Results]) -> list[str]:

@@ -143,12 +143,12 @@ def _scored(section: Section) -> list[Line]:
     return [line for line in section.lines if line.mean is not None]
 
 
-def case_figure(name: str, said: str, frame: np.ndarray | None, truth: dict[str, Any], answer: Any) -> PaperFigure:
+def case_figure(name: str, scores: str, frame: np.ndarray | None, truth: dict[str, Any], answer: Any) -> PaperFigure:
     """The frame of a case, its truth and the answer side by side."""
     pictures = [*([("image", frame)] if frame is not None else []), *_true(truth), *_answered(answer, frame)]
     with matplotlib.rc_context(_STYLE):
         figure = PaperFigure(figsize=(1.6 * max(len(pictures), 2), 2.1), layout="constrained")
-        figure.suptitle(f"{name}\n{said}", fontsize=8)
+        figure.suptitle(f"{name}\n{scores}", fontsize=8)
         places = figure.subplots(1, max(len(pictures), 1), squeeze=False)[0]
         for axis, (caption, picture) in zip(places, pictures, strict=True):
             image = picture.ndim == 3

@@ -26,8 +26,8 @@ def _what(section: Section) -> str:
     verb = "was" if len(section.methods) == 1 else "were"
     cases = max((line.cell.cases for line in section.lines), default=section.some.cases)
     better = f"{section.direction} is better"
-    said = f"{who} {verb} judged by {section.protocol} on {where}, {count(cases, 'case')} each; {better}."
-    return said[0].upper() + said[1:]
+    sentence = f"{who} {verb} judged by {section.protocol} on {where}, {count(cases, 'case')} each; {better}."
+    return sentence[0].upper() + sentence[1:]
 
 
 def _best(section: Section) -> str:
@@ -38,8 +38,8 @@ def _best(section: Section) -> str:
     lo, hi = best.primary["lo"], best.primary["hi"]
     sure = f" (95 % interval {section.show(lo)} to {section.show(hi)})" if lo is not None else ""
     who = f"Best is {best.name} with a mean" if best.name else "The mean"
-    said = f"{who} {section.metric} {'of' if best.name else 'is'} {section.show(best.mean)}{sure}"
-    return f"{said}{_lead(section)}." if len(ranked) > 1 else f"{said}."
+    sentence = f"{who} {section.metric} {'of' if best.name else 'is'} {section.show(best.mean)}{sure}"
+    return f"{sentence}{_lead(section)}." if len(ranked) > 1 else f"{sentence}."
 
 
 def _lead(section: Section) -> str:
@@ -75,8 +75,8 @@ def _failed(section: Section) -> str:
         statuses[failure.status] = statuses.get(failure.status, 0) + len(failure.cases)
     if not statuses:
         return "Every computed case has a value."
-    said = listing(f"{n:,} {_STATUS[status]}" for status, n in statuses.items())
-    return f"Without a value, and outside the means: {said}."
+    counts = listing(f"{n:,} {_STATUS[status]}" for status, n in statuses.items())
+    return f"Without a value, and outside the means: {counts}."
 
 
 _STATUS = {"error": "failed", "undefined": "undefined", "excluded": "excluded by the protocol"}

@@ -63,8 +63,8 @@ def _factors(pairs: list[tuple[Section, Line]]) -> list[str]:
         if line.mean:
             named.setdefault(section.metric, []).append(line.mean)
     several = {name: values for name, values in named.items() if len(values) > 1 and min(values) > 0}
-    said = "{} protocols call their number {}: the largest is {:.1f} times the smallest."
-    return [said.format(len(values), name, max(values) / min(values)) for name, values in several.items()]
+    sentence = "{} protocols call their number {}: the largest is {:.1f} times the smallest."
+    return [sentence.format(len(values), name, max(values) / min(values)) for name, values in several.items()]
 
 
 def _tuned(pairs: list[tuple[Section, Line]]) -> list[str]:

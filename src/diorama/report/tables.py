@@ -175,9 +175,9 @@ def _notes(group: list[Section]) -> list[str]:
     notes: list[str] = []
     for section in group:
         prefix = f"{_place(section, group)}: " if len(group) > 1 else ""
-        said = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
-        said += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in section.verdicts)]
-        notes += [prefix + text for text in said]
+        texts = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
+        texts += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in section.verdicts)]
+        notes += [prefix + text for text in texts]
     return notes
 
 
@@ -275,10 +275,10 @@ def _markdown_table(shown: Table) -> str:
 
 def _marked(column: Column, i: int, control: bool) -> str:
     """A cell in Markdown: the best in bold, the name of a control in italics."""
-    said = _md(column.cells[i])
+    shown = _md(column.cells[i])
     if control and column.key in ("run", "world", "model", "method"):
-        return f"*{said}*"
-    return f"**{said}**" if i in column.best else said
+        return f"*{shown}*"
+    return f"**{shown}**" if i in column.best else shown
 
 
 def _md(value: str) -> str:
@@ -302,8 +302,8 @@ def records(runs: Runs) -> Iterator[dict[str, Any]]:
             manifest, points = cell.manifest, cell.manifest["points"]
             fixed = {k: manifest[k] for k in ("world", "model", "method", "protocol", "variant", "control")}
             for row in cell.settled.rows:
-                said = {"case": row.case, "metric": row.metric, "status": row.status, "reason": row.reason}
-                known = {"run": run, **fixed, **said, "seconds": row.seconds, "cell": manifest["key"]}
+                about = {"case": row.case, "metric": row.metric, "status": row.status, "reason": row.reason}
+                known = {"run": run, **fixed, **about, "seconds": row.seconds, "cell": manifest["key"]}
                 values: list[tuple[Any, str]]
                 if isinstance(row.value, list):
                     values = [(v, _read_at(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]

@@ -122,9 +122,9 @@ class Meaning:
 
 def meanings(section: Section) -> list[Meaning]:
     """What the metrics of a table mean, the leading one first."""
-    said = section.some.manifest.get("meanings", {})
-    shown = [m for m in (section.metric, *section.others) if m in said]
-    return [Meaning(m, ARROWS.get(said[m][0], ""), _sentence(said[m][1], said)) for m in shown]
+    known = section.some.manifest.get("meanings", {})
+    shown = [m for m in (section.metric, *section.others) if m in known]
+    return [Meaning(m, ARROWS.get(known[m][0], ""), _sentence(known[m][1], known)) for m in shown]
 
 
 def _sentence(text: str, metrics: Iterable[str]) -> str:
