@@ -67,7 +67,7 @@ def evaluate(
         if processes > 1:
             _check_shared(plan, processes)
         folder = _Folder(out)
-        with _untouched(plan), locked_run(folder.path, plan) as made:
+        with _restoring_networks(plan), locked_run(folder.path, plan) as made:
             with shown("scoring", "cases") if progress else nullcontext(silent) as bar:
                 if out is None:
                     launch(made, processes, bar)  # pictures are drawn when results are displayed
@@ -95,9 +95,9 @@ def _plan(
             kind = "world" if name == "on" else "protocol"
             raise InputError(f"{name} is empty: name a {kind}, e.g. {name}='{_EXAMPLES[kind]}' (diorama ls {kind}s)")
     worlds, protocols = _components("world", listed(on)), _components("protocol", listed(by))
-    side = _side(worlds) if any(not isinstance(one, str) for _, one in listed(model)) else None
+    side = _common_size(worlds) if any(not isinstance(one, str) for _, one in listed(model)) else None
     models = _components("model", listed(model), side)
-    given = [(name, _with_names(one, worlds, seed)) for name, one in listed(methods)]
+    given = [(name, _named_arrays(one, worlds, seed)) for name, one in listed(methods)]
     return Plan(worlds, _components("method", given), protocols, models, cases, seed, controls, keep or "")
 
 
@@ -113,24 +113,24 @@ def _components(kind: Kind, given: list[tuple[str, Any]], side: int | None = Non
         if isinstance(one, str):
             found.append(f"{name}={one}" if name else one)
         else:
-            found.append(_numbered(component(kind, one, name, side), found))
+            found.append(_with_unique_label(component(kind, one, name, side), found))
     return found
 
 
-def _numbered(made: Component, others: Sequence[str | Component]) -> Component:
+def _with_unique_label(made: Component, others: Sequence[str | Component]) -> Component:
     """A live component, with a number in its label if another one has the same."""
     known = {one.label for one in others if isinstance(one, Component)}
     free = (n for i in range(1, len(known) + 2) if (n := made.label if i == 1 else f"{made.label} {i}") not in known)
     return replace(made, shown=next(free)) if made.is_live else made
 
 
-def _side(worlds: list[str | Component]) -> int | None:
+def _common_size(worlds: list[str | Component]) -> int | None:
     """The size of the images of all worlds, for networks that do not say their input size; None if sizes differ."""
     sides = {component("world", world).object.size for world in worlds}
     return sides.pop() if len(sides) == 1 else None
 
 
-def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
+def _named_arrays(given: Any, worlds: list[str | Component], seed: int) -> Any:
     """Computed answers with the names of their cases; anything else unchanged."""
     if not is_array(given):
         return given
@@ -146,13 +146,13 @@ def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
     return Arrays(given, [world.scene_at(seed, i)[0] for i in range(count)])
 
 
-def _live(plan: Plan) -> list[Live]:
+def _live_components(plan: Plan) -> list[Live]:
     given = [*plan.worlds, *plan.models, *plan.methods, *plan.protocols]
     return [one for one in given if isinstance(one, Live)]
 
 
 def _check_shared(plan: Plan, processes: int) -> None:
-    for one in _live(plan):
+    for one in _live_components(plan):
         raise InputError(
             f"{one.label} is a live {one.kind}, which {processes} processes cannot share: put the code that makes it into"
             " a file and give './mine.py:build', or leave out processes"
@@ -160,9 +160,9 @@ def _check_shared(plan: Plan, processes: int) -> None:
 
 
 @contextmanager
-def _untouched(plan: Plan) -> Iterator[None]:
+def _restoring_networks(plan: Plan) -> Iterator[None]:
     """Restore the user's own networks if they are changed; components use copies, but a function may reach the original."""
-    networks = [one for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)]
+    networks = [one for one in _live_components(plan) if is_module(one.given) and not isinstance(one.given, type)]
     watches = {one.label: Snapshot(one.given) for one in networks}
     try:
         yield

@@ -242,7 +242,7 @@ def run(
         _check_default(out, asked_for)
     _name_imports(asked_for)
     with apart() as results, locked_run(out, asked_for) as made:
-        return _prepared(made) if prepare else _run(made, launcher, gates, as_json, results)
+        return _print_prepared(made) if prepare else _run(made, launcher, gates, as_json, results)
 
 
 def _name_imports(plan: Any) -> None:
@@ -282,7 +282,7 @@ def _check_timeout(seconds: float | None) -> None:
         raise InputError(f"--timeout {seconds:g}: write a number of seconds above 0")
 
 
-def _prepared(made: Any) -> int:
+def _print_prepared(made: Any) -> int:
     _announce(made)
     say(f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it")
     return OK
@@ -372,14 +372,14 @@ def work(run_folder: Path, shard: str | None, units: str | None, timeout: float 
     with apart() as out:
         made = open_run(run_folder)
         _name_imports(made.plan)
-        computed, failed = _share(made, shard or "0/1", units, timeout)
+        computed, failed = _compute_share(made, shard or "0/1", units, timeout)
         total, left = sum(cell.count for cell in made.cells), sum(len(made.missing(cell)) for cell in made.cells)
         what = f"units {units}" if units else f"shard {shard or '0/1'}"
         print(f"{what}: {computed} cases computed, {failed} failed; {left} of {total} cases are left", file=out)
     return SOME_FAILED if failed else OK
 
 
-def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> tuple[int, int]:
+def _compute_share(made: Any, shard: str, units: str | None, timeout: float | None) -> tuple[int, int]:
     """Compute some units in a worker process; returns how many cases they lacked, and how many of these failed."""
     from diorama.core.record import record
     from diorama.core.run import missing_of

@@ -52,14 +52,14 @@ def _about(component: Component) -> Iterator[str]:
             yield f"  {line}"
             yield from textwrap.wrap(texts.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     if _is_ours(target) and target.example:
-        yield from ("", "example", f"  {target.example.replace('{}', _spelt(component))}")
+        yield from ("", "example", f"  {target.example.replace('{}', _shell_spec(component))}")
 
 
 def parameter_lines(component: Component) -> list[str]:
     """Each parameter of a component as `name: type = default`."""
     target: Any = component.target
     inner = nested(target, component.kind)
-    stated = {p: f"a {inner[p.name].kind}" if p.name in inner else _type(target, p) for p in parameters(target)}
+    stated = {p: f"a {inner[p.name].kind}" if p.name in inner else _annotation(target, p) for p in parameters(target)}
     return [_parameter(p, kind) for p, kind in stated.items()]
 
 
@@ -90,25 +90,25 @@ def _parameter(p: inspect.Parameter, stated: str) -> str:
     return f"{p.name}{stated and f': {stated}'}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
 
 
-def _type(target: Any, p: inspect.Parameter) -> str:
+def _annotation(target: Any, p: inspect.Parameter) -> str:
     # a name that is imported for type checkers only has no hint, and is shown as written
-    return "" if p.annotation is p.empty else _spelt_type(hints(target, bounds=True).get(p.name, p.annotation))
+    return "" if p.annotation is p.empty else _type_text(hints(target, bounds=True).get(p.name, p.annotation))
 
 
-def _spelt_type(hint: Any) -> str:
+def _type_text(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Annotated:
         kind, *bounds = typing.get_args(hint)
-        return ", ".join([_spelt_type(kind), *map(str, bounds)])
+        return ", ".join([_type_text(kind), *map(str, bounds)])
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(repr, typing.get_args(hint)))
     if len(found := options(hint)) > 1:
-        return " | ".join(map(_spelt_type, found))
+        return " | ".join(map(_type_text, found))
     if hint is type(None):
         return "None"
     return hint if isinstance(hint, str) else inspect.formatannotation(hint)
 
 
-def _spelt(component: Component) -> str:
+def _shell_spec(component: Component) -> str:
     """The spec as it is written in a shell, with … for required parameters that are not given."""
     given = component.spec.params
     needed = [f"{name}=…" for name in _missing(component)]
@@ -134,10 +134,10 @@ def _world(world: Any) -> Iterator[str]:
         yield f"scenes: {length or 'as many as you like'}"
         yield from ([f"note: {note}"] if note else [])
     if {"reflectance", "shading"} <= set(truth or ()):
-        yield _promise(world.staged)
+        yield _exactness(world.staged)
 
 
-def _promise(staged: bool) -> str:
+def _exactness(staged: bool) -> str:
     """How exactly the layers of a world explain the image, and how to verify it."""
     if staged:
         return "image = reflectance · shading + specular, exactly; diorama check verifies it"

@@ -26,14 +26,14 @@ def report(
     from diorama.report.tables import Style
     from diorama.report.write import write_report
 
-    style = Style(tuple(filter(None, (c.strip() for c in columns.split(",")))), digits, dict(map(_renamed, names)))
+    style = Style(tuple(filter(None, (c.strip() for c in columns.split(",")))), digits, dict(map(_parse_name, names)))
     print(write_report(list(runs), out, form, style))
     for folder in runs:
         for line in lacking(folder):
             say(line)
 
 
-def _renamed(text: str) -> tuple[str, str]:
+def _parse_name(text: str) -> tuple[str, str]:
     old, equals, new = text.rpartition("=")
     if not equals or not old or not new:
         raise InputError(f"--name {text}: write METHOD=NAME, e.g. --name input_x_gradient=I×G")

@@ -14,7 +14,7 @@ def apart() -> Iterator[TextIO]:
     if sys.stdout is None or sys.stderr is None:  # closed by the caller
         yield open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed with the process
         return
-    with os.fdopen(_moved(), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as ours:
+    with os.fdopen(_move_stdout(), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as ours:
         try:
             with redirect_stdout(sys.stderr):
                 yield ours
@@ -23,7 +23,7 @@ def apart() -> Iterator[TextIO]:
             os.dup2(ours.fileno(), 1)
 
 
-def _moved() -> int:
+def _move_stdout() -> int:
     """Duplicate the descriptor of stdout, and point stdout to stderr."""
     _flush()
     ours = os.dup(1)

@@ -31,7 +31,7 @@ class Attributor(Explainer):
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Its attributions."""
         x, target = tensors(model, images, targets)
-        return heatmaps(self._attribute(self._bound(model), x.requires_grad_(True), target))
+        return heatmaps(self._attribute(self._for_model(model), x.requires_grad_(True), target))
 
     def _attribute(self, given: Any, x: Any, target: Any) -> Any:
         return given.attribute(x, target=target)
@@ -43,7 +43,7 @@ class Attributor(Explainer):
     def _is_for(self, model: Model) -> bool:
         return any(id(part) in model.copies for part in self._parts())
 
-    def _bound(self, model: Model) -> Any:
+    def _for_model(self, model: Model) -> Any:
         """A copy of the object with the model's module in place of the user's; the object itself if it cannot be copied."""
         if not self._is_for(model):
             return self.given

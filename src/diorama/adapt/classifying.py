@@ -39,7 +39,7 @@ def adapt(given: Any, name: str, side: int | None = None) -> Any:
     if is_module(given):
         copies: dict[int, Any] = {}
         module = copy.deepcopy(given, copies)
-        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side)
+        made = Classifier(module, name, _int_attribute(given, "size"), getattr(given, "cam_layer", None), side)
         made.copies = copies
         return made
     if callable(given):
@@ -64,7 +64,7 @@ def is_module(given: Any) -> bool:
     return issubclass(given, torch.nn.Module) if isinstance(given, type) else isinstance(given, torch.nn.Module)
 
 
-def _whole(given: Any, name: str) -> int | None:
+def _int_attribute(given: Any, name: str) -> int | None:
     value = getattr(given, name, None)
     return value if isinstance(value, int) else None
 
@@ -113,7 +113,7 @@ class Function(Model):
     """A function (n, h, w, 3) float32 sRGB → (n, classes). It has no gradients: methods that need them are skipped."""
 
     def __init__(self, function: Callable[[np.ndarray], Any], name: str, side: int = USUAL_SIZE):
-        self._function, self.name, self.size = function, name, _whole(function, "size")
+        self._function, self.name, self.size = function, name, _int_attribute(function, "size")
         side = self.size or side
         outcome = attempt(lambda: self.logits(np.zeros((1, side, side, 3), np.float32)))
         if outcome.error:
@@ -178,9 +178,9 @@ def laid_out(module: nn.Module, size: int) -> nn.Module:
     expected = _output(module, trial)
     module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     found = _output(module, trial.contiguous(memory_format=torch.channels_last))
-    if expected is None or (found is not None and _alike(found, expected)):
+    if expected is None or (found is not None and _nearly_equal(found, expected)):
         return module
-    module.to(memory_format=torch.contiguous_format).register_forward_pre_hook(_contiguous)  # type: ignore[call-overload]
+    module.to(memory_format=torch.contiguous_format).register_forward_pre_hook(_make_contiguous)  # type: ignore[call-overload]
     return module
 
 
@@ -193,13 +193,13 @@ def _output(module: nn.Module, x: Tensor) -> Tensor | None:
     return found if isinstance(found, torch.Tensor) else None
 
 
-def _alike(a: Tensor, b: Tensor) -> bool:
+def _nearly_equal(a: Tensor, b: Tensor) -> bool:
     import torch
 
     return a.shape == b.shape and torch.allclose(a, b, 1e-3, 1e-3 * float(b.abs().max()), equal_nan=True)
 
 
-def _contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def _make_contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
     return (given[0].contiguous(), *given[1:])
 
 

@@ -22,21 +22,21 @@ def _grid(value: Any) -> bool:
     return _changes(value) and len({tuple(point) for point in value}) <= 1 and all(value)
 
 
-def _whole(value: Any) -> bool:
+def _positive_int(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
 _Check = tuple[Callable[[Any], bool], str]
 #: For each kind: the attributes that may be declared, the test for each, and the description of valid values.
 _NOTE: _Check = (lambda v: isinstance(v, str), "a text")
-_SIZE: _Check = (lambda v: v is None or _whole(v), "a side in pixels, or None")
+_SIZE: _Check = (lambda v: v is None or _positive_int(v), "a side in pixels, or None")
 _DECLARED: dict[str, dict[str, _Check]] = {
     "method": {
         "grid": (_grid, 'a list of parameter sets that name the same parameters, ({"k": 0.1}, {"k": 0.2})'),
         "views": (_changes, 'a list of changes, ({"light": 1}, {"light": 2})'),
         "note": _NOTE,
     },
-    "model": {"classes": (_whole, "a whole number"), "size": _SIZE, "note": _NOTE},
+    "model": {"classes": (_positive_int, "a whole number"), "size": _SIZE, "note": _NOTE},
     "world": {
         "factors": (lambda v: isinstance(v, dict), "a dictionary: name → what it may be set to"),
         "truth": (lambda v: _texts(v) and set(v) <= set(TRUTH), f"a list of {', '.join(TRUTH)}"),

@@ -32,10 +32,10 @@ class Network(Method):
         module = prepared(copy.deepcopy(self.given))
         if track == "decompose":
             return Splits(module)
-        return _Decodes(module) if has(module, "encode", "decode") else _Encodes(module)
+        return _TorchAutoencoder(module) if has(module, "encode", "decode") else _TorchEncoder(module)
 
 
-class _Encodes(TorchMethod, Encoder):
+class _TorchEncoder(TorchMethod, Encoder):
     """`module.encode(x)` if it has one, else `module(x)`: codes, or a tuple with their means first; x (n, 3, h, w) sRGB."""
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
@@ -43,16 +43,16 @@ class _Encodes(TorchMethod, Encoder):
         import torch
 
         with torch.no_grad():
-            found = self._output(self._images([frame.srgb() for frame in frames]), _encoded)
+            found = self._output(self._images([frame.srgb() for frame in frames]), _encode)
         first = found[0] if isinstance(found, tuple | list) else found
         return as_array(first).reshape(len(frames), -1)
 
 
-def _encoded(module: Any, x: Any) -> Any:
+def _encode(module: Any, x: Any) -> Any:
     return module.encode(x) if has(module, "encode") else module(x)
 
 
-class _Decodes(_Encodes, Decoding):
+class _TorchAutoencoder(_TorchEncoder, Decoding):
     """An encoder that also has `module.decode(z)`: images (n, 3, h, w)."""
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ class _Decodes(_Encodes, Decoding):
 
 def transformer(given: Any) -> Encoder:
     """A transformer of scikit-learn as an encoder of flat images; an unfitted one is fitted on other draws."""
-    return _Transforms(given) if _is_fitted(given) else _FitsFirst(given)
+    return _SklearnEncoder(given) if _is_fitted(given) else _UnfittedSklearn(given)
 
 
 def _is_fitted(given: Any) -> bool:
@@ -75,7 +75,7 @@ def _is_fitted(given: Any) -> bool:
     return any(name.endswith("_") and not name.startswith("__") for name in vars(given))
 
 
-class _Transforms(Encoder):
+class _SklearnEncoder(Encoder):
     def __init__(self, given: Any):
         self.given = given
 
@@ -84,7 +84,7 @@ class _Transforms(Encoder):
         return np.asarray(self.given.transform(_flat(frames)))
 
 
-class _FitsFirst(Fitting, Encoder):
+class _UnfittedSklearn(Fitting, Encoder):
     """Stores the training images and fits again when loaded: fitted estimators could only be stored as pickles."""
 
     def __init__(self, given: Any):
@@ -99,7 +99,7 @@ class _FitsFirst(Fitting, Encoder):
         made = copy.deepcopy(self.given)
         if has(made, "get_params", "set_params") and made.get_params().get("random_state", 0) is None:
             made.set_params(random_state=0)
-        return _Transforms(made.fit(fit["images"].astype(np.float64)))
+        return _SklearnEncoder(made.fit(fit["images"].astype(np.float64)))
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
         """Refused: the run has to fit it first."""

@@ -75,7 +75,7 @@ def folded(module: nn.Module, size: int, ask: Ask = forward) -> Folded | None:
         return torch.cat([one.flatten(1) for one in _tensors(ask(network, x))], dim=1)
 
     # None, too, if the network cannot be copied or called
-    return attempt(lambda: _compared(module, trial, numbers)).value
+    return attempt(lambda: _checked_twin(module, trial, numbers)).value
 
 
 def _tensors(given: Any) -> list[Tensor]:
@@ -85,8 +85,8 @@ def _tensors(given: Any) -> list[Tensor]:
     return [one for part in given for one in _tensors(part)] if isinstance(given, list | tuple) else [given]
 
 
-def _compared(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
-    seen = _seen(module, trial, numbers)
+def _checked_twin(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
+    seen = _trial_pass(module, trial, numbers)
     if not seen.pairs:
         return None
     ways = [(seen.relus, seen.folded | seen.overwritten)] if seen.relus else []
@@ -113,14 +113,14 @@ def _twin(module: nn.Module, pairs: list[tuple[str, str]], relus: list[str]) -> 
     return twin.requires_grad_(False)
 
 
-def _same_numbers(twin: nn.Module, seen: Seen, trial: Tensor, numbers: Ask) -> bool:
+def _same_numbers(twin: nn.Module, seen: TrialPass, trial: Tensor, numbers: Ask) -> bool:
     import torch
 
     with torch.no_grad():
         return max(_differences(numbers(twin, trial), seen.numbers)) <= TOLERANCE
 
 
-def _serves_gradients(twin: nn.Module, module: nn.Module, seen: Seen, trial: Tensor, numbers: Ask) -> bool:
+def _serves_gradients(twin: nn.Module, module: nn.Module, seen: TrialPass, trial: Tensor, numbers: Ask) -> bool:
     """Whether the twin's gradients equal the original's for most images, or are as exact."""
     found = _gradient(twin, trial, numbers)
     if statistics.median(_differences(found, seen.gradient)) <= TOLERANCE:
@@ -155,7 +155,7 @@ def _differences(found: Tensor, expected: Tensor) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class TrialPass:
     """What a trial pass tells about a network.
 
     pairs        convolutions and the batch norms to fold into them, by name
@@ -174,7 +174,7 @@ class Seen:
     gradient: Tensor
 
 
-def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> Seen:
+def _trial_pass(module: nn.Module, trial: Tensor, numbers: Ask) -> TrialPass:
     import torch
 
     gave: dict[int, list[str]] = {}  # the layers that returned a tensor, by its id, innermost first
@@ -184,7 +184,7 @@ def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> Seen:
     def look(name: str) -> Any:
         def hook(_: nn.Module, given: tuple[Any, ...]) -> None:
             kept.append(given)
-            calls.append((name, id(given[0]) if given else 0, bool(given) and _fresh(given[0])))
+            calls.append((name, id(given[0]) if given else 0, bool(given) and _may_overwrite(given[0])))
 
         return hook
 
@@ -206,10 +206,10 @@ def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> Seen:
         for hook in hooks:
             hook.remove()
     pairs, folded_ = _pairs(module, gave, calls)
-    relus = [name for name in dict.fromkeys(name for name, _, _ in calls) if _rectifies(module, name, calls)]
+    relus = [name for name in dict.fromkeys(name for name, _, _ in calls) if _is_inplace_relu(module, name, calls)]
     taken = {given for name, given, _ in calls if name in relus}
     overwritten = frozenset(name for given in taken for name in gave.get(given, []))
-    return Seen(pairs, folded_, relus, overwritten, given.detach(), slope)
+    return TrialPass(pairs, folded_, relus, overwritten, given.detach(), slope)
 
 
 def _pairs(
@@ -226,14 +226,14 @@ def _pairs(
     return pairs, frozenset(altered)
 
 
-def _fresh(given: Any) -> bool:
+def _may_overwrite(given: Any) -> bool:
     """Whether something is a tensor that can be overwritten: no view, and not needed for gradients."""
     import torch
 
     return isinstance(given, torch.Tensor) and not given._is_view() and type(given.grad_fn).__name__ in FRESH
 
 
-def _rectifies(module: nn.Module, name: str, calls: list[tuple[str, int, bool]]) -> bool:
+def _is_inplace_relu(module: nn.Module, name: str, calls: list[tuple[str, int, bool]]) -> bool:
     """Whether a layer is a ReLU whose inputs are all fresh."""
     from torch import nn
 
@@ -247,10 +247,10 @@ def _foldable(module: nn.Module, conv: str, norm: str) -> bool:
 
     first, second = module.get_submodule(conv), module.get_submodule(norm)
     plain = type(first) in (nn.Conv2d, nn.ConvTranspose2d) and type(second) is nn.BatchNorm2d
-    return plain and second.running_mean is not None and not second.training and not _shared(module, first)
+    return plain and second.running_mean is not None and not second.training and not _is_shared(module, first)
 
 
-def _shared(module: nn.Module, layer: nn.Module) -> bool:
+def _is_shared(module: nn.Module, layer: nn.Module) -> bool:
     """Whether other layers use a layer's weights too, or it has hooks."""
     uses = [part for part in module.modules() if any(p is layer.weight for p in part.parameters(recurse=False))]
     return len(uses) > 1 or bool(layer._forward_hooks or layer._forward_pre_hooks)

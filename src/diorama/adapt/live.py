@@ -140,27 +140,27 @@ class _LiveState(StateDigest):
         self.libraries: set[str] = set()
         self.sources: set[Path] = set()
 
-    def _function(self, function: types.FunctionType) -> None:
+    def _hash_function(self, function: types.FunctionType) -> None:
         if self._ours(function.__code__.co_filename):
             for code in codes(function.__code__):
                 self.add((code.co_code, code.co_names, code.co_varnames, code.co_freevars))
                 self.add([const for const in code.co_consts if not isinstance(const, types.CodeType)])
         else:
-            self._foreign(function.__module__)
-        super()._function(function)
+            self._record_library(function.__module__)
+        super()._hash_function(function)
 
-    def _class(self, given: type) -> None:
-        self._foreign(given.__module__)
-        super()._class(given)
+    def _hash_class(self, given: type) -> None:
+        self._record_library(given.__module__)
+        super()._hash_class(given)
 
-    def _object(self, value: Any) -> None:
+    def _hash_object(self, value: Any) -> None:
         if is_module(value):  # without `training`: the network is used in eval mode anyway
             self.add(type(value))
             self.add({name: held for name, held in vars(value).items() if name != "training"})
         else:
-            super()._object(value)
+            super()._hash_object(value)
 
-    def _foreign(self, module: str | None) -> None:
+    def _record_library(self, module: str | None) -> None:
         """Record the library that a module is of; for modules of Diorama their source file."""
         top = (module or "").split(".")[0]
         file = getattr(sys.modules.get(module or ""), "__file__", None) or ""

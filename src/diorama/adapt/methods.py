@@ -56,7 +56,7 @@ def method(given: Any, name: str) -> Method:
     bases = [kind for kind, signs in _SIGNS.items() if has(given, *signs)]
     if bases and bases != [Fitting] and not _encodes_tensors(given):
         return wrapped(given, bases)
-    if found := _of_a_library(given):
+    if found := _from_library(given):
         return found
     if callable(given):
         return Function(given)
@@ -71,7 +71,7 @@ def _encodes_tensors(given: Any) -> bool:
     return next(iter(inspect.signature(given.encode).parameters), "") != "frames"
 
 
-def _of_a_library(given: Any) -> Method | None:
+def _from_library(given: Any) -> Method | None:
     """A method from an object of torch, captum, zennit or scikit-learn, or one with the same members."""
     if is_module(given):
         return Network(given)
@@ -103,12 +103,12 @@ class Function(Method):
         return _TRACKS[track](self.given)
 
 
-class _OfTrack(Method):
+class _FunctionMethod(Method):
     def __init__(self, given: Callable[..., Any]):
         self.given = given
 
 
-class _Explains(_OfTrack, Explainer):
+class _FunctionExplainer(_FunctionMethod, Explainer):
     """`(module, x, target) -> map`, or a function of one argument that makes an object with `attribute`.
 
     x (n, 3, h, w) is plain data, which the function may clone, change or give gradients (`x.requires_grad_()`).
@@ -119,10 +119,10 @@ class _Explains(_OfTrack, Explainer):
         if inspect.isfunction(self.given) and len(inspect.signature(self.given).parameters) == 1:
             return AttributorFactory(self.given).explain(model, images, targets)
         x, target = tensors(model, images, targets)
-        return heatmaps(_called(self.given, model.module, x, target))
+        return heatmaps(_call_function(self.given, model.module, x, target))
 
 
-class _Decomposes(_OfTrack, Decomposer):
+class _FunctionDecomposer(_FunctionMethod, Decomposer):
     """`frames -> Layers`, or (reflectance, shading)."""
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
@@ -130,7 +130,7 @@ class _Decomposes(_OfTrack, Decomposer):
         return as_layers(self.given(frames))
 
 
-class _Encodes(_OfTrack, Encoder):
+class _FunctionEncoder(_FunctionMethod, Encoder):
     """`images (n, h, w, 3) -> codes`."""
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
@@ -138,7 +138,7 @@ class _Encodes(_OfTrack, Encoder):
         return self.given(np.stack([frame.srgb() for frame in frames]))
 
 
-class _Solves(_OfTrack, Trainer):
+class _FunctionTrainer(_FunctionMethod, Trainer):
     """`(grams, labels, seeds) -> coefficients, intercepts`."""
 
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: Any) -> Any:
@@ -146,15 +146,15 @@ class _Solves(_OfTrack, Trainer):
         return self.given(grams, labels, seeds)
 
 
-_TRACKS: dict[str, type[_OfTrack]] = {
-    "explain": _Explains,
-    "decompose": _Decomposes,
-    "represent": _Encodes,
-    "concept": _Solves,
+_TRACKS: dict[str, type[_FunctionMethod]] = {
+    "explain": _FunctionExplainer,
+    "decompose": _FunctionDecomposer,
+    "represent": _FunctionEncoder,
+    "concept": _FunctionTrainer,
 }
 
 
-def _called(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
+def _call_function(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
     """The result of a user's function; if it needs x.grad but did not request it, it is called again with an x that
     requires gradients.
     """

@@ -26,7 +26,7 @@ def load_file(path: Path) -> types.ModuleType:
     """
     own = _IMPORTED.setdefault(path.parent, {})
     known = own.get(path.stem)
-    if known and known.__name__ == path.stem and not _edited(known):
+    if known and known.__name__ == path.stem and not _is_edited(known):
         return known
     name = f"diorama_file_{digest(str(path))[:12]}"
     loader = importlib.util.spec_from_file_location(name, path)
@@ -41,7 +41,7 @@ def load_file(path: Path) -> types.ModuleType:
     if outcome.error:
         raise InputError(f"{path} cannot be imported: {outcome.reason}") from outcome.error
     own[path.stem] = module
-    vars(module)["__diorama_time__"] = _time(module)
+    vars(module)["__diorama_time__"] = _mtime(module)
     return module
 
 
@@ -65,7 +65,7 @@ def _own_modules(folder: Path) -> Iterator[None]:
     hidden = {n: m for held in others for n, m in held.items() if sys.modules.get(n) is m}
     for name in (*hidden, *own):
         sys.modules.pop(name, None)
-    if any(_edited(module) for module in own.values()):
+    if any(_is_edited(module) for module in own.values()):
         own.clear()
     sys.modules.update(own)
     sys.path.insert(0, str(folder))
@@ -75,21 +75,21 @@ def _own_modules(folder: Path) -> Iterator[None]:
     finally:
         sys.path.remove(str(folder))
         for name, module in list(sys.modules.items()):
-            if _from(module, folder) and _is_neighbour(folder, name.partition(".")[0]):
+            if _is_from(module, folder) and _is_neighbour(folder, name.partition(".")[0]):
                 own[name] = module
-                vars(module).setdefault("__diorama_time__", _time(module))
+                vars(module).setdefault("__diorama_time__", _mtime(module))
         sys.modules.update(hidden)
 
 
-def _from(module: types.ModuleType, folder: Path) -> bool:
+def _is_from(module: types.ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None) or ""
     inside = file.startswith(f"{folder}{os.sep}")  # not by Path: this is called for every loaded module
     return inside and "site-packages" not in file and not module.__name__.startswith("diorama")
 
 
-def _time(module: types.ModuleType) -> int:
+def _mtime(module: types.ModuleType) -> int:
     return Path(module.__file__ or "").stat().st_mtime_ns
 
 
-def _edited(module: types.ModuleType) -> bool:
-    return attempt(lambda: _time(module)).value != vars(module).get("__diorama_time__")
+def _is_edited(module: types.ModuleType) -> bool:
+    return attempt(lambda: _mtime(module)).value != vars(module).get("__diorama_time__")

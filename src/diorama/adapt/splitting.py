@@ -71,7 +71,7 @@ class Splits(TorchMethod, Layered):
         import torch
 
         with torch.no_grad():
-            seen = [self._watched(frame, asked) for frame in frames]
+            seen = [self._record_pass(frame, asked) for frame in frames]
         return [
             [np.stack([_flat(activations[at(branch, layer)]) for activations, _ in seen]) for layer in layers]
             for branch, layers in asked
@@ -92,28 +92,28 @@ class Splits(TorchMethod, Layered):
         import torch
 
         with torch.enable_grad():
-            activations, pair = self._watched(frame, asked)
+            activations, pair = self._record_pass(frame, asked)
             losses = [
-                (pair[branch] - self._true(truth, pair[branch])).square().mean()
+                (pair[branch] - self._truth_tensor(truth, pair[branch])).square().mean()
                 for (branch, _), truth in zip(asked, truths, strict=True)
             ]
             return [
-                [_slope(loss, activations[at(branch, layer)], branch, layer) for layer in layers]
+                [_gradient(loss, activations[at(branch, layer)], branch, layer) for layer in layers]
                 for loss, (branch, layers) in zip(losses, asked, strict=True)
             ]
 
-    def _true(self, truth: np.ndarray, answer: Any) -> Any:
+    def _truth_tensor(self, truth: np.ndarray, answer: Any) -> Any:
         """A truth (h, w, 1 or 3) as a tensor (1, c, h, w) with the channels of the answer."""
         fitting = truth.mean(axis=2, keepdims=True) if answer.shape[1] == 1 else truth
         return self._tensor(fitting.transpose(2, 0, 1)[None].astype(np.float32))
 
-    def _watched(self, frame: Frame, asked: Sequence[At]) -> tuple[dict[tuple[str, str], Any], dict[str, Any]]:
+    def _record_pass(self, frame: Frame, asked: Sequence[At]) -> tuple[dict[tuple[str, str], Any], dict[str, Any]]:
         """The outputs of the layers in one pass, and the reflectance and shading of that pass."""
         import torch
 
         seen: dict[str, list[Any]] = {layer: [] for _, layers in asked for layer in layers if layer != OUTPUT}
         hooks = [
-            self._part(layer).register_forward_hook(lambda part, given, out, kept=kept: kept.append(out))
+            self._submodule(layer).register_forward_hook(lambda part, given, out, kept=kept: kept.append(out))
             for layer, kept in seen.items()
         ]
         try:
@@ -122,10 +122,10 @@ class Splits(TorchMethod, Layered):
         finally:
             for hook in hooks:
                 hook.remove()
-        parts = {("", layer): _once(layer, kept) for layer, kept in seen.items()}
+        parts = {("", layer): _single_output(layer, kept) for layer, kept in seen.items()}
         return parts | {(branch, OUTPUT): pair[branch] for branch in BRANCHES}, pair
 
-    def _part(self, layer: str) -> Any:
+    def _submodule(self, layer: str) -> Any:
         if layer not in self.layers:
             raise InputError(f"the network has no layer {layer!r}; {which_layer(layer, list(self.layers))}")
         return self.module.get_submodule(layer)
@@ -145,7 +145,7 @@ def by_branch(found: Any) -> dict[str, Any]:
     return {branch: named[key] for branch, key in zip(BRANCHES, keys, strict=True)}
 
 
-def _once(layer: str, kept: Sequence[Any]) -> Any:
+def _single_output(layer: str, kept: Sequence[Any]) -> Any:
     import torch
 
     if len(kept) != 1:
@@ -155,7 +155,7 @@ def _once(layer: str, kept: Sequence[Any]) -> Any:
     return kept[0]
 
 
-def _slope(loss: Any, place: Any, branch: str, layer: str) -> np.ndarray:
+def _gradient(loss: Any, place: Any, branch: str, layer: str) -> np.ndarray:
     import torch
 
     if not place.requires_grad:

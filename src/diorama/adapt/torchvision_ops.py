@@ -22,11 +22,11 @@ def make_importable() -> None:
     Call it before torchvision, timm, zennit or a user's file is imported. The call itself imports nothing, and it
     changes nothing if torchvision can be imported anyway.
     """
-    if not any(map(_ours, sys.meta_path)):
+    if not any(map(_is_ours, sys.meta_path)):
         sys.meta_path.insert(0, TorchvisionFinder())
 
 
-def _ours(finder: object) -> bool:
+def _is_ours(finder: object) -> bool:
     """Whether an import finder is of this class, or of the copy of this file that `scripts/torchvision_shim` installs."""
     return type(finder).__name__ == TorchvisionFinder.__name__
 
@@ -40,7 +40,7 @@ class TorchvisionFinder(MetaPathFinder):
         """The spec of torchvision; None for everything else."""
         if fullname != "torchvision":
             return None
-        others = [finder for finder in sys.meta_path if not _ours(finder)]
+        others = [finder for finder in sys.meta_path if not _is_ours(finder)]
         found = next((s for finder in others if (s := finder.find_spec(fullname, path, target))), None)
         if found is not None and found.loader is not None:
             found.loader = _RetryingLoader(found.loader)

@@ -10,7 +10,7 @@ from diorama.core.guard import attempt
 
 def wrapped(given: Any, bases: Iterable[type]) -> Any:
     """An instance of the classes with the members of `given`; members it lacks are the contract's defaults."""
-    kept = _most_special(list(bases))
+    kept = _most_derived(list(bases))
     names = {name for base in kept for name in _members(base) if has(given, name)}
     for name in sorted(names):
         _check_verb(given, kept, name)
@@ -52,6 +52,6 @@ def _member(given: Any, name: str) -> Any:
     return property(lambda self: getattr(given, name))
 
 
-def _most_special(bases: list[type]) -> tuple[type, ...]:
+def _most_derived(bases: list[type]) -> tuple[type, ...]:
     """The classes, less those that are a base of another one in the list."""
     return tuple(b for b in bases if not any(o is not b and issubclass(o, b) for o in bases))

@@ -63,7 +63,7 @@ class Score:
         if self.status not in ("ok", "undefined", "excluded"):
             raise AnswerError(f"{self.metric}: the status {self.status!r} is not ok, undefined or excluded"[:300])
         if (self.value is None) == (self.status == "ok"):
-            raise AnswerError(f"{self.metric}: a score has a value where it is ok, and only there")
+            raise AnswerError(f"{self.metric}: a score must have a value if its status is ok, and only then")
         object.__setattr__(self, "value", _plain(self.metric, self.value))
         for name in ("at", "reason"):
             object.__setattr__(self, name, one_line(getattr(self, name)))

@@ -274,17 +274,17 @@ def find(kind: Kind, text: str | spec.Spec) -> Component:
         gone = text.removeprefix(LIVE)
         raise InputError(f"{gone} was an object of a Python session: call diorama.evaluate with it and the same out=")
     own, text = spec.named(text) if isinstance(text, str) else ("", text)
-    found = _named(kind, spec.parse(text) if isinstance(text, str) else text)
+    found = _find(kind, spec.parse(text) if isinstance(text, str) else text)
     return replace(found, shown=own) if own else found
 
 
-def _named(kind: Kind, parsed: spec.Spec) -> Component:
+def _find(kind: Kind, parsed: spec.Spec) -> Component:
     if ":" not in parsed.name:
-        return _inside(kind, parsed)
+        return _find_bundled(kind, parsed)
     if not of_family(kind, parsed.name):
-        return _outside(kind, parsed)
+        return _load_outside(kind, parsed)
     family, _, name = parsed.name.partition(":")
-    found = _inside(kind, spec.Spec(family, {"name": name, **parsed.params}))
+    found = _find_bundled(kind, spec.Spec(family, {"name": name, **parsed.params}))
     return replace(found, name=f"{found.name}:{name}", shown=str(parsed))
 
 
@@ -321,7 +321,7 @@ class Nested:
         if self.places and is_place(given):
             return given
         if self.kind == "world" and is_place(given):
-            return _pictures(owner, parameter, given)
+            return _photo_folder(owner, parameter, given)
         if self.names and spec.parse(given).name in self.names:
             return given
         return replace(build(self.kind, given), shown=given)
@@ -338,7 +338,7 @@ def is_place(text: str) -> bool:
     return not set("(:") & set(text) and ("/" in text or bool(Path(text).suffix))
 
 
-def _pictures(owner: str, parameter: str, folder: str) -> "Component":
+def _photo_folder(owner: str, parameter: str, folder: str) -> "Component":
     """A folder of pictures as a world."""
     if not Path(folder).expanduser().is_dir():
         raise InputError(f"{owner}: {parameter}: there is no folder {folder!r}: give a folder of pictures or a world")
@@ -349,11 +349,11 @@ def nested(target: Callable[..., Any], kind: Kind) -> dict[str, Nested]:
     """The parameters of a component that are components themselves."""
     if not is_maker(target, kind):
         return {}
-    found = {name: _declared(hint) for name, hint in hints(target).items()}
+    found = {name: _nested_kind(hint) for name, hint in hints(target).items()}
     return {name: declared for name, declared in found.items() if declared}
 
 
-def _declared(hint: Any) -> Nested | None:
+def _nested_kind(hint: Any) -> Nested | None:
     members = options(hint)
     inner = next((typing.get_args(o)[0] for o in members if typing.get_origin(o) is Component), None)
     if inner is None:
@@ -377,17 +377,17 @@ def hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
         return {}
 
 
-def _inside(kind: Kind, parsed: spec.Spec) -> Component:
+def _find_bundled(kind: Kind, parsed: spec.Spec) -> Component:
     name = full_name(kind, parsed.name)
     entry = entries(kind)[name]
     if entry.path.suffix != ".py":  # an installed entry point, written package.module:Name
-        return _outside(kind, spec.Spec(str(entry.path), parsed.params))
+        return _load_outside(kind, spec.Spec(str(entry.path), parsed.params))
     module = importlib.import_module(".".join(("diorama", *entry.path.relative_to(_PACKAGE).with_suffix("").parts)))
     target = getattr(module, class_name(entry.path))
     return Component(kind, parsed, name, target, entry.path, keys.OURS)
 
 
-def _outside(kind: Kind, parsed: spec.Spec) -> Component:
+def _load_outside(kind: Kind, parsed: spec.Spec) -> Component:
     where, _, attribute = parsed.name.rpartition(":")
     make_importable()  # a user's file may import torchvision, or what imports it
     if where.endswith(".py"):

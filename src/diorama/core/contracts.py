@@ -364,7 +364,7 @@ class Protocol(Contract):
     track: str
     #: What a world must have (names of truth) and be (classes of `core.capabilities`). Checked by plan.
     needs: tuple[str | type[World], ...] = ()
-    #: Whether it judges what is said about a model.
+    #: Whether it judges answers about a model, and so needs one.
     model: bool = False
     #: Metrics that tables leave out.
     unlisted: tuple[str, ...] = ()

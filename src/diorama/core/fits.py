@@ -25,11 +25,11 @@ def fitted(cell: Cell, index: int, folder: Path, memory: Memory) -> Asked:
     training = cell.protocol.object.fold(index, cell.count)
     if not training:
         raise ValueError(f"{cell.labels['method']} is fitted on other cases, and there is no other case: raise -n")
-    key = memory.keep("run", ("fold", cell.key, *training), lambda: _key(cell, training))
-    return memory.keep("run", ("fit", key), lambda: _learned(cell, key, _load_or_fit(cell, training, folder / key)))
+    key = memory.keep("run", ("fold", cell.key, *training), lambda: _fit_key(cell, training))
+    return memory.keep("run", ("fit", key), lambda: _with_fit(cell, key, _load_or_fit(cell, training, folder / key)))
 
 
-def _key(cell: Cell, training: list[int]) -> str:
+def _fit_key(cell: Cell, training: list[int]) -> str:
     """The key of a fit. Protocols with the same training scenes and no objective share one fit."""
     scenes = [scene.key for i in training for scene in cell.protocol.object.scenes(cell.world.object, cell.cases[i])]
     aim = None if cell.protocol.object.objective is None else cell.protocol.digest
@@ -37,7 +37,7 @@ def _key(cell: Cell, training: list[int]) -> str:
     return digest([cell.world.digest, model, cell.asked.digest, keys.engine_key(), cell.chunk, aim, scenes])
 
 
-def _learned(cell: Cell, key: str, fit: Fit) -> Asked:
+def _with_fit(cell: Cell, key: str, fit: Fit) -> Asked:
     asked = cell.asked
     learned = adapt("method", asked.object.fitted(fit), str(cell.labels["method"]))
     return Asked(learned, digest([asked.digest, key]), asked.points, asked.at_point)
@@ -51,13 +51,13 @@ def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
         known = _load(path)
         if known is None:
             fit = cell.asked.object.fit(_examples(cell, training), cell.protocol.object.objective)
-            create_whole(path, _packed(fit))
+            create_whole(path, _pack(fit))
             known = _load(path)
     assert known is not None
     return known
 
 
-def _packed(fit: Fit) -> bytes:
+def _pack(fit: Fit) -> bytes:
     from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(array) for name, array in fit.items()}

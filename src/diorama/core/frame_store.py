@@ -22,7 +22,7 @@ def rendered(world: Component, scenes: Sequence[Scene]) -> list[Frame]:
     """The frames of scenes in order; those of a slow world come from the disk cache if it has them."""
     if not world.object.slow:
         return list(world.object.render(list(scenes)))
-    found = {scene.key: _recalled(world, scene) for scene in scenes}
+    found = {scene.key: _recall(world, scene) for scene in scenes}
     missing = {scene.key: scene for scene in scenes if found[scene.key] is None}
     for frame in world.object.render(list(missing.values())) if missing else ():
         found[frame.scene.key] = frame
@@ -39,14 +39,14 @@ def _keep(world: Component, frame: Frame) -> None:
         text = json.dumps(header, allow_nan=False)
     except (TypeError, ValueError):
         return
-    exact = _plain(json.loads(text)) == _plain(header)
+    exact = _with_types(json.loads(text)) == _with_types(header)
     if not exact or not all(v.flags.c_contiguous and not v.dtype.hasobject for v in (frame.image, *arrays.values())):
         return
     arrays |= {} if _is_composed(frame) else {"image": frame.image}
     DISK_CACHE.keep([world.digest, frame.scene.key], {**arrays, "header": np.frombuffer(text.encode(), np.uint8)})
 
 
-def _recalled(world: Component, scene: Scene) -> Frame | None:
+def _recall(world: Component, scene: Scene) -> Frame | None:
     arrays = DISK_CACHE.recall([world.digest, scene.key])
     if arrays is None:
         return None
@@ -54,7 +54,7 @@ def _recalled(world: Component, scene: Scene) -> Frame | None:
         header = json.loads(arrays.pop("header").tobytes())
         image = arrays.pop("image", None)
         truth = {n: arrays[n] if n in arrays else header["words"][n] for n in header["order"]}
-        return Frame(scene, _composed(arrays) if image is None else image, header["encoding"], truth)
+        return Frame(scene, _compose(arrays) if image is None else image, header["encoding"], truth)
     except (KeyError, ValueError, TypeError, AttributeError):  # another file in its place
         return None
 
@@ -64,15 +64,15 @@ def _is_composed(frame: Frame) -> bool:
     layers = {name: frame.truth.get(name) for name in _LAYERS}
     if not all(isinstance(v, np.ndarray) and v.shape == frame.image.shape for v in layers.values()):
         return False
-    return np.array_equal(_composed(layers), frame.image)
+    return np.array_equal(_compose(layers), frame.image)
 
 
-def _composed(layers: dict[str, Any]) -> np.ndarray:
+def _compose(layers: dict[str, Any]) -> np.ndarray:
     return np.asarray(layers["reflectance"] * layers["shading"] + layers["specular"])
 
 
-def _plain(value: Any) -> Any:
+def _with_types(value: Any) -> Any:
     """A JSON value with its types, for strict comparison: 1 is not 1.0 or True."""
     if isinstance(value, dict):
-        return {(type(k), k): _plain(v) for k, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, list) else (type(value), value)
+        return {(type(k), k): _with_types(v) for k, v in value.items()}
+    return [_with_types(v) for v in value] if isinstance(value, list) else (type(value), value)

@@ -121,7 +121,7 @@ def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, in
 def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cells that have pictures, and the cases shown of each: (index, grid point)."""
     groups = _groups(run.cells).values()
-    return [at for cells in groups for at in _chosen([(cell, _scored(run, cell)) for cell in cells], worst)]
+    return [at for cells in groups for at in _worst_cases([(cell, _scores_of(run, cell)) for cell in cells], worst)]
 
 
 #: World, model and protocol: cells that are drawn on the same cases.
@@ -146,14 +146,14 @@ class Scored:
     points: dict[str, int]
 
 
-def _scored(run: Run, cell: Cell) -> Scored:
+def _scores_of(run: Run, cell: Cell) -> Scored:
     protocol, rows = cell.protocol.object, run.rows(cell)
     settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
     values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
     return Scored(values, settled.chosen)
 
 
-def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
+def _worst_cases(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cases on which the methods of a group do worst on average, for each of its cells that has a value there."""
     methods = [scored.values for cell, scored in group if not cell.control] or [scored.values for _, scored in group]
     index = {case: i for i, case in enumerate(group[0][0].cases.keys)}
@@ -191,7 +191,7 @@ def picture_path(run: Run, cell: Cell, index: int, point: int) -> Path:
 
 def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     case = cell.cases[index]
-    bench = cell.bench(case, run.memory, _asked_at(run, cell, index, point))
+    bench = cell.bench(case, run.memory, _method_at(run, cell, index, point))
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     if not panels:
         return
@@ -202,7 +202,7 @@ def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     write_json(path.with_suffix(".json"), {**captions, "picture": checksum(picture)})
 
 
-def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
+def _method_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
     """The method at one grid point alone, so that a picture costs one answer and not a sweep."""
     asked = asked_for(run, cell, index)
     if len(asked.points) == 1:

@@ -1,7 +1,7 @@
 """Networks that explain themselves: what a method may ask of the torch module behind a model.
 
-A family of networks (`models/families`) derives from one of these classes; a method looks for it with `inside` and says
-before the run that a network lacks it. Methods thereby know no family, and anybody's network may join by deriving.
+A family of networks (`models/families`) derives from one of these classes; a method finds it with `inside`, and refuses
+other networks before the run. So methods do not depend on families, and outsiders' networks can derive from the classes too.
 """
 
 from __future__ import annotations

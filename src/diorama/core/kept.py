@@ -58,25 +58,26 @@ def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> KeptCase:
     for point in range(len(asked.points)):
         plain = cell.bench(case, memory, asked, point)
         bench = _RecordingBench(**{f.name: getattr(plain, f.name) for f in fields(plain)})
-        attempt(partial(_scored, bench))
+        attempt(partial(_score, bench))
         seen = attempt(partial(protocol.seen, bench, case)).value or {}
         if "scene" in case.payload:
             shown = attempt(partial(bench.frame, case.scene)).value
             if shown is not None:
                 frame, truth = shown.srgb(), {name: value for name, value in shown.truth.items() if value is not None}
         truth |= {name: value for name, value in seen.items() if name != "answer"}
-        points.append({"answer": seen["answer"]} if "answer" in seen else _arrays(_about(bench, truth.get("label"))))
+        own = {"answer": seen["answer"]} if "answer" in seen else _arrays(_own_answer(bench, truth.get("label")))
+        points.append(own)
     names = list(points[0])
     alike = [p for p in points if list(p) == names]
     return KeptCase(frame, truth, {name: np.stack([p[name] for p in alike]) for name in names})
 
 
-def _scored(bench: Bench) -> None:
+def _score(bench: Bench) -> None:
     for _ in bench.protocol.score(bench, bench.case):
         pass
 
 
-def _about(bench: _RecordingBench, label: Any) -> Answer | None:
+def _own_answer(bench: _RecordingBench, label: Any) -> Answer | None:
     """The answer about the case's own scene: for its true class if that was asked, otherwise the first."""
     if "scene" not in bench.case.payload:
         return None
@@ -103,7 +104,7 @@ def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
     """Write a case: the image in 8 bits, answers in half precision, and the truth that the protocol needs."""
     kept: dict[str, Any] = {} if found.frame is None else {"frame": quantise(found.frame, 8)}
     wanted = {name for name in needs if isinstance(name, str)} | {"label", "mask", "factors"}
-    kept |= {f"truth/{name}": _plain(value) for name, value in found.truth.items() if name in wanted}
+    kept |= {f"truth/{name}": _to_array(value) for name, value in found.truth.items() if name in wanted}
     for name, array in found.answer.items():
         scale = max(float(np.abs(array).max(initial=0)), 1e-30)
         kept |= {f"answer/{name}": (array / scale).astype(np.float16), f"scale/{name}": np.float64(scale)}
@@ -113,7 +114,7 @@ def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
         write_whole(path, data.getvalue())
 
 
-def _plain(value: Any) -> np.ndarray:
+def _to_array(value: Any) -> np.ndarray:
     """An array as it is, anything else as its JSON text."""
     return value if isinstance(value, np.ndarray) else np.array(json.dumps(value, default=str))
 
@@ -127,10 +128,10 @@ def _read(path: Path) -> KeptCase:
     with np.load(path, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
     frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
-    answers = {n: a.astype(np.float32) * np.float32(held[f"scale/{n}"]) for n, a in _of(held, "answer/")}
-    truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
+    answers = {n: a.astype(np.float32) * np.float32(held[f"scale/{n}"]) for n, a in _below(held, "answer/")}
+    truth = {n: json.loads(str(a)) if a.dtype.kind == "U" else a for n, a in _below(held, "truth/")}
     return KeptCase(frame, truth, answers)
 
 
-def _of(held: Mapping[str, np.ndarray], prefix: str) -> list[tuple[str, np.ndarray]]:
+def _below(held: Mapping[str, np.ndarray], prefix: str) -> list[tuple[str, np.ndarray]]:
     return [(name.removeprefix(prefix), array) for name, array in held.items() if name.startswith(prefix)]

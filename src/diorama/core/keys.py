@@ -1,8 +1,8 @@
 """Content keys: the digest of a component's parameters, source, data and libraries; its label plays no part.
 
 The source of a component is that of its module and of every first-party module it imports, as abstract syntax without
-docstrings and annotations, so that formatting, comments, documentation and types change no key; what is imported for an
-annotation alone does not count. Modules that can change values although no component imports them are the engine.
+docstrings and annotations, so that formatting, comments, documentation and types change no key; imports that only
+annotations use do not count. Modules that can change values although no component imports them are the engine.
 """
 
 import importlib.metadata
@@ -91,7 +91,7 @@ CALLED = {
 @cache
 def version(library: str) -> str:
     """The major.minor of the distribution that provides a top-level module, or "absent"."""
-    for distribution in _named(library):
+    for distribution in _distributions_of(library):
         try:
             return ".".join(importlib.metadata.version(distribution).split(".")[:2])
         except importlib.metadata.PackageNotFoundError:
@@ -99,7 +99,7 @@ def version(library: str) -> str:
     return "absent"
 
 
-def _named(library: str) -> Iterator[str]:
+def _distributions_of(library: str) -> Iterator[str]:
     """Distributions that may provide a module, most likely ones first: the full list is slow to build."""
     yield library
     yield from CALLED.get(library, ())

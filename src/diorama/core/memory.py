@@ -30,7 +30,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Entry:
     value: Any
     scope: Scope
     size: int
@@ -43,14 +43,14 @@ class Memory:
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget, self.size = budget, 0
-        self._kept: dict[Key, _Kept] = {}  # the least recently used first
+        self._entries: dict[Key, _Entry] = {}  # the least recently used first
         self._number = 0
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._kept
+        return key in self._entries
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def keep(self, scope: Scope, key: Key, compute: Callable[[], Any]) -> Any:
         """The value of a key, computed now if it is not cached. Its notes are raised on every call."""
@@ -60,25 +60,25 @@ class Memory:
         self, scope: Scope, asked: Mapping[Key, Any], compute: Callable[[dict[Key, Any]], Iterable[Any]]
     ) -> dict[Key, Any]:
         """The values of several keys; `compute` is called with the missing entries of `asked` and returns their values."""
-        found = {key: self._used(key) for key in asked if key in self._kept}
+        found = {key: self._touch(key) for key in asked if key in self._entries}
         missing = {key: question for key, question in asked.items() if key not in found}
         if missing:
             with noting() as notes:
                 values = list(compute(missing))
-            found |= {k: self._put(scope, k, v, tuple(notes)) for k, v in zip(missing, values, strict=True)}
+            found |= {k: self._add(scope, k, v, tuple(notes)) for k, v in zip(missing, values, strict=True)}
         for note in dict.fromkeys(note for key in asked for note in found[key].notes):
             warnings.warn(note, Note, stacklevel=3)
         return {key: found[key].value for key in asked}
 
     def drop(self, keys: Iterable[Key]) -> None:
         """Drop the values of some keys."""
-        for key in [key for key in keys if key in self._kept]:
-            self.size -= self._kept.pop(key).size
+        for key in [key for key in keys if key in self._entries]:
+            self.size -= self._entries.pop(key).size
 
     def end(self, scope: Scope) -> None:
         """Drop the values of a scope that has ended, and of shorter ones."""
         ended = SCOPES[: SCOPES.index(scope) + 1]
-        self.drop([key for key, kept in self._kept.items() if kept.scope in ended])
+        self.drop([key for key, kept in self._entries.items() if kept.scope in ended])
 
     @contextmanager
     def passing(self) -> Iterator[None]:
@@ -87,18 +87,18 @@ class Memory:
         try:
             yield
         finally:
-            self.drop([key for key, kept in self._kept.items() if kept.number >= first and kept.scope != "run"])
+            self.drop([key for key, kept in self._entries.items() if kept.number >= first and kept.scope != "run"])
 
-    def _used(self, key: Key) -> _Kept:
-        kept = self._kept[key] = self._kept.pop(key)  # now the last
+    def _touch(self, key: Key) -> _Entry:
+        kept = self._entries[key] = self._entries.pop(key)  # now the last
         return kept
 
-    def _put(self, scope: Scope, key: Key, value: Any, notes: tuple[str, ...]) -> _Kept:
+    def _add(self, scope: Scope, key: Key, value: Any, notes: tuple[str, ...]) -> _Entry:
         self.drop([key])  # where `compute` itself has kept it in the meantime
-        kept = _Kept(value, scope, size_of(value), notes, self._number)
+        kept = _Entry(value, scope, size_of(value), notes, self._number)
         self._number += 1
         self._make_room(kept.size)
-        self._kept[key], self.size = kept, self.size + kept.size
+        self._entries[key], self.size = kept, self.size + kept.size
         return kept
 
     def _make_room(self, size: int) -> None:
@@ -106,7 +106,7 @@ class Memory:
         if self.size + size <= self.budget:
             return
         for little in (False, True):
-            for key in [k for k, kept in self._kept.items() if (kept.size <= _LITTLE) == little]:
+            for key in [k for k, kept in self._entries.items() if (kept.size <= _LITTLE) == little]:
                 if self.size + size <= self.budget:
                     return
                 self.drop([key])

@@ -60,12 +60,12 @@ class Plan:
 
     def imports(self) -> list[str]:
         """The files and modules outside this package whose code the plan names, in its order."""
-        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in self._named()]
+        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in self._outside_names()]
         return list(dict.fromkeys(files))
 
     def files(self) -> list[str]:
         """The files outside this package, as the plan spells them."""
-        return list(dict.fromkeys(name for name in self._named() if name.endswith(".py")))
+        return list(dict.fromkeys(name for name in self._outside_names() if name.endswith(".py")))
 
     def moved(self, now: dict[str, str]) -> "Plan":
         """The same plan with other paths for some of its files: `now` maps old paths to new ones."""
@@ -75,7 +75,7 @@ class Plan:
         )
         return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
 
-    def _named(self) -> list[str]:
+    def _outside_names(self) -> list[str]:
         texts = [text for name in LISTS for text in getattr(self, name) if isinstance(text, str)]
         return [name for text in texts for name in spec.outside(text) if name not in entries("model")]
 
@@ -227,7 +227,7 @@ class Cell:
         return references(list(dict.fromkeys(key for part in parts for key in part.object.cite)))
 
     def _as_published(self) -> bool:
-        """Whether a published value may stand beside this cell: all cases of the world as it was published."""
+        """Whether published values may be shown for this cell: it has all cases of the world as it was published."""
         world = self.world.object
         return not self.control and world.length in (None, self.count) and world.as_published
 
@@ -283,7 +283,7 @@ def expand(plan: Plan) -> Expansion:
     """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
     engines.check(plan.engine)
     parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
-    methods = [build("method", _in_track(given, parts["protocol"])) for given in plan.methods]
+    methods = [build("method", _with_track(given, parts["protocol"])) for given in plan.methods]
     for components in (*parts.values(), methods):
         _check_names(components)
     _check_needs(parts, plan)
@@ -294,7 +294,7 @@ def expand(plan: Plan) -> Expansion:
         for protocol in parts["protocol"]:
             reason, count = lacking(world, protocol), 0
             if not reason:
-                count = _count(world, protocol, plan.cases)
+                count = _count_cases(world, protocol, plan.cases)
                 reason = "" if count else f"{world.label} has no case for {protocol.name}"
             if reason:  # reported once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
@@ -302,7 +302,8 @@ def expand(plan: Plan) -> Expansion:
             models, why = _models(protocol, world, parts["model"])
             if why:
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": why})
-            for model, (given, control) in product(models, _asked(methods, parts["protocol"], protocol, plan.controls)):
+            judged = _judged(methods, parts["protocol"], protocol, plan.controls)
+            for model, (given, control) in product(models, judged):
                 method, why = on_world(given, world)
                 cell = Cell(world, model, method, protocol, plan.seed, count, control, engine=plan.engine)
                 if reason := refusal(cell) or why:
@@ -382,7 +383,7 @@ def _check_needs(parts: dict[str, list[Component]], plan: Plan) -> None:
         raise InputError(f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need none")
 
 
-def _count(world: Component, protocol: Component, asked: int | None) -> int:
+def _count_cases(world: Component, protocol: Component, asked: int | None) -> int:
     """How many cases a protocol makes of a world."""
     outcome = attempt(lambda: protocol.object.count(world.object, asked))
     if outcome.error or not isinstance(outcome.value, int):
@@ -394,7 +395,7 @@ def _count(world: Component, protocol: Component, asked: int | None) -> int:
     return max(outcome.value, 0)
 
 
-def _asked(
+def _judged(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
     """The methods and controls for a protocol, without methods of a track that only another protocol judges."""
@@ -412,7 +413,7 @@ def _asked(
             yield None, "dose"
 
 
-def _in_track(given: str | Component, protocols: list[Component]) -> str | Component:
+def _with_track(given: str | Component, protocols: list[Component]) -> str | Component:
     """`random` means `decompose/random` where the plan's protocols are all of that track."""
     if isinstance(given, Component):
         return given

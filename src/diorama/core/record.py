@@ -51,7 +51,7 @@ def record(run: "Run") -> None:
     for cell in run.cells:
         rows, folder = run.rows(cell), run.cell_folder(cell)
         manifest = read_manifest(folder)
-        if rows and manifest is not None and _fitting(folder, rows) is None:
+        if rows and manifest is not None and _read_valid(folder, rows) is None:
             whole = cell.protocol.object.summarise if manifest.get("derived") else None
             made = attempt(lambda m=manifest, r=rows, w=whole: make(m, r, w))  # type: ignore[misc]
             if made.error is None:
@@ -60,7 +60,7 @@ def record(run: "Run") -> None:
 
 def read(folder: Path, manifest: dict[str, Any], rows: list[Row]) -> Record:
     """The record of a cell's rows: the one beside them if it is valid, otherwise one made from the rows alone."""
-    return _fitting(folder, rows) or make(manifest, rows)
+    return _read_valid(folder, rows) or make(manifest, rows)
 
 
 def digest(rows: Sequence[Row]) -> str:
@@ -77,7 +77,7 @@ def make(manifest: dict[str, Any], rows: list[Row], whole: Whole | None = None) 
         return Record(Settled(rows, {}), known, curve=_curves(manifest, rows, derived, whole))
     settled = settle(rows, manifest["metrics"][0], manifest["direction"]) if manifest["at"] else Settled(rows, {})
     if whole is None or not rows:
-        settled = Settled([_single(row) for row in settled.rows], settled.chosen)
+        settled = Settled([_without_grid(row) for row in settled.rows], settled.chosen)
         return Record(settled, known, _summaries(manifest, settled.rows, manifest["metrics"]))
     found = whole(settled.rows)
     summary = _summaries(manifest, found.rows, [*derived, *manifest["metrics"]], found.derived)
@@ -120,12 +120,12 @@ def bounds(manifest: dict[str, Any], metric: str) -> Bounds:
     return lo, hi
 
 
-def _single(row: Row) -> Row:
+def _without_grid(row: Row) -> Row:
     """The row; made undefined if its value is a list over the protocol's own grid, which only the protocol can read."""
     return replace(row, value=None, status="undefined", reason=UNREAD) if isinstance(row.value, list) else row
 
 
-def _fitting(folder: Path, rows: Sequence[Row]) -> Record | None:
+def _read_valid(folder: Path, rows: Sequence[Row]) -> Record | None:
     try:
         found = json.loads(content(folder / NAME))
         return _from_json(found, rows) if found["rows"] == digest(rows) else None

@@ -29,11 +29,11 @@ def references(keys: list[str]) -> list[Reference]:
     >>> references(["Doe 1999"])[0].text
     'Doe 1999'
     """
-    return [_known().get(key, Reference(key, key, "")) for key in keys]
+    return [_all_references().get(key, Reference(key, key, "")) for key in keys]
 
 
 @cache
-def _known() -> dict[str, Reference]:
+def _all_references() -> dict[str, Reference]:
     entries = Path(__file__).with_name("references.bib").read_text(encoding="utf-8").strip().split("\n\n")
     return {reference.key: reference for reference in map(_parse, entries)}
 

@@ -29,7 +29,7 @@ def lacking(world: Component, protocol: Component) -> str:
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    if cell.model and (reason := _unfit(cell.world, cell.model)):
+    if cell.model and (reason := _model_refusal(cell.world, cell.model)):
         return reason
     if cell.method is None:
         return ""
@@ -47,7 +47,7 @@ def refusal(cell: Cell) -> str:
     return protocol.refuses(world, model, cell.asked.object)
 
 
-def _learnt_from(model: Component, world: Component) -> str:
+def _was_fitted_on(model: Component, world: Component) -> str:
     """Why a model cannot be judged on photos that it was fitted on (found by content), or an empty string."""
     learnt: frozenset[str] = model.object.learnt
     shown: frozenset[str] = world.object.contents if learnt else frozenset()
@@ -58,7 +58,7 @@ def _learnt_from(model: Component, world: Component) -> str:
     return f"{reason}: write {fix} to leave them out, or show other photos"
 
 
-def _unfit(world: Component, model: Component) -> str:
+def _model_refusal(world: Component, model: Component) -> str:
     """Why a model cannot be asked about a world's images, or an empty string: their size, or the number of classes."""
     wanted, size = model.object.size, world.object.size
     if wanted and size and size != wanted:
@@ -71,4 +71,4 @@ def _unfit(world: Component, model: Component) -> str:
         on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
         fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
         return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
-    return _learnt_from(model, world)
+    return _was_fitted_on(model, world)

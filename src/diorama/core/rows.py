@@ -15,7 +15,7 @@ class Row:
     """One value of one metric for one case of one cell. `value` is finite if and only if `status` is "ok".
 
     A list value has one entry per point of the grid named by `at`. `reason` says why there is no value, or carries a
-    note. `seconds` is what the whole case took, the same in all rows of the case.
+    note. `seconds` is the time of the whole case, the same in all rows of the case.
     """
 
     cell: str

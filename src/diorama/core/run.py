@@ -105,7 +105,7 @@ def locked_run(folder: Path, plan: Plan) -> Iterator[Run]:
             folder.mkdir(parents=True, exist_ok=True)
             check_layout(folder)
             held.enter_context(locked(folder / "lock"))
-            _lay_out(run)
+            _write_layout(run)
         except OSError as error:
             why = error.strerror or error
             raise InputError(f"cannot write to {folder}: {why}; choose another place with -o") from error
@@ -113,7 +113,7 @@ def locked_run(folder: Path, plan: Plan) -> Iterator[Run]:
         remove_leftovers(folder)  # of workers that outlived a killed run and wrote after this one began
 
 
-def _lay_out(run: Run) -> None:
+def _write_layout(run: Run) -> None:
     """Write the files of a run directory other than rows, and repair damaged ones."""
     folder = run.folder
     remove_leftovers(folder)
@@ -256,7 +256,7 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended | None = Non
             if cell.key not in prepared:
                 prepared[cell.key] = _prepare(run, cell, run.units[k], watch)
             rows = score_case(run, cell, index, watch, prepared[cell.key])
-            _keep_arrays(run, cell, index)  # before the rows: a case with rows counts as complete
+            _store_arrays(run, cell, index)  # before the rows: a case with rows counts as complete
             if run.plan.keep:
                 keep_maps(run, cell, index)
             run.memory.end("case")
@@ -298,7 +298,7 @@ def give_up(run: Run, k: int, why: str) -> int:
     """Write error rows with a reason for the missing cases of unit `k`; returns their number."""
     missing, out = missing_of(run, k), Writer(run)
     for cell, index in missing:
-        out.add(cell, index, _failed(run, cell, cell.cases[index], "error", why, why, 0.0))
+        out.add(cell, index, _no_value(run, cell, cell.cases[index], "error", why, why, 0.0))
     out.flush()
     return len(missing)
 
@@ -317,7 +317,7 @@ def _prepare(run: Run, cell: Cell, unit: Unit, watch: Watch) -> float:
     return (time.perf_counter() - start) / len(cases)
 
 
-def _keep_arrays(run: Run, cell: Cell, index: int) -> None:
+def _store_arrays(run: Run, cell: Cell, index: int) -> None:
     """Write the arrays that a protocol stores of a case beside its rows, as `keep/<case>.npz`."""
     arrays, case = cell.protocol.object.arrays, cell.cases[index]
     # a failure here is ignored: scoring the case has reported it
@@ -350,18 +350,18 @@ def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared
     start, case = time.perf_counter(), cell.cases[index]
     lost = [why for what in ("fit", "case") if (why := watch.lost.get(Step(what, cell.key, index)))]
     if lost:
-        return _failed(run, cell, case, "error", lost[0], lost[0], 0.0)
-    outcome = attempt(lambda: _scored(cell, case, _asked(run, cell, index, watch), run.memory))
+        return _no_value(run, cell, case, "error", lost[0], lost[0], 0.0)
+    outcome = attempt(lambda: _score_rows(cell, case, _method_for_case(run, cell, index, watch), run.memory))
     seconds = round(time.perf_counter() - start + prepared, 4)
     if outcome.error is None:
         trace_path(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
         note = "; ".join([*_standing_notes(cell), *outcome.notes])
         rows: list[Row] = outcome.value
         return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
-    return _failed(run, cell, case, *_failure(outcome), seconds)
+    return _no_value(run, cell, case, *_failure(outcome), seconds)
 
 
-def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
+def _no_value(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
     if status == "error":
         write_whole(trace_path(run, cell, case), trace.encode(errors="backslashreplace"))
     return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in cell.protocol.object.metrics]
@@ -380,7 +380,7 @@ def trace_path(run: Run, cell: Cell, case: Case) -> Path:
     return case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
 
 
-def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
+def _method_for_case(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
     """The method that answers for a case; fitting it counts as a step of its own."""
     if cell.fitted:
         watch.begin(Step("fit", cell.key, index))
@@ -401,7 +401,7 @@ def asked_for(run: Run, cell: Cell, index: int) -> Asked:
     return fitted(cell, index, run.folder / "fits", run.memory) if cell.fitted else cell.asked
 
 
-def _scored(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
+def _score_rows(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
     """Every metric of a case; a list over the grid where the method has one."""
     if case.failure:
         raise AnswerError(f"the case could not be made: {case.failure}")

@@ -44,7 +44,7 @@ class Cache:
     def recall(self, path: Path, stamp: list[int]) -> Facts | None:
         """The facts of a file, if they are cached with this stamp."""
         if self.known is None:
-            self.known = _read(_place())
+            self.known = _read(_cache_file())
         kept = self.known.get(str(path))
         return kept[1] if kept and kept[0] == stamp else None
 
@@ -60,7 +60,7 @@ class Cache:
             last = list(self.known.items())[-MOST:]
             files = {path: [stamp, facts.syntax, list(facts.imports)] for path, (stamp, facts) in last}
             try:
-                write_whole(_place(), json.dumps({"version": VERSION, "files": files}).encode())
+                write_whole(_cache_file(), json.dumps({"version": VERSION, "files": files}).encode())
             except OSError:
                 return
             self.fresh = False
@@ -81,7 +81,7 @@ def facts(path: Path) -> Facts:
     return known
 
 
-def _place() -> Path:
+def _cache_file() -> Path:
     return cache_folder() / "sources.json"
 
 

@@ -26,7 +26,7 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        return self.name + "(" + ", ".join(f"{k}={_spell(v)}" for k, v in self.params.items()) + ")"
+        return self.name + "(" + ", ".join(f"{k}={_value_text(v)}" for k, v in self.params.items()) + ")"
 
 
 def parse(text: str) -> Spec:
@@ -78,7 +78,7 @@ def value(word: str, context: str = "") -> Any:
     (3, None, 'data/mit', 'a b', ['apple', 'a b'])
     """
     try:
-        return _checked(ast.literal_eval(word), word)
+        return _check_value(ast.literal_eval(word), word)
     except InputError:
         raise
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -92,12 +92,12 @@ def value(word: str, context: str = "") -> Any:
     return word
 
 
-def _checked(found: Any, word: str) -> Any:
+def _check_value(found: Any, word: str) -> Any:
     """Refuse values other than finite numbers, text, True, False, None, and lists, tuples or dicts of them."""
     if isinstance(found, list | tuple):
-        return type(found)(_checked(v, word) for v in found)
+        return type(found)(_check_value(v, word) for v in found)
     if isinstance(found, dict):
-        return {_checked(k, word): _checked(v, word) for k, v in found.items()}
+        return {_check_value(k, word): _check_value(v, word) for k, v in found.items()}
     if isinstance(found, float) and not math.isfinite(found):
         raise InputError(f"cannot read the value {_cut(word)!r}: it is not a finite number")
     if isinstance(found, str):
@@ -146,7 +146,7 @@ def _split(text: str, whole: str) -> list[str]:
     return parts
 
 
-def _spell(v: Any) -> str:
+def _value_text(v: Any) -> str:
     return v if isinstance(v, str) and re.fullmatch(r"[A-Za-z_./~][\w./~-]*", v) and value(v) == v else repr(v)
 
 

@@ -81,7 +81,7 @@ class _Layer:
             self.fields["training"] = self.training
             yield f"{'eval' if self.training else 'training'} mode of {self.name}"
         for kind, saved in self.saved.items():
-            if not _same(self.fields[kind], saved):
+            if not _same_objects(self.fields[kind], saved):
                 self.fields[kind].clear()
                 self.fields[kind].update(saved)
                 yield f"{_DICTS[kind]} of {self.name}"
@@ -96,7 +96,7 @@ class _Layer:
                 yield f"{name} of {self.name}"
 
 
-def _same(now: dict[str, Any], then: dict[str, Any]) -> bool:
+def _same_objects(now: dict[str, Any], then: dict[str, Any]) -> bool:
     return now.keys() == then.keys() and all(now[name] is then[name] for name in then)
 
 
@@ -140,7 +140,7 @@ def _equal(a: Tensor, b: Tensor) -> bool:
     return torch.equal(a, b) if whole is None else torch.equal(a.view(whole), b.view(whole))
 
 
-def _folder() -> str:
+def _working_folder() -> str:
     try:
         return os.getcwd()
     except OSError:  # it was deleted under us
@@ -156,7 +156,7 @@ def _set_folder(folder: str) -> None:
 _Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
 _SWITCHES: dict[str, _Switch] = {
     "numpy's handling of errors": (np.geterr, lambda v: np.seterr(**v)),
-    "the working directory": (_folder, _set_folder),
+    "the working directory": (_working_folder, _set_folder),
 }
 
 
@@ -202,7 +202,7 @@ def undisturbed(who: str, watch: Snapshot | None, seed: str) -> Iterator[None]:
     """
     switches = _switches()
     before = {name: read() for name, (read, _) in switches.items()}
-    states = _seeded(seed)
+    states = _seed_globals(seed)
     try:
         yield
     finally:
@@ -219,10 +219,10 @@ def blame(who: str, changed: list[str]) -> None:
     """Raise AnswerError if a component changed anything."""
     if changed:
         more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-        raise AnswerError(f"{who} changed what others use: {', '.join(changed[:_NAMED])}{more}; it was put back")
+        raise AnswerError(f"{who} changed shared state: {', '.join(changed[:_NAMED])}{more}; it was restored")
 
 
-def _seeded(text: str) -> list[Callable[[], Any]]:
+def _seed_globals(text: str) -> list[Callable[[], Any]]:
     """Seed the global generators; returns functions that restore their states."""
     seed = int(digest(text)[:8], 16)
     python, array = random.getstate(), np.random.get_state()

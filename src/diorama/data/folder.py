@@ -54,7 +54,7 @@ def write_dataset(ask: Writing) -> Path:
         boxes += _boxes(name, frame)
         sheet.add(frame.srgb())
         ask.progress(len(rows), count)
-    pairs = _weak(rows, staged, seed)
+    pairs = _weak_labels(rows, staged, seed)
     for table, found in (("boxes.csv", boxes), ("pairs.csv", pairs)):
         if found:
             write_csv(out / table, found)
@@ -90,7 +90,7 @@ def _boxes(name: str, frame: Frame) -> list[Record]:
     return [{"file": name, "what": what, **dict(zip(ends, box, strict=True))} for what, box in named if box]
 
 
-def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
+def _weak_labels(rows: list[Record], world: Any, seed: int) -> list[Record]:
     """Mark the training images whose labels may be used; returns pairs of training images that share factors."""
     if not isinstance(world, Levelled):
         return []

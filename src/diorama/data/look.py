@@ -49,9 +49,9 @@ class Look(Drawn):
 
     def __repr__(self) -> str:
         changed = f"{(self.difference > 1 / 255).mean():.1%} of the pixels changed"
-        return f"<look at {self.world}, scene {self.name}: {changes_text(self.changes)}; {changed}{self._said()}>"
+        return f"<look at {self.world}, scene {self.name}: {changes_text(self.changes)}; {changed}{self._logit_text()}>"
 
-    def _said(self) -> str:
+    def _logit_text(self) -> str:
         if self.logits_before is None or self.logits_after is None:
             return ""
         top = int(self.logits_before.argmax())
@@ -73,9 +73,9 @@ class Look(Drawn):
         pictures = {"before": self.before.srgb(), changes_text(self.changes): self.after.srgb()}
         for axes, (title, image) in zip(places, pictures.items(), strict=False):
             axes.imshow(image, interpolation="nearest")
-            _bare(axes, title)
+            _hide_ticks(axes, title)
         places[2].imshow(self.difference, cmap="magma", vmin=0, vmax=max(float(self.difference.max()), 1e-6))
-        _bare(places[2], "difference")
+        _hide_ticks(places[2], "difference")
         if asked:
             self._bars(places[3])
         return drawn
@@ -97,7 +97,7 @@ class Look(Drawn):
         axes.legend(fontsize=7, frameon=False, loc="lower right")
 
 
-def _bare(axes: Axes, title: str) -> None:
+def _hide_ticks(axes: Axes, title: str) -> None:
     axes.set_title(title, fontsize=9)
     axes.set_xticks([])
     axes.set_yticks([])

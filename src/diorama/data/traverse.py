@@ -116,14 +116,14 @@ def moved(ready: Prepared, on: str, frame: Frame, steps: int, latents: Any) -> T
     code = np.asarray(method.encode([frame.blind()]), np.float64)[0]
     low, high = np.quantile(ready.codes, ENDS, axis=0)
     values = np.linspace(low, high, steps).T
-    images = np.stack([method.decode(_moved(code, i, values[i])) for i in range(count)])
+    images = np.stack([method.decode(_with_latent(code, i, values[i])) for i in range(count)])
     change = np.abs(images[:, -1] - images[:, 0]).mean(axis=(1, 2, 3))
     shown = _shown(latents, change)
     picked = [values[shown], images[shown], change[shown]]
     return Traversal(ready.name, on, frame, code, method.decode(code[None])[0], tuple(shown), *picked)
 
 
-def _moved(code: np.ndarray, latent: int, values: np.ndarray) -> np.ndarray:
+def _with_latent(code: np.ndarray, latent: int, values: np.ndarray) -> np.ndarray:
     """Copies of a code with a latent set to each of the values."""
     moved = np.repeat(code[None], len(values), axis=0)
     moved[:, latent] = values

@@ -56,7 +56,7 @@ def _interpret(data: bytes, path: Path) -> Any:
     for instruction, value, _ in pickletools.genops(data):  # disassembles only, runs nothing
         match instruction.name:
             case "STOP":
-                return _finished(stack.pop())
+                return _build_arrays(stack.pop())
             case "GLOBAL" if value not in _ALLOWED:
                 raise InputError(f"{path} asks for {value!r}, which holds no weights: refused")
             case name if name in _VALUES:
@@ -98,10 +98,10 @@ def _interpret(data: bytes, path: Path) -> Any:
     raise InputError(f"{path} is truncated")
 
 
-def _finished(value: Any) -> Any:
+def _build_arrays(value: Any) -> Any:
     """Dictionaries with finished arrays; the state of an array is (version, shape, type, Fortran order, bytes)."""
     if isinstance(value, _Array):
         _, shape, kind, fortran, raw = value["state"]
         dtype = np.dtype(kind["args"][1]).newbyteorder(kind["state"][1])
         return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
-    return {k: _finished(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return {k: _build_arrays(v) for k, v in value.items()} if isinstance(value, dict) else value

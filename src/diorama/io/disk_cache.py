@@ -64,7 +64,7 @@ class DiskCache:
         """Add the arrays of a key; does nothing if they cannot be written."""
         if not budget():
             return
-        data = _written(arrays)
+        data = _to_npz(arrays)
         try:
             write_whole(_file(key), data)
             self._unchecked += len(data)
@@ -116,7 +116,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     return {name.removesuffix(".npy"): array for name, array in read.items()}
 
 
-def _written(arrays: Mapping[str, np.ndarray]) -> bytes:
+def _to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():

@@ -1,7 +1,7 @@
 """Photos: reads them, crops them to squares, finds labelled ones in a folder and splits them for training.
 
 photos/cat/0.jpg   photos/dog/0.jpg        a sub-folder is a class
-photos/cat.0.jpg   photos/dog.0.jpg        without sub-folders the class is what stands before the first dot (Kaggle)
+photos/cat.0.jpg   photos/dog.0.jpg        without sub-folders the class is the name up to the first dot (Kaggle)
 """
 
 from functools import lru_cache
@@ -62,20 +62,20 @@ def read_photo(path: Path) -> np.ndarray:
 def fitted(image: np.ndarray, size: int, crop: bool) -> np.ndarray:
     """(h, w, 3) uint8 → (size, size, 3): with `crop` the centre after resizing to 8/7 of `size`, else the whole image."""
     side = round(size * 256 / 224) if crop else size
-    resized = image if image.shape[:2] == (side, side) else _resized(image, side)
+    resized = image if image.shape[:2] == (side, side) else _resize(image, side)
     start = (side - size) // 2
     return resized[start : start + size, start : start + size]
 
 
-def _resized(image: np.ndarray, side: int) -> np.ndarray:
+def _resize(image: np.ndarray, side: int) -> np.ndarray:
     """Resize to a square; each pixel is a weighted mean of those it covers."""
-    rows, columns = _triangle(image.shape[0], side), _triangle(image.shape[1], side)
+    rows, columns = _triangle_weights(image.shape[0], side), _triangle_weights(image.shape[1], side)
     across = np.einsum("hwc,xw->hxc", image.astype(np.float32), columns, optimize=True)
     return np.rint(np.clip(np.einsum("hxc,yh->yxc", across, rows, optimize=True), 0, 255)).astype(np.uint8)
 
 
 @lru_cache(maxsize=256)
-def _triangle(old: int, new: int) -> np.ndarray:
+def _triangle_weights(old: int, new: int) -> np.ndarray:
     """(new, old) weights of a triangle filter, as wide as a new pixel where the image shrinks; rows sum to one."""
     scale = max(old / new, 1.0)
     centres = (np.arange(new) + 0.5) * old / new

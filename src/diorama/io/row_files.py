@@ -105,7 +105,7 @@ def write_part(folder: Path, cell: str, cases: dict[int, list[Row]], say: Say) -
         return
     span = range(min(cases), max(cases) + 1)
     known = rows_between(folder, cell, span, say)
-    new = {index: rows for index, rows in cases.items() if not _written(rows, known, folder, say)}
+    new = {index: rows for index, rows in cases.items() if not _is_written(rows, known, folder, say)}
     if not new:
         return
     turn = 1 + max((part.turn for part in _overlapping(folder, span)), default=-1)
@@ -114,7 +114,7 @@ def write_part(folder: Path, cell: str, cases: dict[int, list[Row]], say: Say) -
     write_whole(folder / "rows" / f"{min(new):06d}-{max(new):06d}-{turn}-{checksum(data)}.jsonl", data)
 
 
-def _written(rows: list[Row], known: Rows, folder: Path, say: Say) -> bool:
+def _is_written(rows: list[Row], known: Rows, folder: Path, say: Say) -> bool:
     """Whether the rows of a case are written already."""
     before = [known.get((row.case, row.metric)) for row in rows]
     if any(row is None or row.status == "error" for row in before):

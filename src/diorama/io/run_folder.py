@@ -48,11 +48,11 @@ def manifest_damage(path: Path) -> str:
     except (OSError, ValueError) as error:
         return " ".join(str(error).split())[:120] or "it is no JSON"
     wrong = [name for name in _TEXTS if not isinstance(found.get(name), str)]
-    wrong += [name for name, kind in _LISTS.items() if not _filled(found.get(name), kind)]
+    wrong += [name for name, kind in _LISTS.items() if not _is_list_of(found.get(name), kind)]
     return f"it has no {wrong[0]}" if wrong else ""
 
 
-def _filled(value: Any, kind: type) -> bool:
+def _is_list_of(value: Any, kind: type) -> bool:
     return isinstance(value, list) and len(value) > 0 and all(isinstance(v, kind) for v in value)
 
 

@@ -40,13 +40,13 @@ def content(path: Path) -> bytes:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file atomically; an existing one is replaced."""
-    with _beside(path, data) as temporary:
+    with _temporary_file(path, data) as temporary:
         os.replace(temporary, path)
 
 
 def create_whole(path: Path, data: bytes) -> bool:
     """Write a file atomically unless it exists; False if another writer was first."""
-    with _beside(path, data) as temporary:
+    with _temporary_file(path, data) as temporary:
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -67,7 +67,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 @contextmanager
-def _beside(path: Path, data: bytes) -> Iterator[Path]:
+def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
     """Write data to a synced temporary file; after the caller has renamed it, the folder is synced."""
     make_folder(path.parent)
     temporary = path.parent / f".{os.getpid()}-{next(_numbers)}@{os.uname().nodename}.tmp"
@@ -109,13 +109,13 @@ def is_temporary(path: Path) -> bool:
 
 def remove_leftovers(folder: Path) -> int:
     """Remove the temporary files of processes that died, anywhere in a folder; returns their number."""
-    found = [path for path in folder.rglob(".*.tmp") if _abandoned(path)]
+    found = [path for path in folder.rglob(".*.tmp") if _is_abandoned(path)]
     for path in found:
         path.unlink(missing_ok=True)
     return len(found)
 
 
-def _abandoned(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     match = _TEMPORARY.fullmatch(path.name)
     if match is None:
         return False

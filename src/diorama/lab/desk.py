@@ -77,7 +77,7 @@ class Desk:
 
     def _check_like_others(self, scene: Scene) -> None:
         """Refuse a scene with other parameters than those of its world; the world itself checks their values."""
-        known = self._first.params
+        known = self._first_scene.params
         if self.world.object.staged and scene.params.keys() != known.keys():
             odd = sorted(map(str, scene.params.keys() ^ known.keys()))[0]
             raise InputError(f"a scene of {scene.world} has the parameters {', '.join(known)}; check {odd[:40]!r}")
@@ -87,10 +87,10 @@ class Desk:
     @property
     def own_name(self) -> str:
         """The name of the world in its scenes."""
-        return self._first.world
+        return self._first_scene.world
 
     @cached_property
-    def _first(self) -> Scene:
+    def _first_scene(self) -> Scene:
         return self.numbered(0, 0)[1]
 
     def numbered(self, seed: int, index: int) -> tuple[str, Scene]:
@@ -146,11 +146,11 @@ class Desk:
         held = [asdict(handle) for handle in handles(self.world.object, scene)]
         did = changes_text(resolved(request.scene, request.do)) if request.scene else ""
         head = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": did, "drag": request.drag}
-        return Reply("picture", {**head, "label": frame.truth.get("label"), "truth": _words(frame)}, arrays)
+        return Reply("picture", {**head, "label": frame.truth.get("label"), "truth": _factor_texts(frame)}, arrays)
 
     def logits(self, scene: Scene, request: Request) -> Reply:
         """The logits: those of a run, or of a pass of one image while dragging."""
-        bench = self._asked(scene, request.model)
+        bench = self._model_bench(scene, request.model)
         if request.drag:
             found = np.asarray(bench.model.object.logits(bench.frame(scene).srgb()[None]), np.float64)[0]  # type: ignore[union-attr]
         else:
@@ -161,7 +161,7 @@ class Desk:
 
     def effects(self, scene: Scene, request: Request) -> Reply:
         """How much the target's logit falls when each region is removed."""
-        bench = self._asked(scene, request.model)
+        bench = self._model_bench(scene, request.model)
         target = self.target(bench, scene, request)
         outcome = attempt(lambda: self._effects(bench, scene, target))
         if isinstance(outcome.error, Undefined | InputError):
@@ -193,7 +193,7 @@ class Desk:
             return label_of(bench, scene)
         return int(bench.logits([scene])[0].argmax())
 
-    def _asked(self, scene: Scene, model: int) -> Bench:
+    def _model_bench(self, scene: Scene, model: int) -> Bench:
         if model >= len(self.models):
             raise InputError(f"there is no model {model}: the lab was started with {len(self.models)}")
         return self.bench(scene, model)
@@ -260,7 +260,7 @@ def regions_of(frame: Frame) -> np.ndarray | None:
     return None
 
 
-def _words(frame: Frame) -> dict[str, str]:
+def _factor_texts(frame: Frame) -> dict[str, str]:
     """The factors of a frame as texts."""
     factors = frame.truth.get("factors") or {}
     return {name: f"{value:.3g}" if isinstance(value, float) else str(value) for name, value in factors.items()}

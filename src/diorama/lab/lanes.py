@@ -190,14 +190,14 @@ class Helper:
         if stale():
             return
         try:
-            self._converse(job, stale)
+            self._exchange(job, stale)
         except (EOFError, OSError):
             self.end()
             job.send(Reply("error", {"message": "the helper process died"}))
             job.done()
 
-    def _converse(self, job: Job, stale: Callable[[], bool]) -> None:
-        pipe = self._ready()
+    def _exchange(self, job: Job, stale: Callable[[], bool]) -> None:
+        pipe = self._connection()
         self.cancel.clear()
         pipe.send_bytes(json.dumps(job.request.to_json()).encode())
         while True:
@@ -210,13 +210,13 @@ class Helper:
             if head["kind"] == "done":
                 return
 
-    def _ready(self) -> Connection:
+    def _connection(self) -> Connection:
         if self.process is None or not self.process.is_alive():
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
             self.cancel = context.Event()
             given = (self.specs.world, self.specs.models, self.specs.methods, theirs, self.cancel)
-            self.process = context.Process(target=_helper, args=given, daemon=True)
+            self.process = context.Process(target=_helper_main, args=given, daemon=True)
             self.process.start()
             theirs.close()
         assert self.pipe is not None
@@ -230,7 +230,7 @@ class Helper:
             self.process = None
 
 
-def _helper(world: str, models: tuple[str, ...], methods: tuple[str, ...], pipe: Connection, cancel: Any) -> None:
+def _helper_main(world: str, models: tuple[str, ...], methods: tuple[str, ...], pipe: Connection, cancel: Any) -> None:
     """The main function of the helper process: answers requests until the lab closes the pipe."""
     start_with_one_thread()
     slow = SlowAnswers(Specs(world, models, methods).desk())

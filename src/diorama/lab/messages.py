@@ -73,17 +73,17 @@ class Reply:
 
 def packed(head: dict[str, Any], buffers: list[bytes]) -> bytes:
     """A reply as one binary message."""
-    text = json.dumps(_finite(head), separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(_without_nan(head), separators=(",", ":"), allow_nan=False).encode()
     return len(text).to_bytes(4, "little") + text + b"".join(buffers)
 
 
-def _finite(value: Any) -> Any:
+def _without_nan(value: Any) -> Any:
     """The value with NaN and infinities, which JSON lacks, as None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(name): _finite(held) for name, held in value.items()}
-    return [_finite(held) for held in value] if isinstance(value, list | tuple) else value
+        return {str(name): _without_nan(held) for name, held in value.items()}
+    return [_without_nan(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def read(text: str | bytes) -> Request:
@@ -109,7 +109,7 @@ def request(value: Any) -> Request:
         raise InputError(f"a message is an object with seq and want, not {type(value).__name__}")
     if unknown := sorted(set(map(str, value)) - set(Request.__slots__)):
         raise InputError(f"a message has no {unknown[0][:40]!r}; it has {', '.join(Request.__slots__)}")
-    for _ in _walk(value, 0):
+    for _ in _check_tree(value, 0):
         pass
     want = value.get("want", [])
     if not isinstance(want, list) or not all(isinstance(w, str) and w in WANTS for w in want):
@@ -146,7 +146,7 @@ def _scene(value: Any) -> Scene:
     return found
 
 
-def _walk(value: Any, depth: int) -> Iterator[None]:
+def _check_tree(value: Any, depth: int) -> Iterator[None]:
     """Refuse what no scene contains: deep nesting, long texts, paths that lead out of a folder."""
     if depth > DEEPEST:
         raise InputError("the message is nested too deeply")
@@ -157,11 +157,11 @@ def _walk(value: Any, depth: int) -> Iterator[None]:
             raise InputError("a text in the message is not UTF-8")
     elif isinstance(value, dict):
         for name, held in value.items():
-            yield from _walk(name, depth)
-            yield from _walk(held, depth + 1)
+            yield from _check_tree(name, depth)
+            yield from _check_tree(held, depth + 1)
     elif isinstance(value, list):
         for held in value:
-            yield from _walk(held, depth + 1)
+            yield from _check_tree(held, depth + 1)
     elif isinstance(value, int) and abs(value) > 2**53:
         raise InputError("a number in the message is too large")
     yield

@@ -136,7 +136,7 @@ class Lab:
         loop = asyncio.get_running_loop()
 
         def deliver(head: dict[str, Any], buffers: list[bytes]) -> None:
-            loop.call_soon_threadsafe(_put, queue, packed(head, buffers))
+            loop.call_soon_threadsafe(_enqueue, queue, packed(head, buffers))
 
         sending = asyncio.create_task(_send(socket, queue))
         try:
@@ -144,7 +144,7 @@ class Lab:
                 message = await socket.receive()
                 if message["type"] == "websocket.disconnect":
                     return
-                self._take(page, message.get("text") or message.get("bytes") or "", deliver)
+                self._handle(page, message.get("text") or message.get("bytes") or "", deliver)
         except (WebSocketDisconnect, RuntimeError):
             return
         finally:
@@ -152,7 +152,7 @@ class Lab:
             for lane in self.lanes.values():
                 lane.leave(page)
 
-    def _take(self, page: int, text: str | bytes, deliver: Callable[[dict[str, Any], list[bytes]], None]) -> None:
+    def _handle(self, page: int, text: str | bytes, deliver: Callable[[dict[str, Any], list[bytes]], None]) -> None:
         """Put a request into the lanes, or reply what is wrong with it."""
         outcome = attempt(lambda: read(text))
         if outcome.error:
@@ -165,10 +165,10 @@ class Lab:
             self.lanes["slow"].put(job)
         for want in asked.want:
             if want in ("hello", "sample", "cases", "case", "save"):
-                reply = attempt(lambda want=want: self._other(want, asked))  # type: ignore[misc]
+                reply = attempt(lambda want=want: self._reply(want, asked))  # type: ignore[misc]
                 job.send(reply.value if reply.error is None else Reply("error", {"message": reply.text}))
 
-    def _other(self, want: str, asked: Request) -> Reply:
+    def _reply(self, want: str, asked: Request) -> Reply:
         if want == "hello":
             return Reply("hello", {**self.desk.hello(), **self._about()})
         if want == "sample":
@@ -190,7 +190,7 @@ async def _no_icon(asked: HttpRequest) -> Response:
     return Response(status_code=204)
 
 
-def _put(queue: asyncio.Queue[bytes], data: bytes) -> None:
+def _enqueue(queue: asyncio.Queue[bytes], data: bytes) -> None:
     """Queue a reply; if the queue is full, the oldest reply is dropped."""
     if queue.full():
         queue.get_nowait()

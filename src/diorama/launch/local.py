@@ -27,7 +27,7 @@ class Launcher(contract.Launcher):
         if argument and (not argument.isdecimal() or int(argument) < 1):
             raise InputError(f"cannot run on 'local:{argument}': write local, or local:2 for two processes")
         self.workers = int(argument) if argument else fitting(need)
-        self.own = _shares(need.gpus, self.workers) if need.gpus else []
+        self.own = _gpu_shares(need.gpus, self.workers) if need.gpus else []
 
     def describe(self, run: Run) -> str:
         """How many workers, and why that many."""
@@ -62,7 +62,7 @@ def fitting(need: Need) -> int:
     return max(1, min(limits))
 
 
-def _shares(each: int, workers: int) -> list[dict[str, str]]:
+def _gpu_shares(each: int, workers: int) -> list[dict[str, str]]:
     """The environment variable that gives each worker its GPUs."""
     found = machine.gpus()
     if len(found) < each * workers:

@@ -38,16 +38,16 @@ def opening(run: Run, timeout: float | None, gpus: int) -> str:
         variables["DIORAMA_DEVICE"] = "cpu"  # workers elsewhere use a GPU only if --gpus asks for it
     plan = run.plan.table()
     folders = {name: str(Path(name).resolve().parent) for name in run.plan.files()}
-    data = {folder: base64.b85encode(_folder(Path(folder))).decode() for folder in set(folders.values())}
+    data = {folder: base64.b85encode(_zip_folder(Path(folder))).decode() for folder in set(folders.values())}
     sent = {"plan": plan, "expected": expected, "variables": variables, "files": folders, "folders": data}
     return json.dumps(sent | {"cwd": str(Path.cwd()), "timeout": timeout})
 
 
-def _folder(folder: Path) -> bytes:
+def _zip_folder(folder: Path) -> bytes:
     """The folder of a user's file as a zip: the file may import or read anything beside it."""
     data, total = BytesIO(), 0
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as archive:
-        for path in _listed(folder):
+        for path in _files_below(folder):
             total += path.stat().st_size
             if total > MOST:
                 raise InputError(
@@ -58,13 +58,13 @@ def _folder(folder: Path) -> bytes:
     return data.getvalue()
 
 
-def _listed(folder: Path) -> Iterator[Path]:
+def _files_below(folder: Path) -> Iterator[Path]:
     """The files below a folder, without hidden and compiled ones, virtual environments and run directories."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__":
             continue
         if path.is_dir() and not is_run(path) and not (path / "pyvenv.cfg").exists():
-            yield from _listed(path)
+            yield from _files_below(path)
         elif path.is_file():
             yield path
 
@@ -103,11 +103,11 @@ def difference(run: Run, expected: dict[str, Any]) -> str:
 def order(run: Run, k: int, deaths: Sequence[Step]) -> str:
     """The text that asks a worker for unit `k`: its known rows, and the steps that have ended a worker before."""
     unit = run.units[k]
-    known = {cell.key: _known(run, cell, unit.indices) for cell in unit.cells}
+    known = {cell.key: _finished_rows(run, cell, unit.indices) for cell in unit.cells}
     return json.dumps({"unit": k, "known": known, "deaths": [[d.what, d.cell, d.index] for d in deaths]})
 
 
-def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
+def _finished_rows(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
     """The rows of finished cases, by index."""
     found = rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None)
     metrics, known = cell.protocol.object.metrics, dict[int, list[str]]()
@@ -143,13 +143,13 @@ def packed(folder: Path) -> dict[str, dict[str, Any]]:
     for cell in folder.glob("cells/*/*"):
         rows = [line for part in sorted(cell.glob("rows/*.jsonl")) for line in part.read_text("utf-8").splitlines()]
         kept = [path for path in cell.glob("keep/**/*") if path.suffix in (".npz", ".webp", ".json")]
-        keep = {_name(path, cell): base64.b85encode(path.read_bytes()).decode() for path in kept}
-        errors = {_name(path, cell): path.read_text("utf-8") for path in cell.glob("errors/**/*.txt")}
+        keep = {_name_in_cell(path, cell): base64.b85encode(path.read_bytes()).decode() for path in kept}
+        errors = {_name_in_cell(path, cell): path.read_text("utf-8") for path in cell.glob("errors/**/*.txt")}
         found[cell.name] = {"rows": rows, "keep": keep, "errors": errors}
     return found
 
 
-def _name(path: Path, cell: Path) -> str:
+def _name_in_cell(path: Path, cell: Path) -> str:
     return "/".join(path.relative_to(cell).parts[1:])
 
 
@@ -158,11 +158,11 @@ def write_answer(run: Run, answer: Answer) -> tuple[int, list[str]]:
     unit, out, failures, count = run.units[answer.unit], Writer(run), list[str](), 0
     for cell in unit.cells:
         brought = answer.cells.get(cell.key, {})
-        known = _known(run, cell, unit.indices)
+        known = _finished_rows(run, cell, unit.indices)
         for index, rows in _by_case(cell, unit.indices, brought.get("rows", ())).items():
             if index in known:
                 continue
-            _keep(run, cell, index, brought)
+            _write_files(run, cell, index, brought)
             out.add(cell, index, rows)
             failures += [row.reason for row in rows[:1] if row.status == "error"]
             count += 1
@@ -181,12 +181,12 @@ def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list
     return {i: [rows[m] for m in metrics] for i, rows in sorted(found.items()) if all(m in rows for m in metrics)}
 
 
-def _keep(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
+def _write_files(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
     """Write the arrays, the picture and the traceback of a case, if it has any, before its rows."""
     case, keep, picture = cell.cases[index], brought.get("keep", {}), picture_path(run, cell, index, 0)
     # captions last: if they exist, so must the picture
     for path in (arrays_path(run, cell, case), picture, picture.with_suffix(".json")):
-        data = keep.get(_name(path, run.cell_folder(cell)))
+        data = keep.get(_name_in_cell(path, run.cell_folder(cell)))
         if data is not None:
             write_whole(path, base64.b85decode(data))
     trace = brought.get("errors", {}).get(case_path(Path(), case.key, ".txt").as_posix())

@@ -52,7 +52,7 @@ class Place:
         self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
         expect("")  # use the device of this machine
         os.environ.update(opening["variables"])
-        plan, here = _unpacked(opening, Path(self.scratch.name))
+        plan, here = _unpack(opening, Path(self.scratch.name))
         self.run = Run(Path(self.scratch.name) / "run", plan)
         start = {"expected": opening["expected"], "cwd": str(here), "scratch": self.scratch.name}
         self.supervisor = Supervisor(self.run, 1, opening["timeout"], start)
@@ -60,17 +60,17 @@ class Place:
     def carry_out(self, order: dict[str, Any]) -> dict[str, Any]:
         """Compute a unit; returns its answer as a JSON value."""
         shutil.rmtree(self.run.folder / "cells", ignore_errors=True)
-        self._lay_out(order["known"])
+        self._write_known_rows(order["known"])
         self.supervisor.deaths.update(Step(*step) for step in order["deaths"])
-        answer = {"unit": order["unit"], "place": self.name, "end": self._work(order["unit"])}
+        answer = {"unit": order["unit"], "place": self.name, "end": self._compute(order["unit"])}
         return answer | {"cells": packed(self.run.folder)}
 
-    def _lay_out(self, known: dict[str, dict[str, list[str]]]) -> None:
+    def _write_known_rows(self, known: dict[str, dict[str, list[str]]]) -> None:
         for cell, cases in known.items():
             rows = {int(index): [read_row(cell, line.encode()) for line in lines] for index, lines in cases.items()}
             write_part(cell_folder(self.run.folder, cell), cell, rows, tell)
 
-    def _work(self, unit: int) -> dict[str, Any]:
+    def _compute(self, unit: int) -> dict[str, Any]:
         """Have the unit computed; returns the answer's `end`."""
         try:
             self.supervisor.work([unit], Tracker(silent, 0, 1))
@@ -97,7 +97,7 @@ def sweep(folder: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _unpacked(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
+def _unpack(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
     """Unpack the user's files; returns the plan with their new paths, and the working directory.
 
     Relative paths stay as they are: the working directory is a new folder in place of the user's. If this machine has a

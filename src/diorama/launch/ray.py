@@ -60,16 +60,16 @@ class Launcher(Remote):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=self._variables(),
+            env=self._environment(),
             start_new_session=True,  # a Ctrl-C must not reach it before `stop`
         )
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        threading.Thread(target=self._read_reports, args=(self._process.stdout,), daemon=True).start()
         each = {"cpus": self.need.cpus, "gpus": self.need.gpus, "memory": self.need.memory}
         where = {"address": self.argument, "folder": self._folder, "workers": self.workers}
-        self._tell({"opening": opening, **where, **each})
-        self._take(_START)
+        self._send_order({"opening": opening, **where, **each})
+        self._handle_report(_START)
 
-    def _variables(self) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """Ray's environment: no usage statistics; on this machine, only local connections with a new token."""
         usual = {"RAY_gcs_rpc_server_reconnect_timeout_s": "20"}  # after which a silent head node counts as gone
         ours = {"RAY_USAGE_STATS_ENABLED": "0"}
@@ -79,18 +79,18 @@ class Launcher(Remote):
             ours |= {"TMPDIR": self._folder}  # so that files of killed workers are removed with the folder
         return {**usual, **os.environ, **ours}
 
-    def _read(self, reports: Any) -> None:
+    def _read_reports(self, reports: Any) -> None:
         for line in reports:
             self._reports.put(json.loads(line))
         self._reports.put({"gone": True})
 
-    def _tell(self, order: dict[str, Any]) -> None:
+    def _send_order(self, order: dict[str, Any]) -> None:
         assert self._process and self._process.stdin
         try:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            self._take(_END)  # raises an error with the reason
+            self._handle_report(_END)  # raises an error with the reason
 
     def room(self) -> int:
         """Twice what fits, so that workers never wait for the next unit."""
@@ -98,15 +98,15 @@ class Launcher(Remote):
 
     def send(self, unit: int, order: str, avoid: Sequence[str]) -> None:
         """Have the driver make a task of a unit."""
-        self._tell({"unit": unit, "order": order, "avoid": list(avoid)})
+        self._send_order({"unit": unit, "order": order, "avoid": list(avoid)})
 
     def receive(self) -> list[Answer | Lost]:
         """The answers that have arrived."""
-        self._take(1.0)
+        self._handle_report(1.0)
         found, self._early = self._early, []
         return found
 
-    def _take(self, seconds: float) -> None:
+    def _handle_report(self, seconds: float) -> None:
         """Wait for one report and handle it."""
         try:
             report = self._reports.get(timeout=seconds)

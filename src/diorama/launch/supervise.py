@@ -94,11 +94,11 @@ class Supervisor:
     def hand_out(self) -> None:
         """Give work to idle workers."""
         while self.todo and (worker := self._idle()):
-            worker.unit, worker.step, worker.since = self._next(worker), None, time.monotonic()
+            worker.unit, worker.step, worker.since = self._next_work(worker), None, time.monotonic()
             lost = [[step.what, step.cell, step.index, why] for step, why in self.lost.items()]
             worker.child.order({"unit": worker.unit, "lost": lost})
 
-    def _next(self, worker: Worker) -> Work:
+    def _next_work(self, worker: Worker) -> Work:
         others = {other.kind for other in self._busy() if other is not worker}
         place = choose(map(self._kind, self.todo), worker.kind, others)
         found = self.todo[place]
@@ -126,16 +126,16 @@ class Supervisor:
         ready, _, _ = select.select(list(by_pipe), [], [], _TICK)
         for pipe in ready:
             for report in by_pipe[pipe].child.read():
-                self._take(by_pipe[pipe], report, tracker)
+                self._handle_report(by_pipe[pipe], report, tracker)
         for worker in list(self.workers):
-            if self._late(worker):
+            if self._is_late(worker):
                 worker.late = True
                 worker.child.stop(grace=0)
             if worker.child.ended():
-                self._died(worker, tracker)
+                self._handle_death(worker, tracker)
         tracker.refresh()
 
-    def _take(self, worker: Worker, report: list[Any], tracker: "Tracker") -> None:
+    def _handle_report(self, worker: Worker, report: list[Any], tracker: "Tracker") -> None:
         match report:
             case ["begin", what, cell, index]:
                 worker.step, worker.since = Step(what, cell, index), time.monotonic()
@@ -163,22 +163,22 @@ class Supervisor:
         worker.child.stop(grace=0)
         worker.child.close()
 
-    def _late(self, worker: Worker) -> bool:
+    def _is_late(self, worker: Worker) -> bool:
         if self.timeout is None or worker.step is None:
             return False
-        allowed = self.timeout * self._cases(worker.step)
+        allowed = self.timeout * self._cases_of(worker.step)
         return time.monotonic() - worker.since > allowed and not worker.child.ended()
 
-    def _cases(self, step: Step) -> int:
+    def _cases_of(self, step: Step) -> int:
         """How many cases a step covers: one, those of a unit if they are prepared together, or all if a method is fitted."""
         if step.what == "fit":
             return next((cell.count for cell in self.run.cells if cell.key == step.cell), 1)
         return BLOCK if step.what == "prepare" else 1
 
-    def _died(self, worker: Worker, tracker: "Tracker") -> None:
+    def _handle_death(self, worker: Worker, tracker: "Tracker") -> None:
         """Requeue the unit of a worker that ended, without the step if that has ended workers too often."""
         for report in worker.child.read():  # reports sent before it died
-            self._take(worker, report, tracker)
+            self._handle_report(worker, report, tracker)
         self._remove(worker)
         if worker.unit is None:
             return

@@ -30,19 +30,19 @@ class Stopped(KeyboardInterrupt):
 def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> None:
     """Carry out orders until the supervisor is gone; then the shared folder `scratch` is removed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the supervisor too, which then ends this process
-    signal.signal(signal.SIGTERM, _stop)
-    waiting, sketches = _listen(orders, scratch), Sketches()
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    waiting, sketches = _order_queue(orders, scratch), Sketches()
     with one_thread():
         while order := waiting.get():
             _report(reports, *_carry_out(run, order, reports, sketches.unit_ended))
 
 
-def _stop(number: int, frame: Any) -> None:
+def _on_sigterm(number: int, frame: Any) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the writing that follows
     raise Stopped
 
 
-def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]]":
+def _order_queue(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]]":
     """A queue of orders. When the pipe is closed, the supervisor is gone, and this process exits at once."""
     waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
@@ -96,13 +96,13 @@ def serve_new_process(orders: BinaryIO, reports: BinaryIO) -> None:
 def pipes() -> tuple[BinaryIO, BinaryIO]:
     """Move stdin and stdout to private descriptors for orders and reports, out of reach of components that read or print."""
     with open(os.devnull, "rb") as nothing:
-        given = os.fdopen(_private(0, nothing.fileno()), "rb")
-    taken = os.fdopen(_private(1, 2), "wb")
+        given = os.fdopen(_move_descriptor(0, nothing.fileno()), "rb")
+    taken = os.fdopen(_move_descriptor(1, 2), "wb")
     sys.stdout = sys.stderr
     return given, taken
 
 
-def _private(descriptor: int, instead: int) -> int:
+def _move_descriptor(descriptor: int, instead: int) -> int:
     ours = os.dup(descriptor)
     os.dup2(instead, descriptor)
     return ours

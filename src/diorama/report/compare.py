@@ -25,18 +25,18 @@ def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> l
     a partner are listed too, with the reason. Worlds are paired by label, or by content if only their paths differ.
     InputError if nothing can be compared.
     """
-    left, right = (_of(a, between[0]), _of(b, between[1])) if between else (list(a.cells), list(b.cells))
-    keys = [_by(LABELS, bool(between)), _by(LABELS[1:], bool(between), content=True)]
+    left, right = (_cells_of(a, between[0]), _cells_of(b, between[1])) if between else (list(a.cells), list(b.cells))
+    keys = [_label_key(LABELS, bool(between)), _label_key(LABELS[1:], bool(between), content=True)]
     pairs, left, right = _match(left, right, keys)
     found = [_difference(one, other) for one, other in pairs]
-    found += [_alone(cell, "a", between) for cell in left] + [_alone(cell, "b", between) for cell in right]
+    found += [_unpaired(cell, "a", between) for cell in left] + [_unpaired(cell, "b", between) for cell in right]
     if all(line["reason"] for line in found):
         why = "; ".join(dict.fromkeys(line["reason"] for line in found)) or "no cells"
         raise InputError(f"nothing was compared: {why}")
     return found
 
 
-def _of(results: Results, method: str) -> list[CellResult]:
+def _cells_of(results: Results, method: str) -> list[CellResult]:
     """The cells of a method, by its label or the name before its parameters."""
     cells = [c for c in results.cells if c.manifest["method"] == method]
     cells = cells or [c for c in results.cells if (c.manifest["method"] or "").partition("(")[0] == method]
@@ -46,7 +46,7 @@ def _of(results: Results, method: str) -> list[CellResult]:
     return cells
 
 
-def _by(labels: tuple[str, ...], across: bool, content: bool = False) -> Key:
+def _label_key(labels: tuple[str, ...], across: bool, content: bool = False) -> Key:
     """A key function of labels; `across` methods, without those of method and control."""
     used = [name for name in labels if not (across and name in ("method", "control"))]
 
@@ -103,7 +103,7 @@ def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
     return {**shown, "method": method, "variant": one["variant"]}
 
 
-def _alone(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:
+def _unpaired(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:
     wanted = f"no cell of {between[1 if side == 'a' else 0]} with this world, model and protocol" if between else ""
     return {**_labels(cell, cell), "reason": wanted or f"only in {side}"}
 
@@ -114,7 +114,7 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     places = decimals([f["mean"] for f in scored])
     head = ["method", "protocol", "world", "metric", "b − a", "95 % interval", "p", "p (sign flips)"]
     head += ["better/worse/equal", "only a/b"]
-    texts = zip(*(_line(f, places) for f in scored), strict=True)
+    texts = zip(*(_row(f, places) for f in scored), strict=True)
     body = aligned([Column(h, list(t), numeric=i >= 4) for i, (h, t) in enumerate(zip(head, texts, strict=False))])
     alone = [f"  not compared: {crossed(f)}: {f['reason']}" for f in found if f["reason"]]
     closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
@@ -123,7 +123,7 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
 
 
-def _line(found: dict[str, Any], places: int) -> list[str]:
+def _row(found: dict[str, Any], places: int) -> list[str]:
     wins = f"{found['better']}/{found['worse']}/{found['equal']}"
     p = [NONE if found[name] is None else f"{found[name]:.2g}" for name in ("p", "p_sign_flip")]
     spread = bounds(found["lo"], found["hi"], places) or NONE

@@ -39,13 +39,13 @@ def conclude(runs: dict[str, Results], sections: list[Section]) -> Conclusion:
     prefixes = [f"{name}: " for name in section_names(sections)] if len(sections) > 1 else [""] * len(sections)
     sure, unsure, failed = [], [], []
     for prefix, section in zip(prefixes, sections, strict=True):
-        sure += [prefix + text for text in _sure(section)]
-        unsure += [prefix + text for text in _open(section)]
+        sure += [prefix + text for text in _real_differences(section)]
+        unsure += [prefix + text for text in _open_pairs(section)]
         failed += [f"{prefix}{v.text} {CONSEQUENCES[v.control]}" for v in section.verdicts if v.holds == "fails"]
-    return Conclusion(_short(sections, len(failed)), sure, unsure, failed, _todo(runs, sections))
+    return Conclusion(_counts_line(sections, len(failed)), sure, unsure, failed, _todo(runs, sections))
 
 
-def _short(sections: list[Section], failed: int) -> str:
+def _counts_line(sections: list[Section], failed: int) -> str:
     """How many differences from the best are real, how many open, and how many controls fail."""
     gaps = [gap for section in sections for gap in section.gaps]
     counted = (
@@ -57,7 +57,7 @@ def _short(sections: list[Section], failed: int) -> str:
     return f"{listing(parts)}." if parts else ""
 
 
-def _sure(section: Section) -> list[str]:
+def _real_differences(section: Section) -> list[str]:
     real = [gap for gap in section.gaps if gap.real]
     if not real:
         return []
@@ -68,7 +68,7 @@ def _sure(section: Section) -> list[str]:
     return [f"{real[0].best.name} is better than {rest}, {single if len(real) == 1 else by} in {section.metric}."]
 
 
-def _open(section: Section) -> list[str]:
+def _open_pairs(section: Section) -> list[str]:
     unsure = [gap for gap in section.gaps if gap.open]
     sentences = [_undecided(section, gap) for gap in unsure[:NAMED]]
     return sentences + ([f"and {count(len(unsure) - NAMED, 'more pair')}."] if len(unsure) > NAMED else [])
@@ -89,7 +89,7 @@ def _undecided(section: Section, gap: Gap) -> str:
 
 def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, str]]:
     """What to do next, each with its command if there is one."""
-    command = _again(next(iter(runs.values()))) if len(runs) == 1 else ""
+    command = _continue_command(next(iter(runs.values()))) if len(runs) == 1 else ""
     found: list[tuple[str, str]] = []
     if missing := incomplete(runs.values()):
         found.append((f"Finish the run: {missing.partition(': ')[2]}.", command))
@@ -100,7 +100,7 @@ def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, 
     if any(v.control == "controls" for section in sections for v in section.verdicts):
         what = "Run the controls: without them, the scores cannot be trusted."
         found.append((what, f"{command} --controls" if command else ""))
-    if wanted := _wanted(sections):
+    if wanted := _cases_wanted(sections):
         what = f"For the open pairs, run {wanted:,} cases; finished cases are not computed again."
         found.append((what, f"{command} --cases {wanted}" if command else ""))
     if any(v.holds == "fails" and v.control in ("dose", "sensitivity") for s in sections for v in s.verdicts):
@@ -110,13 +110,13 @@ def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, 
     return found or [("Nothing is open: cite the protocols below, and keep the run's folder beside the paper.", "")]
 
 
-def _again(results: Results) -> str:
+def _continue_command(results: Results) -> str:
     """The command that continues the run; empty for a run of live objects."""
     folder = shlex.quote(str(results.folder))
     return "" if reproduce(results)["live"] else f"diorama run {folder}/plan.toml -o {folder}"
 
 
-def _wanted(sections: list[Section]) -> int | None:
+def _cases_wanted(sections: list[Section]) -> int | None:
     """How many cases would decide the open pairs, without those that need more than 20 times the cases there are."""
     asked = [
         gap.wanted

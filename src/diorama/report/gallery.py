@@ -181,7 +181,7 @@ def select(found: list[Section], budget: int, most: int | None = None) -> Galler
 
     If not all methods of a case fit, the first of them are shown. `most` is the most cases of a section.
     """
-    stacks = [_stack(section)[:most] for section in found]
+    stacks = [_cases_with_pictures(section)[:most] for section in found]
     total = sum(len(strips) for stack in stacks for _, strips in stack)
     kept: dict[int, list[tuple[str, list[Picture]]]] = {}
     taken = 0
@@ -198,11 +198,11 @@ def select(found: list[Section], budget: int, most: int | None = None) -> Galler
             if fit:
                 taken += len(fit)
                 kept.setdefault(i, []).append((case, fit))
-    shown = {i: _shown(f"s{i + 1}", found[i], cases) for i, cases in kept.items()}
+    shown = {i: _build_shown(f"s{i + 1}", found[i], cases) for i, cases in kept.items()}
     return Gallery(shown, total - taken)
 
 
-def _stack(section: Section) -> list[tuple[str, list[Picture]]]:
+def _cases_with_pictures(section: Section) -> list[tuple[str, list[Picture]]]:
     """The cases of a section that have pictures, hardest first, each with the pictures of methods, then of controls."""
     lines = [*section.methods, *(line for line in section.lines if line.control)]
     places = case_places(section)
@@ -218,7 +218,7 @@ def mean_values(section: Section) -> dict[str, float]:
     return means([case_values(line)[1] for line in section.methods or section.lines])
 
 
-def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
+def _build_shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
     known, places = mean_values(section), case_places(section)
     found, used = [], set[str]()
     for case, strips in cases:
@@ -243,7 +243,7 @@ def _matrix(strips: Sequence[Picture]) -> Matrix | None:
         for matrix in (m for m in strip.matrices if m and len(m["rows"]) <= FEW):
             rows = known.setdefault(tuple(matrix["columns"]), {})
             for name, values in zip(matrix["rows"], matrix["values"], strict=True):
-                shared = several and _everywhere(strips, name, values)
+                shared = several and _in_every_strip(strips, name, values)
                 rows[printable(name) if shared or not several else f"{strip.method}: {printable(name)}"] = values
     if not known:
         return None
@@ -261,7 +261,7 @@ def as_table(columns: Iterable[str], rows: Mapping[str, list[Any]]) -> Matrix:
     return Matrix([printable(c) for c in columns], lines)
 
 
-def _everywhere(strips: Sequence[Picture], name: str, values: list[Any]) -> bool:
+def _in_every_strip(strips: Sequence[Picture], name: str, values: list[Any]) -> bool:
     """Whether every strip has this row with these values."""
 
     def has(matrix: Mapping[str, Any]) -> bool:

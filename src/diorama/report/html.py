@@ -103,7 +103,7 @@ def _parts(found: list[Section], detail: int) -> list[Part]:
 
 
 def _part(index: int, name: str, section: Section, detail: int) -> Part:
-    first, more = _folded(table([section])) if section.lines else (None, None)
+    first, more = _split_columns(table([section])) if section.lines else (None, None)
     return Part(
         id=f"s{index + 1}",
         name=name,
@@ -122,7 +122,7 @@ def _part(index: int, name: str, section: Section, detail: int) -> Part:
     )
 
 
-def _folded(whole: Table) -> tuple[Table, Table | None]:
+def _split_columns(whole: Table) -> tuple[Table, Table | None]:
     """The table with as many columns as fit on a page of 1,300 pixels, and a second one with the other metrics."""
     metrics = [c for c in whole.columns if c.rank == 3]
     room = WIDE - (len(whole.columns) - len(metrics))

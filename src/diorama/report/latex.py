@@ -33,13 +33,13 @@ def _paper(group: list[Section], style: Style) -> str:
         whole = replace(whole, columns=[c for c in whole.columns if c.key not in LEFT_OUT])
     beside = [line.entry.get("paper") or {} for section in group for line in section.lines]
     published = [line.entry["published"] for section in group for line in section.lines]
-    columns = [_bracketed(c, group[0].metric, beside, published, style) for c in whole.columns]
+    columns = [_with_published(c, group[0].metric, beside, published, style) for c in whole.columns]
     known = any(value is not None for value in published)
-    caption = f"{question(group[0])} {_words(group)}{' Published values in brackets.' if known else ''}"
+    caption = f"{question(group[0])} {_sentence(group)}{' Published values in brackets.' if known else ''}"
     return _float(replace(whole, columns=columns), caption)
 
 
-def _words(group: list[Section]) -> str:
+def _sentence(group: list[Section]) -> str:
     """One sentence with metric, direction, world, model and number of cases."""
     first = group[0]
     where = dict.fromkeys(words(section.world) for section in group)
@@ -49,7 +49,7 @@ def _words(group: list[Section]) -> str:
     return f"{words(first.protocol)} on {', '.join(where)}{with_model}, {first.some.cases} cases; {best}.".capitalize()
 
 
-def _bracketed(
+def _with_published(
     column: Column, lead: str, beside: list[dict[str, float]], published: list[float | None], style: Style
 ) -> Column:
     """The column with published values in brackets after each value."""

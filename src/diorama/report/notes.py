@@ -46,18 +46,18 @@ class Failure:
 
 def failures(section: Section) -> list[Failure]:
     """The cases without a value, by method, status and reason."""
-    return _alike([f for line in _all(section) for f in _by_reason(line, ("error", "undefined", "excluded"))])
+    return _merged([f for line in _all_lines(section) for f in _by_reason(line, ("error", "undefined", "excluded"))])
 
 
-def _alike(found: list[Failure]) -> list[Failure]:
+def _merged(found: list[Failure]) -> list[Failure]:
     """Merge failures that several methods share, or whose reasons differ in numbers only."""
     groups: dict[tuple[object, ...], list[Failure]] = {}
     for one in found:
         groups.setdefault((one.status, one.metrics, _NUMBERS.sub("#", one.reason)), []).append(one)
-    return [_together(several) for several in groups.values()]
+    return [_merge(several) for several in groups.values()]
 
 
-def _together(several: list[Failure]) -> Failure:
+def _merge(several: list[Failure]) -> Failure:
     first = several[0]
     reasons = dict.fromkeys(one.reason for one in several)
     more = f" (and {len(reasons) - 1} more that differ in numbers)" if len(reasons) > 1 else ""
@@ -68,8 +68,8 @@ def _together(several: list[Failure]) -> Failure:
 
 def remarks(section: Section) -> list[Failure]:
     """The notes of rows with a value; those that several methods share, or that differ in numbers only, are merged."""
-    every = [line.name or "the model" for line in _all(section)]
-    found = _alike([f for line in _all(section) for f in _by_reason(line, ("ok",))])
+    every = [line.name or "the model" for line in _all_lines(section)]
+    found = _merged([f for line in _all_lines(section) for f in _by_reason(line, ("ok",))])
     return [replace(one, method="all") if 1 < len(every) == len(one.methods) else one for one in found]
 
 
@@ -95,7 +95,7 @@ def notes(found: list[Section]) -> list[Note]:
     return sorted(listed, key=lambda note: (order.index(note.failure.status), -len(note.failure.cases)))
 
 
-def _all(section: Section) -> list[Line]:
+def _all_lines(section: Section) -> list[Line]:
     return [*section.lines, *([section.dose] if section.dose else [])]
 
 
@@ -146,7 +146,7 @@ def _orders(section: Section) -> list[str]:
 
 
 def _world_note(section: Section, metric: str) -> str:
-    cells = [line.cell for line in _all(section)]
+    cells = [line.cell for line in _all_lines(section)]
     rows = max((cell.of(metric) for cell in cells), key=lambda rows: sum(r.status == "ok" for r in rows))
     found = summarise(row for row in rows if not isinstance(row.value, list))
     if found.mean is None:

@@ -55,7 +55,7 @@ def _overview(track: str, group: list[tuple[int, Section]]) -> Overview:
     heads = [Head(i, name, f"{section.metric} {ARROWS[section.direction]}") for (i, section), name in named]
     columns = [{_name(line): _score(section, line) for line in section.lines} for section in found]
     controls = {_name(line): bool(line.control) for section in found for line in section.lines}
-    order = sorted(controls, key=lambda name: (_place(name, controls[name]), _mean_place(name, found)))
+    order = sorted(controls, key=lambda name: (_group_rank(name, controls[name]), _mean_rank(name, found)))
     lines = [(name, controls[name], [column.get(name, Score(NONE)) for column in columns]) for name in order]
     noun, n = NOUNS.get(track, "method"), sum(not control for control in controls.values())
     title = in_words(n, noun) if track else in_words(n, "network")
@@ -67,11 +67,11 @@ def _name(line: Line) -> str:
     return controls.get(line.control) or line.name or label(line.entry["model"])
 
 
-def _place(name: str, control: bool) -> int:
+def _group_rank(name: str, control: bool) -> int:
     return 0 if not control else 1 if name == "the truth itself" else 2
 
 
-def _mean_place(name: str, found: list[Section]) -> float:
+def _mean_rank(name: str, found: list[Section]) -> float:
     """The mean rank of a method over the columns that have it."""
     places = [i for section in found for i, line in enumerate(section.methods) if _name(line) == name]
     return sum(places) / len(places) if places else 0.0

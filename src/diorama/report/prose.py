@@ -15,10 +15,10 @@ from diorama.report.summary import Results
 
 def summary(section: Section) -> str:
     """What was run in a section and the results, in a few sentences."""
-    return " ".join(s for s in (_what(section), _best(section), _audit(section), _failed(section)) if s)
+    return " ".join(s for s in (_setup(section), _best_method(section), _controls(section), _failed(section)) if s)
 
 
-def _what(section: Section) -> str:
+def _setup(section: Section) -> str:
     where = f"{label(section.world)} with {label(section.model)}" if section.model else label(section.world)
     who = count(len(section.methods), "method") if section.methods else "the controls alone"
     if section.some.manifest.get("track", "some") == "":
@@ -30,7 +30,7 @@ def _what(section: Section) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def _best(section: Section) -> str:
+def _best_method(section: Section) -> str:
     ranked = [line for line in section.methods if line.mean is not None]
     if not ranked:
         return "No method has a value." if section.methods else ""
@@ -57,7 +57,7 @@ def _lead(section: Section) -> str:
     return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (p {chance(gap.p)})"
 
 
-def _audit(section: Section) -> str:
+def _controls(section: Section) -> str:
     found = section.verdicts
     if not found:
         return ""

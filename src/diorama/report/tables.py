@@ -174,14 +174,14 @@ def _metric(metric: str, pairs: list[tuple[Section, Line]], style: Style) -> Col
 def _notes(group: list[Section]) -> list[str]:
     notes: list[str] = []
     for section in group:
-        prefix = f"{_place(section, group)}: " if len(group) > 1 else ""
+        prefix = f"{_differing_labels(section, group)}: " if len(group) > 1 else ""
         texts = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
         texts += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in section.verdicts)]
         notes += [prefix + text for text in texts]
     return notes
 
 
-def _place(section: Section, group: list[Section]) -> str:
+def _differing_labels(section: Section, group: list[Section]) -> str:
     """The labels in which the sections of a table differ."""
     names = [head for head in ("run", "world", "model") if len({getattr(s, head) for s in group}) > 1]
     return " · ".join(label(getattr(section, head)) for head in names)
@@ -258,7 +258,7 @@ def fit(whole: Table, width: int | None) -> Table:
 def markdown(runs: Runs, style: Style = DEFAULT_STYLE) -> str:
     """Markdown tables, the best in bold, with footnotes as lists: to paste into an issue."""
     blocks = [_markdown_table(t) for t in tables(runs, style)]
-    last = "\n".join(f"- {_md(note)}" for note in closing(runs))
+    last = "\n".join(f"- {_escape(note)}" for note in closing(runs))
     return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
 
 
@@ -267,21 +267,21 @@ def _markdown_table(shown: Table) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rule = row(["---:" if c.numeric else ":---" for c in shown.columns])
-    body = [row([_marked(c, i, shown.controls[i]) for c in shown.columns]) for i in range(len(shown.controls))]
-    notes = [f"{i}. {_md(note)}" for i, note in enumerate(shown.notes, 1)]
-    head = row([_md(c.head) for c in shown.columns])
-    return "\n".join([f"**{_md(shown.caption)}**", "", head, rule, *body, "", *notes])
+    body = [row([_markdown_cell(c, i, shown.controls[i]) for c in shown.columns]) for i in range(len(shown.controls))]
+    notes = [f"{i}. {_escape(note)}" for i, note in enumerate(shown.notes, 1)]
+    head = row([_escape(c.head) for c in shown.columns])
+    return "\n".join([f"**{_escape(shown.caption)}**", "", head, rule, *body, "", *notes])
 
 
-def _marked(column: Column, i: int, control: bool) -> str:
+def _markdown_cell(column: Column, i: int, control: bool) -> str:
     """A cell in Markdown: the best in bold, the name of a control in italics."""
-    shown = _md(column.cells[i])
+    shown = _escape(column.cells[i])
     if control and column.key in ("run", "world", "model", "method"):
         return f"*{shown}*"
     return f"**{shown}**" if i in column.best else shown
 
 
-def _md(value: str) -> str:
+def _escape(value: str) -> str:
     for mark in "\\`*|[]":
         value = value.replace(mark, "\\" + mark)
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -306,27 +306,27 @@ def records(runs: Runs) -> Iterator[dict[str, Any]]:
                 known = {"run": run, **fixed, **about, "seconds": row.seconds, "cell": manifest["key"]}
                 values: list[tuple[Any, str]]
                 if isinstance(row.value, list):
-                    values = [(v, _read_at(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
+                    values = [(v, _point_name(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
                 else:
                     place = cell.settled.chosen.get(row.case)
-                    values = [(row.value, "" if place is None else _named(points[place]))]
+                    values = [(row.value, "" if place is None else _point(points[place]))]
                 for value, where in values:
                     record = {**known, "value": value, "point": where}
                     yield {field: record[field] for field in FIELDS}
 
 
-def _read_at(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
+def _point_name(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
     """The grid point of a row's i-th value: the point of the method's grid, and its number on the protocol's own grid.
 
-    >>> _read_at([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
+    >>> _point_name([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
     'dose=1.0, t #2'
     """
     own = max(count // len(points), 1)
-    here = [_named(points[min(i // own, len(points) - 1)])] + [f"{at.rpartition(',')[2]} #{i % own + 1}"] * (own > 1)
+    here = [_point(points[min(i // own, len(points) - 1)])] + [f"{at.rpartition(',')[2]} #{i % own + 1}"] * (own > 1)
     return ", ".join(filter(None, here))
 
 
-def _named(point: dict[str, Any]) -> str:
+def _point(point: dict[str, Any]) -> str:
     return ", ".join(f"{k}={v}" for k, v in point.items())
 
 
@@ -335,11 +335,11 @@ def long_csv(runs: Runs) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({field: _cell(value) for field, value in record.items()} for record in records(runs))
+    writer.writerows({field: _csv_cell(value) for field, value in record.items()} for record in records(runs))
     return out.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
@@ -362,13 +362,13 @@ def parquet(runs: Runs) -> bytes:
         import pyarrow.parquet as pq
     kinds = {field: pa.float64() if field in ("value", "seconds") else pa.string() for field in FIELDS}
     found = list(records(runs))
-    columns = {f: pa.array([_typed(r[f], f) for r in found], kinds[f]) for f in FIELDS}
+    columns = {f: pa.array([_parquet_value(r[f], f) for r in found], kinds[f]) for f in FIELDS}
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return out.getvalue()
 
 
-def _typed(value: Any, field: str) -> Any:
+def _parquet_value(value: Any, field: str) -> Any:
     if value is None:
         return None
     return float(value) if field in ("value", "seconds") else str(value)

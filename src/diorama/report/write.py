@@ -78,7 +78,7 @@ def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
         raise IsADirectoryError(21, "it is a directory")
     data = parquet(runs) if format == "parquet" else _text(runs, format, style).encode()
     if path.exists() and not path.is_file():
-        return _pour(data, path)
+        return _write_stream(data, path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -87,7 +87,7 @@ def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _pour(data: bytes, path: Path) -> None:
+def _write_stream(data: bytes, path: Path) -> None:
     """Write a whole report into a device or a pipe."""
     with open(path, "wb", buffering=0) as file:
         left = memoryview(data)

@@ -73,7 +73,7 @@ def leaves_frames_alone(component: Component) -> str:
 
 
 def grid_is_consistent(component: Component) -> str:
-    """Every grid point is a set of parameters; `sweep` gives what the method gives at each of them."""
+    """Every grid point is a set of parameters; `sweep` gives the same answers as the method at each point."""
     method = component.object
     grid = method.grid
     if not grid:
