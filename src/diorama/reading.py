@@ -61,6 +61,6 @@ def compare(runs: tuple[Path, ...], between: tuple[str, str] | None, as_json: bo
 
     if len(runs) != (1 if between else 2):
         raise InputError("compare takes two runs, or one run and --between METHOD METHOD")
-    found = comparison.compare(read_results(runs[0]), read_results(runs[-1]), between)
+    found = comparison.compared(read_results(runs[0]), read_results(runs[-1]), between)
     names = between or (str(runs[0]), str(runs[1]))
     print(json.dumps(found, ensure_ascii=False, indent=1) if as_json else comparison.text(found, *names), end="")

@@ -69,7 +69,7 @@ class Results:
 
     def compare(self, a: str, b: str) -> "Comparison":
         """Compare two methods case by case: for each world, model and protocol the mean difference b − a, interval and p."""
-        return Comparison(a, b, comparison.compare(self._read, self._read, (a, b)))
+        return Comparison(a, b, comparison.compared(self._read, self._read, (a, b)))
 
     def case(self, method: str, case: int | str, by: str | None = None, on: str | None = None) -> "CaseView":
         """A case by its number or name: its frame, truth and answer as arrays, and `.show()`.

@@ -23,13 +23,17 @@ def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> l
 
     With `between`, the first method in `a` is compared with the second in `b`, which may be the same run. Cells without
     a partner are listed too, with the reason. Worlds are paired by label, or by content if only their paths differ.
-    InputError if nothing can be compared.
     """
     left, right = (_cells_of(a, between[0]), _cells_of(b, between[1])) if between else (list(a.cells), list(b.cells))
     keys = [_label_key(LABELS, bool(between)), _label_key(LABELS[1:], bool(between), content=True)]
     pairs, left, right = _match(left, right, keys)
     found = [_difference(one, other) for one, other in pairs]
-    found += [_unpaired(cell, "a", between) for cell in left] + [_unpaired(cell, "b", between) for cell in right]
+    return found + [_unpaired(cell, "a", between) for cell in left] + [_unpaired(cell, "b", between) for cell in right]
+
+
+def compared(a: Results, b: Results, between: tuple[str, str] | None = None) -> list[dict[str, Any]]:
+    """`compare`, but InputError if nothing can be compared."""
+    found = compare(a, b, between)
     if all(line["reason"] for line in found):
         why = "; ".join(dict.fromkeys(line["reason"] for line in found)) or "no cells"
         raise InputError(f"nothing was compared: {why}")
