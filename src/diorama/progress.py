@@ -35,8 +35,8 @@ def in_notebook() -> bool:
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 
-class HowFar:
-    """The progress of a work, with an estimate of the time left."""
+class Estimate:
+    """The progress of a piece of work, with an estimate of the time left."""
 
     def __init__(self, what: str, units: str, now: Callable[[], float] = time.monotonic):
         self._what, self._units, self._now = what, units, now
@@ -60,7 +60,7 @@ class HowFar:
     def line(self) -> str:
         """One line: what is done, the time it took, and the time left.
 
-        >>> HowFar("scoring", "cases").line()
+        >>> Estimate("scoring", "cases").line()
         'scoring: nothing finished after 0 s'
         """
         passed = clock(self._now() - self._start)
@@ -91,7 +91,7 @@ def clock(seconds: float) -> str:
 @contextmanager
 def _lines(what: str, units: str) -> Iterator[Progress]:
     """Print a line every `EVERY` seconds, from a thread, so that it also appears while the first case takes minutes."""
-    state, ended = HowFar(what, units), threading.Event()
+    state, ended = Estimate(what, units), threading.Event()
 
     def tell() -> None:
         while not ended.wait(EVERY):
@@ -126,7 +126,7 @@ def _cell(what: str, units: str) -> Iterator[Progress]:
 
     from IPython.display import HTML, display
 
-    state, drawn, last = HowFar(what, units), display(HTML(""), display_id=True), 0.0
+    state, drawn, last = Estimate(what, units), display(HTML(""), display_id=True), 0.0
 
     def tell(done: int, total: int, doing: str = "") -> None:
         nonlocal last

@@ -13,7 +13,7 @@ from diorama.core.errors import InputError, shortened
 from diorama.core.plan import MOST_CASES, Plan, expand
 from diorama.core.spec import parse
 from diorama.gates import parse_gate
-from diorama.progress import HowFar
+from diorama.progress import Estimate
 from tests.conftest import REPOSITORY
 from tests.contract.test_cli import SMALL, WORLD
 from tests.contract.test_cli import one_line as says
@@ -113,7 +113,7 @@ def test_a_log_gets_a_line_now_and_then(tmp_path):
 
 def test_the_time_left_is_by_the_pace_of_this_piece_of_work():
     clock = [0.0]
-    state = HowFar("training", "steps", lambda: clock[0])
+    state = Estimate("training", "steps", lambda: clock[0])
     clock[0] = 100
     state(900, 1000)  # taken up again at 900
     clock[0] = 110

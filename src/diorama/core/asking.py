@@ -15,7 +15,7 @@ from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.memory import Key
 from diorama.core.scene import Scene
-from diorama.core.watch import blame
+from diorama.core.watch import raise_if_changed
 from diorama.io.digests import array_digest
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _explain_missing(bench: Bench, missing: Questions) -> Answers:
     changed = watch.put_back(thorough=True) if watch else []
     if changed:
         bench.memory.drop(missing)
-    blame("the method", changed)
+    raise_if_changed("the method", changed)
     return made
 
 

@@ -14,7 +14,7 @@ from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
-from diorama.core.run import NOBODY, Run, Step, Watch, asked_for, keep_maps
+from diorama.core.run import NO_WATCH, Run, Step, Watch, asked_for, keep_maps
 from diorama.core.scene import digest
 from diorama.core.summary import Settled, hardest, means, settle
 from diorama.io.images import encode_webp, quantise, resize
@@ -27,7 +27,7 @@ from diorama.io.store import checksum, write_json, write_whole
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1)) -> None:
+def illustrate(run: Run, watch: Watch = NO_WATCH, share: Sequence[int] = (0, 1)) -> None:
     """Make the missing pictures: per case a strip `keep/<case>.webp` and its captions.
 
     All cells of a world, model and protocol show the same cases, so that methods can be compared side by side.

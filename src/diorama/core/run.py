@@ -26,7 +26,7 @@ from diorama.core.rows import Row, Status
 from diorama.core.watch import undisturbed
 from diorama.io.locks import locked
 from diorama.io.names import case_path
-from diorama.io.row_files import Rows, heal, read_rows, rows_between, write_part
+from diorama.io.row_files import Rows, read_rows, rows_between, set_damaged_aside, write_part
 from diorama.io.run_folder import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
 from diorama.io.store import content, json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
@@ -134,7 +134,7 @@ def _write_layout(run: Run) -> None:
 def _repair(run: Run, cell: Cell) -> None:
     """Set damaged parts of a cell aside; write its manifest again if it is damaged or outdated."""
     folder = run.cell_folder(cell)
-    heal(folder, cell.key, tell)
+    set_damaged_aside(folder, cell.key, tell)
     path = folder / "manifest.json"
     if path.exists() and (why := manifest_damage(path)):
         tell(set_aside(path, why))
@@ -204,7 +204,7 @@ class Watch:
         return wanted
 
 
-NOBODY = Watch()
+NO_WATCH = Watch()
 
 
 #: Called with a run and the number of a unit whose rows are written.
@@ -243,7 +243,7 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended | None = None) -> None:
+def work_unit(run: Run, k: int, watch: Watch = NO_WATCH, ended: Ended | None = None) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts.
 
     `ended` is called once they are written, while frames, logits and answers of the unit are still cached.
@@ -342,7 +342,7 @@ def keep_maps(run: Run, cell: Cell, index: int) -> None:
         kept.write(path, found.value, cell.protocol.object.needs)
 
 
-def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared: float = 0.0) -> list[Row]:
+def score_case(run: Run, cell: Cell, index: int, watch: Watch = NO_WATCH, prepared: float = 0.0) -> list[Row]:
     """The rows of one case: its scores at every point of the method's grid, or why there are none.
 
     `prepared` are the seconds that preparing it took; they are added to those of the rows.

@@ -212,10 +212,10 @@ def undisturbed(who: str, watch: Snapshot | None, seed: str) -> Iterator[None]:
         for name in changed:
             switches[name][1](before[name])
         changed += watch.put_back(thorough=False) if watch else []
-    blame(who, changed)
+    raise_if_changed(who, changed)
 
 
-def blame(who: str, changed: list[str]) -> None:
+def raise_if_changed(who: str, changed: list[str]) -> None:
     """Raise AnswerError if a component changed anything."""
     if changed:
         more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""

@@ -50,7 +50,7 @@ def misnamed(folder: Path) -> list[Path]:
 
 
 def read_rows(folder: Path, cell: str) -> Rows:
-    """All rows of a cell by (case, metric). Damaged parts are left out; see `heal`."""
+    """All rows of a cell by (case, metric). Damaged parts are left out; see `set_damaged_aside`."""
     return merge(found for part in parts(folder) if (found := _undamaged(part, cell)) is not None)
 
 
@@ -80,7 +80,7 @@ def _overlapping(folder: Path, span: range) -> Iterator[Part]:
     return (part for part in parts(folder) if part.first < span.stop and part.last >= span.start)
 
 
-def heal(folder: Path, cell: str, say: Say) -> None:
+def set_damaged_aside(folder: Path, cell: str, say: Say) -> None:
     """Set damaged parts aside, so that their cases are computed again."""
     for path in misnamed(folder):
         say(set_aside(path, "this is not the name of a part"))
