@@ -237,7 +237,7 @@ def run(
     devices.choose(device)
     need = Need(cpus, gpus, read_size(memory), timeout, not no_wait, dry_run)
     launcher, gates, asked_for = find(on, need), [parse_gate(gate) for gate in require], _plan(plan, asked)
-    devices.expect(launcher.device() if device == "auto" else "")
+    devices.set_for_workers(launcher.device() if device == "auto" else "")
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
@@ -368,7 +368,7 @@ def work(run_folder: Path, shard: str | None, units: str | None, timeout: float 
         raise InputError(f"--shard {shard} and --units {units}: give one of them")
     lists.shard(shard or "0/1", 1)  # so that a mistake in it is found before the run is opened
     devices.start_with_one_thread()
-    devices.check_expected()
+    devices.check_for_workers()
     with apart() as out:
         made = open_run(run_folder)
         _name_imports(made.plan)

@@ -49,8 +49,8 @@ def check(engine: str) -> None:
     for package in PACKAGES.get(engine, ()):
         if importlib.util.find_spec(package) is None:
             raise InputError(f"--engine {engine} needs {package}: pip install 'diorama[fast]', or leave out --engine")
-    if engine != USUAL and device.of_workers() != "cpu":
-        there = device.of_workers()
+    if engine != USUAL and device.for_workers() != "cpu":
+        there = device.for_workers()
         raise InputError(f"--engine {engine} computes on the CPU, models are on {there}: add --device cpu")
 
 

@@ -53,17 +53,17 @@ def _accelerated() -> bool:
     return sys.platform != "linux" or any(os.path.exists(f"/dev/{node}") for node in _NODES)
 
 
-def expect(device: str) -> None:
+def set_for_workers(device: str) -> None:
     """Declare the device of workers on other machines, `cpu` or `gpu`: the run is planned for it, not for this machine's."""
     _set(_WORKERS, device or None)
 
 
-def of_workers() -> str:
+def for_workers() -> str:
     """The device of the run's passes: the declared one of workers elsewhere, or this process's own."""
     return os.environ.get(_WORKERS) or current()
 
 
-def check_expected() -> None:
+def check_for_workers() -> None:
     """Raise InputError if the run was planned for GPUs and this process has none."""
     if os.environ.get(_WORKERS) == "gpu" and current() == "cpu":
         raise InputError("the run was planned for GPUs (--gpus), and torch finds none here: its rows would differ")

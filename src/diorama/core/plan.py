@@ -185,7 +185,7 @@ class Cell:
         """Images per pass: the device's chunk if any component uses torch, otherwise the CPU's."""
         parts = [part for part in (self.world, self.model, self.method, self.protocol) if part]
         torch = any("torch" in part.libraries for part in parts)
-        return device.chunk(device.of_workers() if torch else "cpu")
+        return device.chunk(device.for_workers() if torch else "cpu")
 
     @property
     def fitted(self) -> bool:

@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from diorama.core.device import expect
+from diorama.core.device import set_for_workers
 from diorama.core.errors import InputError, WorkerError, tell
 from diorama.core.plan import Plan
 from diorama.core.rows import read_row
@@ -50,7 +50,7 @@ class Place:
         self.name = name
         sweep(Path(tempfile.gettempdir()))
         self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
-        expect("")  # use the device of this machine
+        set_for_workers("")  # use the device of this machine
         os.environ.update(opening["variables"])
         plan, here = _unpack(opening, Path(self.scratch.name))
         self.run = Run(Path(self.scratch.name) / "run", plan)

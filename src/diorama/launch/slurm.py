@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from diorama.core.device import THREADS, of_workers
+from diorama.core.device import THREADS, for_workers
 from diorama.core.errors import InputError, WorkerError, count
 from diorama.core.run import Run, missing_of
 from diorama.io.store import write_whole
@@ -86,7 +86,7 @@ def script(run: Run, units: Sequence[int], jobs: int, need: Need) -> str:
     more = [f"--gpus-per-task={need.gpus}"] if need.gpus else []
     more += [f"--mem={math.ceil(need.memory / 2**20)}M"] if need.memory else []
     variables = dict.fromkeys(THREADS, "1") | {k: v for k, v in os.environ.items() if k.startswith("DIORAMA_")}
-    if not need.gpus and of_workers() == "cpu":
+    if not need.gpus and for_workers() == "cpu":
         variables["DIORAMA_DEVICE"] = "cpu"  # even on machines that have a GPU
     return _SCRIPT.format(
         last=jobs - 1,
