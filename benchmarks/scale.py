@@ -20,7 +20,7 @@ from diorama.core.plan import Plan
 from diorama.core.rows import Row
 from diorama.core.run import Run, create
 from diorama.io.run_folder import cell_folder
-from diorama.launch.parcel import Answer, order, take_home
+from diorama.launch.parcel import Answer, order, write_answer
 
 #: Seconds that one worker should take for the common work; the whole benchmark takes about five times as long.
 SECONDS = float(os.environ.get("DIORAMA_BENCH_SECONDS", "60"))
@@ -119,7 +119,7 @@ def writing(place: Path, units: int = 256) -> dict[str, float]:
     begun = time.perf_counter()
     for k, answer in enumerate(answers):
         order(run, k, [])
-        take_home(run, answer)
+        write_answer(run, answer)
     taken = time.perf_counter() - begun
     rows = sum(len(lines["rows"]) for answer in answers for lines in answer.cells.values())
     assert cell_folder(run.folder, run.cells[0].key).is_dir()

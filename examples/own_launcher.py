@@ -54,7 +54,7 @@ class Processes(Remote):
         except queue.Empty:
             if any(process.poll() is None for process in self.processes):
                 return []
-            raise WorkerError("all workers have ended; the same command goes on from here") from None
+            raise WorkerError("all workers have ended; run the same command again to continue") from None
 
     def stop(self) -> None:
         for process in self.processes:

@@ -7,7 +7,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-#: Where each public name lives, as the stub beside this file says. Nothing is imported before it is asked for.
+#: The module of each public name, read from the stub beside this file. Modules are imported on first access.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE = {name: module for module, name in re.findall(r"^from (diorama\.\S+) import (\w+)", _STUB, re.MULTILINE)}
 #: Packages that are public as they are.

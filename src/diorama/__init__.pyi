@@ -1,4 +1,4 @@
-"""The public names, each spelt once: type checkers read this file, and `__init__.py` reads off it where a name lives."""
+"""The public names: type checkers read this file, and `__init__.py` reads from it which module has a name."""
 
 from diorama import data as data
 from diorama import lab as lab

@@ -1,4 +1,4 @@
-"""Diorama from Python: live objects and specs through one door, results that show themselves."""
+"""The Python interface: `evaluate` takes live objects and specs, and returns results that notebooks display."""
 
 import shutil
 import tempfile
@@ -17,7 +17,7 @@ from diorama.core.catalogue import Component, Kind
 from diorama.core.errors import InputError, tell
 from diorama.core.plan import Plan
 from diorama.core.progress import Progress
-from diorama.core.run import Run, silent, taken
+from diorama.core.run import Run, locked_run, silent
 from diorama.core.watch import Snapshot
 from diorama.launch.contract import Launcher
 from diorama.launch.local import draw, launch
@@ -44,36 +44,37 @@ def evaluate(
     out: str | Path | None = None,
     keep: str | None = None,
 ) -> Results:
-    """Score methods on worlds (`on`) by protocols (`by`), about models where the protocols need one.
+    """Score methods on worlds (`on`) by protocols (`by`), for models if the protocols need one.
 
     Each of them is a spec ("lime(samples=200)"), a live object, or a list or dictionary of these; the keys of a dictionary
-    are the names that tables and plots show. Live objects: a torch module, a function, a class or object of captum, an
-    attributor of zennit, a transformer of scikit-learn, answers already computed as an array in the order of the cases,
-    an object of a contract. They are left as they were.
+    are the names in tables and plots. Live objects: a torch module, a function, a class or object of captum, an
+    attributor of zennit, a transformer of scikit-learn, computed answers as an array in the order of the cases, an object
+    with the members of a contract. They are not changed.
 
-    cases      how many; without it 32 of a staged world, all of a recorded one
+    cases      how many; by default 32 of a staged world, all of a recorded one
     controls   also run oracle, chance and growing doses of error, and judge the protocol by them
     device     auto, cpu, cuda, cuda:1, mps
     engine     what computes logits: torch, or onnxruntime or openvino (pip install 'diorama[fast]'), which are faster on
-               a CPU; gradients are always torch's
-    processes  more than one only with specs, which other processes can make too
-    progress   a bar with the time left and the cell at work; lines where there is no terminal
-    out        a folder that the same call takes up again; without it results live as long as the object returned
-    keep       "maps" keeps every answer: `.maps`, and `.case` of results that are read again
+               a CPU; gradients always come from torch
+    processes  worker processes; more than one only with specs, which other processes can build too
+    progress   show a bar with the time left and the current cell, or lines if stderr is no terminal
+    out        a folder for the results, in which the same call continues; by default a temporary one, removed with the
+               returned object
+    keep       "maps" stores every answer, for `.maps` and for `.case` of results read from a folder
     """
     with devices.using(device):
         plan = replace(_plan(methods, model, on, by, cases, seed, controls, keep), engine=engine)
         if processes > 1:
             _check_shared(plan, processes)
         folder = _Folder(out)
-        with _untouched(plan), taken(folder.path, plan) as made:
-            with shown("scoring", "cases") if progress else nullcontext(silent) as said:
+        with _restoring_networks(plan), locked_run(folder.path, plan) as made:
+            with shown("scoring", "cases") if progress else nullcontext(silent) as bar:
                 if out is None:
-                    launch(made, processes, said)  # pictures are drawn when somebody looks
+                    launch(made, processes, bar)  # pictures are drawn when results are displayed
                 else:
-                    execute(made, processes, said)
+                    execute(made, processes, bar)
             results = Results(folder.path, made)
-    results.held = folder  # a temporary one goes with the results
+    results.held = folder  # a temporary folder is removed with the results
     return results
 
 
@@ -94,9 +95,9 @@ def _plan(
             kind = "world" if name == "on" else "protocol"
             raise InputError(f"{name} is empty: name a {kind}, e.g. {name}='{_EXAMPLES[kind]}' (diorama ls {kind}s)")
     worlds, protocols = _components("world", listed(on)), _components("protocol", listed(by))
-    side = _side(worlds) if any(not isinstance(one, str) for _, one in listed(model)) else None
+    side = _common_size(worlds) if any(not isinstance(one, str) for _, one in listed(model)) else None
     models = _components("model", listed(model), side)
-    given = [(name, _with_names(one, worlds, seed)) for name, one in listed(methods)]
+    given = [(name, _named_arrays(one, worlds, seed)) for name, one in listed(methods)]
     return Plan(worlds, _components("method", given), protocols, models, cases, seed, controls, keep or "")
 
 
@@ -104,37 +105,37 @@ _EXAMPLES = {"world": "birds", "protocol": "single_deletion"}
 
 
 def _components(kind: Kind, given: list[tuple[str, Any]], side: int | None = None) -> list[str | Component]:
-    """Specs as they are, and live objects made components, each under a name that no other has."""
+    """Specs unchanged, and live objects as components with unique labels."""
     found: list[str | Component] = []
     for name, one in given:
         if "=" in name:
-            raise InputError(f"{name!r} is no name for a {kind}: leave out the sign =")
+            raise InputError(f"{name!r} cannot name a {kind}: leave out the sign =")
         if isinstance(one, str):
             found.append(f"{name}={one}" if name else one)
         else:
-            found.append(_numbered(component(kind, one, name, side), found))
+            found.append(_with_unique_label(component(kind, one, name, side), found))
     return found
 
 
-def _numbered(made: Component, others: Sequence[str | Component]) -> Component:
-    """A live component, numbered where another is called so already."""
+def _with_unique_label(made: Component, others: Sequence[str | Component]) -> Component:
+    """A live component, with a number in its label if another one has the same."""
     known = {one.label for one in others if isinstance(one, Component)}
     free = (n for i in range(1, len(known) + 2) if (n := made.label if i == 1 else f"{made.label} {i}") not in known)
     return replace(made, shown=next(free)) if made.is_live else made
 
 
-def _side(worlds: list[str | Component]) -> int | None:
-    """The side of the images that all worlds have, for networks that do not say what they take."""
+def _common_size(worlds: list[str | Component]) -> int | None:
+    """The size of the images of all worlds, for networks that do not say their input size; None if sizes differ."""
     sides = {component("world", world).object.size for world in worlds}
     return sides.pop() if len(sides) == 1 else None
 
 
-def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
-    """Answers already computed with the names of their cases; anything else as it is."""
+def _named_arrays(given: Any, worlds: list[str | Component], seed: int) -> Any:
+    """Computed answers with the names of their cases; anything else unchanged."""
     if not is_array(given):
         return given
     if len(worlds) > 1:
-        raise InputError("answers already computed belong to one world: name one in on=")
+        raise InputError("arrays of answers belong to one world: name one in on=")
     world = component("world", worlds[0]).object
     layers = isinstance(given, Mapping) and set(given) <= {"reflectance", "shading"}
     if isinstance(given, Mapping) and not layers:
@@ -145,30 +146,30 @@ def _with_names(given: Any, worlds: list[str | Component], seed: int) -> Any:
     return Arrays(given, [world.scene_at(seed, i)[0] for i in range(count)])
 
 
-def _live(plan: Plan) -> list[Live]:
+def _live_components(plan: Plan) -> list[Live]:
     given = [*plan.worlds, *plan.models, *plan.methods, *plan.protocols]
     return [one for one in given if isinstance(one, Live)]
 
 
 def _check_shared(plan: Plan, processes: int) -> None:
-    for one in _live(plan):
+    for one in _live_components(plan):
         raise InputError(
-            f"{one.label} is a live {one.kind}, which {processes} processes cannot share: write what makes it into a file"
-            " and name that, './mine.py:build', or leave out processes"
+            f"{one.label} is a live {one.kind}, which {processes} processes cannot share: put the code that makes it into"
+            " a file and give './mine.py:build', or leave out processes"
         )
 
 
 @contextmanager
-def _untouched(plan: Plan) -> Iterator[None]:
-    """Put the user's own networks back as they were; components work on copies, but a function may reach the original."""
-    networks = [one for one in _live(plan) if is_module(one.given) and not isinstance(one.given, type)]
+def _restoring_networks(plan: Plan) -> Iterator[None]:
+    """Restore the user's own networks if they are changed; components use copies, but a function may reach the original."""
+    networks = [one for one in _live_components(plan) if is_module(one.given) and not isinstance(one.given, type)]
     watches = {one.label: Snapshot(one.given) for one in networks}
     try:
         yield
     finally:
         for label, watch in watches.items():
             if changed := watch.put_back(thorough=True):
-                tell(f"{label}: {changed[0]} was changed by a method, and is as it was again")
+                tell(f"{label}: {changed[0]} was changed by a method, and was restored")
 
 
 def run(
@@ -182,15 +183,15 @@ def run(
     out: str | Path = "diorama-run",
     processes: int = 1,
 ) -> dict[str, Any]:
-    """Run a plan given in specs and return the results document; what is already in `out` is not computed again.
+    """Run a plan of specs and return the JSON document of `diorama run --json`; cases in `out` are not computed again.
 
-    For scripts that want the document of `diorama run --json`; `evaluate` takes live objects too and shows its results.
+    `evaluate` also takes live objects, and returns an object with tables and plots.
     """
     for given in (*worlds, *models, *methods, *protocols):
         if not isinstance(given, str):
             raise InputError(f"{type(given).__name__} is no spec: diorama.evaluate takes live objects")
     plan = Plan(list(worlds), list(methods), list(protocols), list(models), cases, seed, controls)
-    with taken(Path(out), plan) as made:
+    with locked_run(Path(out), plan) as made:
         ended = execute(made, processes, silent)
         return ended[1] if ended else {}
 
@@ -198,10 +199,10 @@ def run(
 def execute(
     made: Run, launcher: Launcher | int, show: Progress, timeout: float | None = None
 ) -> tuple[Read, dict[str, Any]] | None:
-    """Compute what a run lacks and draw its gallery; the results, and the document with what was computed and known.
+    """Compute what a run lacks and draw its gallery; returns the results and their document.
 
-    A launcher has components run in worker processes, whatever they do; a number is how many processes do it unwatched.
-    None where the work goes on elsewhere.
+    A launcher runs components in supervised worker processes; a number of processes (1: this one) works unsupervised.
+    Returns None if the work continues elsewhere.
     """
     from diorama.core.gallery import illustrate
     from diorama.core.record import record

@@ -26,7 +26,7 @@ class Commands(click.Group):
     """A click group that suggests the nearest command for a misspelt one."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does, with a hint."""
+        """Find a command; the error for an unknown one has a hint."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             raise InputError(f"unknown command {args[0]!r}; {did_you_mean(args[0], list(self.commands))}")
         return super().resolve_command(ctx, args)
@@ -46,7 +46,7 @@ for command in (reading.report, reading.cite, reading.compare):
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    """A job that is told to end stops as it does after Ctrl-C: its workers end, and what was computed is kept."""
+    """Handle SIGTERM like Ctrl-C: end workers and keep finished results."""
     raise KeyboardInterrupt
 
 
@@ -63,10 +63,10 @@ def main() -> None:
     except ImportError as error:
         code = _say(missing_package(error), USAGE)
     except (KeyboardInterrupt, click.Abort):
-        code = _say(f"stopped; {KEPT} from there", INTERRUPTED)
+        code = _say(f"stopped; {KEPT}", INTERRUPTED)
     except WorkerError as error:
         code = _say(str(error), FAILURE)
-    except BrokenPipeError:  # the reader has gone: there is nobody left to tell
+    except BrokenPipeError:  # the reader of stdout has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = OK
     except OSError as error:
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _check_words(words: list[str]) -> None:
-    """Refuse bytes that are no text: names of folders and components are written into plans and pages."""
+    """Refuse arguments that are not UTF-8: names of folders and components are written into plans and pages."""
     for word in words:
         if any("\ud800" <= letter <= "\udfff" for letter in word):
             raise InputError(f"{word!r} is not UTF-8: choose another name")
@@ -121,18 +121,18 @@ def show(component: str, bib: bool) -> None:
 @click.option("--do", "changes", multiple=True, metavar="NAME=VALUE", help="Change every scene, e.g. --do light=3.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--layout", default="flat", show_default=True, help="How the files are laid out.")
-@click.option("-M", "--model", help="With --layout flat: also name the class this model predicts as a target.")
+@click.option("-M", "--model", help="With --layout flat: add the class that this model predicts to the targets.")
 def render(
     world: str, count: int, out: Path, changes: tuple[str, ...], seed: int, layout: str, model: str | None
 ) -> None:
-    """Render scenes of a WORLD with their truth, names of the cases and a contact sheet."""
+    """Render scenes of a WORLD with their truth, a manifest of the cases and a contact sheet."""
     from diorama import layouts
     from diorama.core.catalogue import build
     from diorama.core.writing import Writing
 
     staged = build("world", world)
     if model and layout != "flat":
-        raise InputError(f"-M {model}: only --layout flat names what a model predicts")
+        raise InputError(f"-M {model}: only --layout flat writes the predictions of a model")
     named = build("model", model) if model else None
     if count < 1:
         raise InputError(f"-n {count}: at least one scene is needed")
@@ -147,7 +147,7 @@ def render(
 @cli.command()
 @click.argument("world")
 @click.option("--do", "changes", multiple=True, required=True, metavar="NAME=VALUE", help="The change: --do beak=none.")
-@click.option("-M", "--model", help="Also show what this model says before and after.")
+@click.option("-M", "--model", help="Also show this model's logits before and after.")
 @click.option("--scene", default=0, show_default=True, help="The number of the scene.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("-o", "out", required=True, type=click.Path(path_type=Path), help="Picture to write: .png, .pdf or .svg.")
@@ -181,7 +181,7 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
 @cli.command()
 @click.argument("plan", required=False, type=click.Path(path_type=Path))
 @click.option("-w", "--world", "worlds", multiple=True, metavar="WORLD", help="A world, e.g. mondrian.")
-@click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, where the protocol needs one.")
+@click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model, if the protocol needs one.")
 @click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method; may be repeated.")
 @click.option("-p", "--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="A protocol, e.g. lmse.")
 @click.option("-n", "--cases", type=int, help="Cases per cell (default: all of a recorded world, 32 of a staged one).")
@@ -196,14 +196,14 @@ def traverse(encoder: str, world: str, scene: int, steps: int, seed: int, out: P
     metavar="WHERE",
     help="local (all cores), local:2, ray, ray:ADDRESS, slurm:16 or ./mine.py:Launcher.",
 )
-@click.option("--cpus", type=click.IntRange(1), default=1, help="Cores that each worker is given (default 1).")
-@click.option("--gpus", type=click.IntRange(0), default=0, help="Graphics processors that each worker is given.")
-@click.option("--memory", metavar="SIZE", help="Memory that each worker is given, e.g. 4G.")
+@click.option("--cpus", type=click.IntRange(1), default=1, help="Cores of each worker (default 1).")
+@click.option("--gpus", type=click.IntRange(0), default=0, help="GPUs of each worker (default 0).")
+@click.option("--memory", metavar="SIZE", help="Memory of each worker, e.g. 4G.")
 @click.option("--controls", is_flag=True, help="Also run oracle, random and growing doses of error.")
 @click.option("--require", multiple=True, metavar="GATE", help="'lmse<=0.05' or 'weiss:lmse<=0.03'; exit 4 if not met.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON document.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
-@click.option("--keep", type=click.Choice(["maps"]), help="Keep every answer beside its rows (diorama.Results.read).")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Give up cases that take longer (default: never).")
+@click.option("--keep", type=click.Choice(["maps"]), help="Store every answer beside its rows (diorama.Results.read).")
 @click.option("--prepare", is_flag=True, help="Make the directory for `diorama work` and compute nothing.")
 @click.option("--dry-run", is_flag=True, help="With --on slurm: print the job array and submit nothing.")
 @click.option("--no-wait", is_flag=True, help="With --on slurm: return once the job array is submitted.")
@@ -225,9 +225,9 @@ def run(
     no_wait: bool,
     **asked: Any,
 ) -> int:
-    """Run a PLAN.toml, or what -w -M -m -p say, and write a report. What OUT already holds is not computed again."""
+    """Run a PLAN.toml, or the plan of -w -M -m -p, and write a report. Cases that OUT already has are not computed again."""
     from diorama.core import device as devices
-    from diorama.core.run import taken
+    from diorama.core.run import locked_run
     from diorama.gates import parse_gate
     from diorama.launch.contract import Need, read_size
     from diorama.launch.find import find
@@ -237,22 +237,22 @@ def run(
     devices.choose(device)
     need = Need(cpus, gpus, read_size(memory), timeout, not no_wait, dry_run)
     launcher, gates, asked_for = find(on, need), [parse_gate(gate) for gate in require], _plan(plan, asked)
-    devices.expect(launcher.device() if device == "auto" else "")
+    devices.set_for_workers(launcher.device() if device == "auto" else "")
     if ctx.get_parameter_source("out") is ParameterSource.DEFAULT:
         _check_default(out, asked_for)
     _name_imports(asked_for)
-    with apart() as results, taken(out, asked_for) as made:
-        return _prepared(made) if prepare else _run(made, launcher, gates, as_json, results)
+    with apart() as results, locked_run(out, asked_for) as made:
+        return _print_prepared(made) if prepare else _run(made, launcher, gates, as_json, results)
 
 
 def _name_imports(plan: Any) -> None:
-    """A plan names code: say which, before it is imported."""
+    """Print the names of the user's code before it is imported."""
     for name in plan.imports():
         say(f"imports {name}")
 
 
 def _check_default(out: Path, plan: Any) -> None:
-    """Refuse the folder that no one named if the results of another command would vanish from its report."""
+    """Refuse the default folder if it has results of another command, which would vanish from its report."""
     from diorama.core.plan import Plan
 
     try:
@@ -262,12 +262,12 @@ def _check_default(out: Path, plan: Any) -> None:
     if not plan.covers(earlier):
         raise InputError(
             f"{out} holds the results of another command ({out}/plan.toml):"
-            f" give this one a folder with -o NAME, or -o {out} to put it in the place of that one"
+            f" give this one another folder with -o NAME, or replace that one with -o {out}"
         )
 
 
 def _plan(path: Path | None, asked: dict[str, Any]) -> Any:
-    """The plan of a file, with what the options say in the place of what the file says."""
+    """The plan of a file; options override what it says."""
     from diorama.core.plan import Plan
 
     given = {k: list(v) if isinstance(v, tuple) else v for k, v in asked.items() if v or type(v) is int}
@@ -282,7 +282,7 @@ def _check_timeout(seconds: float | None) -> None:
         raise InputError(f"--timeout {seconds:g}: write a number of seconds above 0")
 
 
-def _prepared(made: Any) -> int:
+def _print_prepared(made: Any) -> int:
     _announce(made)
     say(f"prepared; `diorama work {made.folder} --shard I/N` computes a share, `diorama report {made.folder}` reads it")
     return OK
@@ -314,12 +314,12 @@ def _run(made: Any, launcher: Any, gates: list[Any], as_json: bool, out: TextIO)
     if failures:
         say(f"diorama: {failures} cases failed; the table says why, {made.folder}/cells/*/*/errors has the tracebacks")
     if results["missing"]:
-        say(f"diorama: {results['missing']} cases have no result; the same command computes them")
+        say(f"diorama: {results['missing']} cases have no result; run the same command again to compute them")
     return GATE_FAILED if unmet else SOME_FAILED if failures or results["missing"] else OK
 
 
 def _announce(made: Any) -> None:
-    """What will be computed and what is already known, before the work starts."""
+    """Print what will be computed and what is known already."""
     missing = {cell.key: len(made.missing(cell)) for cell in made.cells}
     total = sum(cell.count for cell in made.cells)
     todo = sum(missing.values())
@@ -343,7 +343,7 @@ def _announce(made: Any) -> None:
 def train(recipe: str, out: Path | None) -> None:
     """Train a bundled model again by its RECIPE, e.g. birds_cnn; fit a network of yours to a staged world:
     "tune(backbone=timm:resnet18, world=birds, minutes=10)"; or learn codes of any world or folder of images:
-    "beta_tcvae(world=candle(confounding=pairs), beta=6)". Goes on where an earlier call was stopped.
+    "beta_tcvae(world=candle(confounding=pairs), beta=6)". Continues an earlier call that was stopped.
     """
     from diorama.training.recipes import train as train_recipe
 
@@ -356,9 +356,9 @@ def train(recipe: str, out: Path | None) -> None:
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--shard", metavar="I/N", help="Which share of the work, counted from 0 (default: all of it).")
 @click.option("--units", metavar="LIST", help="Which units, e.g. 0-7,9.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="Give a case up that takes longer (default: never).")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Give up cases that take longer (default: never).")
 def work(run_folder: Path, shard: str | None, units: str | None, timeout: float | None) -> int:
-    """Compute missing rows of a RUN; what launchers and job arrays call. Says what it did and what is left."""
+    """Compute missing rows of a RUN (launchers and job arrays call this), and print how many cases are left."""
     from diorama.core import device as devices
     from diorama.core.run import open_run
     from diorama.launch import units as lists
@@ -366,21 +366,21 @@ def work(run_folder: Path, shard: str | None, units: str | None, timeout: float 
     _check_timeout(timeout)
     if shard and units:
         raise InputError(f"--shard {shard} and --units {units}: give one of them")
-    lists.shard(shard or "0/1", 1)  # a mistake in it is said before the run is opened
+    lists.shard(shard or "0/1", 1)  # so that a mistake in it is found before the run is opened
     devices.start_with_one_thread()
-    devices.check_expected()
+    devices.check_for_workers()
     with apart() as out:
         made = open_run(run_folder)
         _name_imports(made.plan)
-        computed, failed = _share(made, shard or "0/1", units, timeout)
+        computed, failed = _compute_share(made, shard or "0/1", units, timeout)
         total, left = sum(cell.count for cell in made.cells), sum(len(made.missing(cell)) for cell in made.cells)
         what = f"units {units}" if units else f"shard {shard or '0/1'}"
         print(f"{what}: {computed} cases computed, {failed} failed; {left} of {total} cases are left", file=out)
     return SOME_FAILED if failed else OK
 
 
-def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> tuple[int, int]:
-    """Compute some units in a worker process: how many cases they lacked, and how many of these failed."""
+def _compute_share(made: Any, shard: str, units: str | None, timeout: float | None) -> tuple[int, int]:
+    """Compute some units in a worker process; returns how many cases they lacked, and how many of these failed."""
     from diorama.core.record import record
     from diorama.core.run import missing_of
     from diorama.launch import units as lists
@@ -389,7 +389,7 @@ def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> t
 
     count = len(made.units)
     mine = lists.read(units, count) if units else lists.shard(shard, count)
-    lock = f"units-{units[:80]}" if units else f"shard-{shard.replace('/', '-of-')}"  # a second of the same is refused
+    lock = f"units-{units[:80]}" if units else f"shard-{shard.replace('/', '-of-')}"  # refuses a second process with it
     lacked = sum(len(missing_of(made, k)) for k in mine)
     with shown("scoring", "cases") as progress:
         on(Launcher("1", Need(timeout=timeout), lock), made, progress, mine)
@@ -400,9 +400,9 @@ def _share(made: Any, shard: str, units: str | None, timeout: float | None) -> t
 @cli.command()
 @click.argument("components", nargs=-1)
 def check(components: tuple[str, ...]) -> int:
-    """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled when none is given.
+    """Test components against the contracts: ./mine.py:Mine, a spec, or everything bundled if none is given.
 
-    The directory of a run is checked for damaged and contradicting files.
+    A run directory is checked for damaged and contradicting files.
     """
     from diorama.io.integrity import check_run
     from diorama.io.run_folder import is_run
@@ -422,12 +422,12 @@ cli.add_command(lab)
 
 @cli.command()
 @click.option("-o", "--out", type=click.Path(path_type=Path), default="diorama-demo", show_default=True)
-@click.option("--on", default="local", show_default=True, help="where: local (all cores), local:1, ray, slurm:16 …")
+@click.option("--on", default="local", show_default=True, help="local (all cores), local:1, ray, slurm:16 …")
 def demo(out: Path, on: str) -> int:
-    """The whole thing, small: explanations of a bird classifier, decompositions of paintings, codes of sprites; controls."""
+    """A small run of everything: explanations of a bird classifier, decompositions of paintings, codes of sprites."""
     from diorama.core import device as devices
     from diorama.core.plan import Plan
-    from diorama.core.run import taken
+    from diorama.core.run import locked_run
     from diorama.launch.contract import Need
     from diorama.launch.find import find
 
@@ -438,5 +438,5 @@ def demo(out: Path, on: str) -> int:
     worlds = ["birds", "mondrian", "sprites(counts=(3, 3, 8, 8, 8))"]
     protocols = ["single_deletion", "accuracy", "lmse", "mig(frames=1000)", "irs(frames=1000)"]
     plan = Plan(worlds, explainers + decomposers + encoders, protocols, ["birds_cnn"], cases=24, controls=True)
-    with apart() as results, taken(out, plan) as made:
+    with apart() as results, locked_run(out, plan) as made:
         return _run(made, find(on, Need()), [], False, results)

@@ -1,4 +1,4 @@
-"""What `diorama show` prints: purpose, parameters, an example, what a full spec comes to; nothing is rendered."""
+"""The output of `diorama show`: purpose, parameters, an example, and properties of a component; nothing is rendered."""
 
 import inspect
 import shlex
@@ -26,22 +26,22 @@ def describe(text: str, bib: bool = False) -> Iterator[str]:
         component = find(kind, Spec(name, parsed.params))
         yield from ([""] if i else [])
         yield from _about(component)
-        if kind in _SAYS and not _missing(component):
-            yield from ("", *_SAYS[kind](build(kind, Spec(name, parsed.params)).object))
-        elif kind in _SAYS and _is_ours(component.target):
-            yield from ("", *_SAYS[kind](component.target))
+        if kind in _PROPERTIES and not _missing(component):
+            yield from ("", *_PROPERTIES[kind](build(kind, Spec(name, parsed.params)).object))
+        elif kind in _PROPERTIES and _is_ours(component.target):
+            yield from ("", *_PROPERTIES[kind](component.target))
         yield from _cited(component, bib)
 
 
 def _missing(component: Component) -> list[str]:
-    """Parameters that must be given and are not."""
+    """Required parameters that are not given."""
     needed = (p.name for p in parameters(component.target) if p.default is p.empty)
     return [name for name in needed if name not in component.spec.params]
 
 
 def _about(component: Component) -> Iterator[str]:
     target: Any = component.target
-    listed, said = parameters(target), meanings(target)
+    listed, texts = parameters(target), meanings(target)
     yield f"{component.kind} {component.name}"
     yield from (inspect.getdoc(inspect.getmodule(target)) or "").splitlines()
     if prose := _prose(inspect.getdoc(target) or ""):
@@ -50,17 +50,17 @@ def _about(component: Component) -> Iterator[str]:
         yield from ("", "parameters")
         for p, line in zip(listed, parameter_lines(component), strict=True):
             yield f"  {line}"
-            yield from textwrap.wrap(said.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+            yield from textwrap.wrap(texts.get(p.name, ""), WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
     if _is_ours(target) and target.example:
-        yield from ("", "example", f"  {target.example.replace('{}', _spelt(component))}")
+        yield from ("", "example", f"  {target.example.replace('{}', _shell_spec(component))}")
 
 
 def parameter_lines(component: Component) -> list[str]:
     """Each parameter of a component as `name: type = default`."""
     target: Any = component.target
     inner = nested(target, component.kind)
-    stated = {p: f"a {inner[p.name].kind}" if p.name in inner else _type(target, p) for p in parameters(target)}
-    return [_parameter(p, said) for p, said in stated.items()]
+    stated = {p: f"a {inner[p.name].kind}" if p.name in inner else _annotation(target, p) for p in parameters(target)}
+    return [_parameter(p, kind) for p, kind in stated.items()]
 
 
 def _is_ours(target: Any) -> bool:
@@ -68,7 +68,7 @@ def _is_ours(target: Any) -> bool:
 
 
 def meanings(target: Any) -> dict[str, str]:
-    """What the docstrings of a class and of those it extends say of each parameter; the nearest one counts.
+    """The meaning of each parameter, from the docstrings of a class and its base classes (the nearest one counts).
 
     >>> from diorama.protocols.codes.mig import Mig
     >>> list(meanings(Mig))
@@ -90,26 +90,26 @@ def _parameter(p: inspect.Parameter, stated: str) -> str:
     return f"{p.name}{stated and f': {stated}'}" + (" (required)" if p.default is p.empty else f" = {p.default!r}")
 
 
-def _type(target: Any, p: inspect.Parameter) -> str:
-    # a name that exists for type checkers only has no hint, and is spelt as it is written
-    return "" if p.annotation is p.empty else _spelt_type(hints(target, bounds=True).get(p.name, p.annotation))
+def _annotation(target: Any, p: inspect.Parameter) -> str:
+    # a name that is imported for type checkers only has no hint, and is shown as written
+    return "" if p.annotation is p.empty else _type_text(hints(target, bounds=True).get(p.name, p.annotation))
 
 
-def _spelt_type(hint: Any) -> str:
+def _type_text(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Annotated:
         kind, *bounds = typing.get_args(hint)
-        return ", ".join([_spelt_type(kind), *map(str, bounds)])
+        return ", ".join([_type_text(kind), *map(str, bounds)])
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(repr, typing.get_args(hint)))
     if len(found := options(hint)) > 1:
-        return " | ".join(map(_spelt_type, found))
+        return " | ".join(map(_type_text, found))
     if hint is type(None):
         return "None"
     return hint if isinstance(hint, str) else inspect.formatannotation(hint)
 
 
-def _spelt(component: Component) -> str:
-    """The spec as it is written in a shell, what must be given shown by …"""
+def _shell_spec(component: Component) -> str:
+    """The spec as it is written in a shell, with … for required parameters that are not given."""
     given = component.spec.params
     needed = [f"{name}=…" for name in _missing(component)]
     text = str(Spec(component.name.rpartition("/")[2] if not given else component.spec.name, given))
@@ -119,13 +119,13 @@ def _spelt(component: Component) -> str:
 
 
 def _value(source: Any, name: str) -> Any:
-    """A member of a component, or of its class where parameters are missing; None where only the component knows."""
+    """A member of a component, or of its class if parameters are missing; None if it is a property of the object."""
     found = getattr(source, name)
     return None if isinstance(found, property | cached_property) else found
 
 
 def _world(world: Any) -> Iterator[str]:
-    """Truth, factors, layouts, how many scenes there are, and what is to be noted."""
+    """Truth, factors, layouts, number of scenes, and note."""
     truth, factors, length, note = (_value(world, name) for name in ("truth", "factors", "length", "note"))
     yield from ([f"truth: {', '.join(truth) or 'none'}"] if truth is not None else [])
     yield from _lines("do can change", factors or {})
@@ -134,18 +134,18 @@ def _world(world: Any) -> Iterator[str]:
         yield f"scenes: {length or 'as many as you like'}"
         yield from ([f"note: {note}"] if note else [])
     if {"reflectance", "shading"} <= set(truth or ()):
-        yield _promise(world.staged)
+        yield _exactness(world.staged)
 
 
-def _promise(staged: bool) -> str:
-    """What holds of image and layers, and where the reader finds it measured."""
+def _exactness(staged: bool) -> str:
+    """How exactly the layers of a world explain the image, and how to verify it."""
     if staged:
         return "image = reflectance · shading + specular, exactly; diorama check verifies it"
     return "image ≈ reflectance · shading + specular; a run with -p lmse gives the truth_residual of each case"
 
 
 def _protocol(protocol: Any) -> Iterator[str]:
-    """What a protocol judges, what it needs of a world, its metrics, and the one that tables rank by."""
+    """What a protocol judges, what it needs of a world, its metrics, and the leading one."""
     metrics, derived, ends = (_value(protocol, name) for name in ("metrics", "derived", "range"))
     yield f"judges: {f'methods of the track {protocol.track}' if protocol.track else 'the model itself'}"
     if needs := [need if isinstance(need, str) else need.in_words for need in protocol.needs]:
@@ -160,14 +160,14 @@ def _protocol(protocol: Any) -> Iterator[str]:
         yield f"doses: {', '.join(f'{d:g}' for d in protocol.doses)}: {protocol.dose_name}"
 
 
-_SAYS: dict[str, Callable[[Any], Iterator[str]]] = {"world": _world, "protocol": _protocol}
+_PROPERTIES: dict[str, Callable[[Any], Iterator[str]]] = {"world": _world, "protocol": _protocol}
 
 
-def _lines(title: str, said: dict[str, str]) -> Iterator[str]:
-    if said:
-        width = max(map(len, said))
+def _lines(title: str, texts: dict[str, str]) -> Iterator[str]:
+    if texts:
+        width = max(map(len, texts))
         yield f"{title}:"
-        yield from (f"  {name.ljust(width)}  {meaning}" for name, meaning in said.items())
+        yield from (f"  {name.ljust(width)}  {meaning}" for name, meaning in texts.items())
 
 
 def _cited(component: Component, bib: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Gates: conditions on results that make a run fail, `lmse<=0.05` for every method or `weiss:lmse<=0.03` for one."""
+"""Gates: conditions that the results of a run must meet, `lmse<=0.05` for every method or `weiss:lmse<=0.03` for one."""
 
 import operator
 import re
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[-+.\deE]+")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A bound on the mean of a metric, of one method or of all that are not controls."""
+    """A bound on the mean of a metric, for one method or for all (without controls)."""
 
     text: str
     method: str | None
@@ -64,7 +64,7 @@ def _number(text: str) -> float | None:
 
 
 def failed_gates(gates: list[Gate], results: dict[str, Any], planned: "Sequence[Cell]" = ()) -> list[str]:
-    """One line for every gate and cell that does not meet it; no mean meets nothing, and neither does no cell."""
+    """One line for every gate and cell that does not meet it; a gate without any mean is not met."""
     lines, computed = [], {cell["key"] for cell in results["cells"]}
     for gate in gates:
         for absent in (cell for cell in planned if cell.key not in computed and not cell.control):

@@ -1,6 +1,6 @@
-"""Layouts: how rendered scenes are written to disk. `flat`, `dataset` and `concepts` are there for every world.
+"""Layouts: how rendered scenes are written to disk. Every world has `flat`, `dataset` and `concepts`.
 
-Other people's folders are the worlds' own: `layouts` of a world names the function that writes each (`World.layouts`).
+Worlds declare the folder layouts of other projects themselves, each with the function that writes it (`World.layouts`).
 """
 
 import importlib
@@ -25,7 +25,7 @@ from diorama.io.sheet import Sheet
 from diorama.metrics.funnybirds import target_pair
 
 _LAYERS = ("reflectance", "shading", "specular")
-#: What every world can be written as: `module:function`, called with a `Writing`, gives the file to look at first.
+#: The layouts of every world: `module:function`, called with a `Writing`, returns the file to look at first.
 ANY = {
     "flat": "diorama.layouts:write_flat",
     "dataset": "diorama.data.folder:write_dataset",
@@ -35,13 +35,13 @@ ANY = {
 
 
 def layouts_of(world: World) -> dict[str, str | Callable[[Writing], Path]]:
-    """The layouts in which a world can be written."""
+    """The layouts of a world, `flat` first, then its own."""
     flat, *others = ANY
     return {name: {**ANY, **world.layouts}[name] for name in (flat, *world.layouts, *others)}
 
 
 def write(layout: str, ask: Writing) -> Path:
-    """Write a world in one of its layouts."""
+    """Write scenes in one of the world's layouts."""
     has = layouts_of(ask.world.object)
     if layout not in has:
         raise InputError(f"{ask.world.name} cannot be written in layout {layout!r}; {did_you_mean(layout, list(has))}")
@@ -56,8 +56,8 @@ def write(layout: str, ask: Writing) -> Path:
 def write_flat(ask: Writing) -> Path:
     """Write `images/<case>.png` (linear: 16-bit, sRGB: 8-bit), `truth/<case>/…`, manifest and contact sheets.
 
-    Returns the contact sheet. The case names are those that `predictions(folder=…)` looks for; `targets` are the classes
-    that a case must be explained for: the true one, what a given model predicts, and the two of target sensitivity.
+    Returns the contact sheet. `predictions(folder=…)` looks for files with these case names; `targets` are the classes that
+    a case must be explained for: the true one, the one a given model predicts, and the two of target sensitivity.
     """
     world, out = ask.world, ask.out
     count = ask.count if world.object.length is None else min(ask.count, len(world.object))
@@ -66,14 +66,14 @@ def write_flat(ask: Writing) -> Path:
         for name, scene in ask.scenes(count):
             try:
                 frame = world.object.render([scene])[0]
-            except Excluded as error:  # a damaged photo: its case would not count either
+            except Excluded as error:  # a damaged photo, which a run excludes too
                 note({"case": name, "excluded": str(error), "scene": scene.to_json()})
                 continue
             file = case_path(Path("images"), name, ".png").as_posix()
             image = {"image": file, "encoding": frame.encoding, "size": list(frame.image.shape[1::-1])}
             label = frame.truth.get("label")
-            said = {"targets": _targets(world.object, frame, ask.model)} if label is not None else {}
-            note({"case": name, **image, "target": label, **said, "scene": scene.to_json()})
+            targets = {"targets": _targets(world.object, frame, ask.model)} if label is not None else {}
+            note({"case": name, **image, "target": label, **targets, "scene": scene.to_json()})
             _write_frame(out, name, frame)
             sheet.add(frame.srgb())
             if "parts" in frame.truth:
@@ -86,7 +86,7 @@ def write_flat(ask: Writing) -> Path:
 
 
 def _targets(world: Any, frame: Frame, model: Component | None) -> list[int]:
-    """The true class, what the model predicts, and the two classes of target sensitivity where parts make a class."""
+    """The true class, the predicted one, and, if classes are made of parts, the two of target sensitivity."""
     found = [int(frame.truth["label"])]
     if model:
         images = screens([frame], device.chunk(device.current()))

@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, a line now and then in a log file. On stderr, never among results."""
+"""Shows the progress of long commands on stderr: a bar on a terminal, occasional lines in a log file."""
 
 import sys
 import threading
@@ -8,21 +8,21 @@ from contextlib import AbstractContextManager, contextmanager
 
 from diorama.core.progress import Progress
 
-#: Seconds between two lines where stderr is no terminal; shorter work says nothing.
+#: Seconds between two lines if stderr is no terminal.
 EVERY = 15.0
-#: Seconds between two pictures of the bar in a notebook.
+#: Seconds between two updates of the bar in a notebook.
 REDRAWN = 0.25
 
 
 def say(line: str) -> None:
-    """Say a line to whoever watches."""
+    """Print a line to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
 def shown(what: str, units: str) -> AbstractContextManager[Progress]:
-    """Show how far `what` is until the end of the block: a bar in a notebook and on a terminal.
+    """Show the progress of `what` until the end of the block: a bar in a notebook and on a terminal.
 
-    `units` is what is counted; "" where that changes on the way, as from images to steps.
+    `units` is what is counted; "" if that changes on the way, as from images to steps.
     """
     if in_notebook():
         return _cell(what, units)
@@ -30,13 +30,13 @@ def shown(what: str, units: str) -> AbstractContextManager[Progress]:
 
 
 def in_notebook() -> bool:
-    """Whether a notebook reads what this process says: IPython runs in a kernel."""
+    """Whether this process is the kernel of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
 
 
-class HowFar:
-    """How far the work is, and how long the rest will take."""
+class Estimate:
+    """The progress of a piece of work, with an estimate of the time left."""
 
     def __init__(self, what: str, units: str, now: Callable[[], float] = time.monotonic):
         self._what, self._units, self._now = what, units, now
@@ -44,9 +44,9 @@ class HowFar:
         self._first, self._done, self._total, self._doing = 0, 0, 0, ""
 
     def __call__(self, done: int, total: int, doing: str = "") -> None:
-        """Note how far the work is. The pace is measured from the first call on: what was done before may have been known.
+        """Update the progress. The pace is measured from the first call on: earlier results may have been known.
 
-        If the total is another one, or less is done than before, a new piece of work has begun, with a pace of its own.
+        If the total changes, or less is done than before, a new piece of work has begun, whose pace is measured anew.
         """
         if total != self._total or done < self._done:
             self._since, self._first = self._now(), done
@@ -58,9 +58,9 @@ class HowFar:
         return self._done / self._total if self._total else 0.0
 
     def line(self) -> str:
-        """What is done, how long it took, how long the rest will take, in one line.
+        """One line: what is done, the time it took, and the time left.
 
-        >>> HowFar("scoring", "cases").line()
+        >>> Estimate("scoring", "cases").line()
         'scoring: nothing finished after 0 s'
         """
         passed = clock(self._now() - self._start)
@@ -77,7 +77,7 @@ class HowFar:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as a reader says them.
+    """A duration in words.
 
     >>> clock(41.2), clock(184), clock(7380)
     ('41 s', '3 min 04 s', '2 h 03 min')
@@ -90,8 +90,8 @@ def clock(seconds: float) -> str:
 
 @contextmanager
 def _lines(what: str, units: str) -> Iterator[Progress]:
-    """A line every `EVERY` seconds, from a thread: also while the first case takes minutes."""
-    state, ended = HowFar(what, units), threading.Event()
+    """Print a line every `EVERY` seconds, from a thread, so that it also appears while the first case takes minutes."""
+    state, ended = Estimate(what, units), threading.Event()
 
     def tell() -> None:
         while not ended.wait(EVERY):
@@ -121,12 +121,12 @@ def _bar(what: str) -> Iterator[Progress]:
 
 @contextmanager
 def _cell(what: str, units: str) -> Iterator[Progress]:
-    """A bar in the cell of a notebook, drawn at most four times a second, gone when the work is done."""
+    """A bar in a notebook cell, updated at most four times a second and removed when the work is done."""
     from html import escape as escaped
 
     from IPython.display import HTML, display
 
-    state, drawn, last = HowFar(what, units), display(HTML(""), display_id=True), 0.0
+    state, drawn, last = Estimate(what, units), display(HTML(""), display_id=True), 0.0
 
     def tell(done: int, total: int, doing: str = "") -> None:
         nonlocal last

@@ -21,19 +21,19 @@ from diorama.progress import say
 def report(
     runs: tuple[Path, ...], out: Path | None, form: str, columns: str, digits: int | None, names: tuple[str, ...]
 ) -> None:
-    """Report on finished or unfinished RUNs; of unfinished ones, what is missing. svg and pdf write a folder of figures."""
+    """Report on finished or unfinished RUNs, and print what is missing. svg and pdf write a folder of figures."""
     from diorama.report.summary import lacking
     from diorama.report.tables import Style
     from diorama.report.write import write_report
 
-    style = Style(tuple(filter(None, (c.strip() for c in columns.split(",")))), digits, dict(map(_renamed, names)))
+    style = Style(tuple(filter(None, (c.strip() for c in columns.split(",")))), digits, dict(map(_parse_name, names)))
     print(write_report(list(runs), out, form, style))
     for folder in runs:
         for line in lacking(folder):
             say(line)
 
 
-def _renamed(text: str) -> tuple[str, str]:
+def _parse_name(text: str) -> tuple[str, str]:
     old, equals, new = text.rpartition("=")
     if not equals or not old or not new:
         raise InputError(f"--name {text}: write METHOD=NAME, e.g. --name input_x_gradient=I×G")
@@ -44,7 +44,7 @@ def _renamed(text: str) -> tuple[str, str]:
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--bib", is_flag=True, help="Print BibTeX entries instead of lines.")
 def cite(run_folder: Path, bib: bool) -> None:
-    """What a paper that reports a RUN should cite: the original papers of its protocols first, Diorama last."""
+    """Print the references that a paper about a RUN should cite: the papers of its protocols first, Diorama last."""
     from diorama.report.cite import cited
 
     print(cited(run_folder, bib), end="")

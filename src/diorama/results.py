@@ -1,4 +1,4 @@
-"""Results: the table, the rows, comparisons, cases, plots and the report of a run, in a notebook or a terminal."""
+"""The results of a run in Python: table, rows, comparisons, cases, plots and report, in a notebook or a terminal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from diorama.report.summary import CellResult, document, read_results
 from diorama.report.summary import Results as Read
 from diorama.report.tables import records, text
 
-#: Columns of a text table where there is no terminal.
+#: The width of text tables in characters.
 WIDTH = 120
 
 
 class Results:
-    """What a run came to. In a notebook it shows itself; `print` gives the tables as text."""
+    """The results of a run. A notebook displays them; `print` gives the tables as text."""
 
     def __init__(self, folder: Path, run: Run | None = None):
         self.folder, self._run = folder, run
@@ -33,7 +33,7 @@ class Results:
 
     @classmethod
     def read(cls, folder: str | Path) -> "Results":
-        """The results in the folder of a run. Reading them imports and builds no component."""
+        """The results in a run directory. Reading them imports and builds no component."""
         found = cls(Path(folder))
         _ = found._read
         return found
@@ -44,7 +44,7 @@ class Results:
 
     @cached_property
     def sections(self) -> list[Section]:
-        """The cells that are compared with each other: those of one world, model and protocol, best first."""
+        """The cells of each world, model and protocol, which are compared with each other, best first."""
         return self._read.sections
 
     @cached_property
@@ -68,13 +68,13 @@ class Results:
         return _pandas().DataFrame(list(records({"": self._read}))).drop(columns="run")
 
     def compare(self, a: str, b: str) -> "Comparison":
-        """Two methods case by case: of each world, model and protocol the mean difference b − a, its interval and p."""
+        """Compare two methods case by case: for each world, model and protocol the mean difference b − a, interval and p."""
         return Comparison(a, b, comparison.compared(self._read, self._read, (a, b)))
 
     def case(self, method: str, case: int | str, by: str | None = None, on: str | None = None) -> "CaseView":
         """A case by its number or name: its frame, truth and answer as arrays, and `.show()`.
 
-        Of results that are read again it is there if it was kept (keep="maps"), or if the plan's specs can make it again.
+        For results read from a folder this needs stored answers (keep="maps"), or a plan of specs to compute them again.
         """
         cell = self._cell(method, by, on)
         key = _key(cell, case)
@@ -87,7 +87,7 @@ class Results:
 
     @property
     def maps(self) -> dict[str, dict[str, Any]]:
-        """The answers that were kept, by method and case."""
+        """The stored answers, by method and case."""
         found: dict[str, dict[str, Any]] = {}
         for cell in self._read.cells:
             cases = dict.fromkeys(row.case for row in cell.rows if kept.place(cell.folder, row.case).exists())
@@ -95,7 +95,7 @@ class Results:
             for case in cases:
                 of_method.setdefault(case, self.case(cell.manifest["method"], case, cell.manifest["protocol"]).answer)
         if not found:
-            raise InputError("no answers were kept: call evaluate with keep='maps', or diorama run with --keep maps")
+            raise InputError("no answers were stored: call evaluate with keep='maps', or diorama run with --keep maps")
         return found
 
     @property
@@ -106,7 +106,7 @@ class Results:
         return Plots(self.sections)
 
     def report(self, path: str | Path) -> Path:
-        """Write the report; the ending says how: html, md, tex, csv, json, xml (JUnit), parquet."""
+        """Write the report in the format of the file's ending: html, md, tex, csv, json, xml (JUnit), parquet."""
         from diorama.report.write import write_report
 
         self.illustrate()
@@ -116,7 +116,7 @@ class Results:
         return path
 
     def illustrate(self) -> None:
-        """Draw pictures of the worst cases, as far as they are not there yet and this session has the components."""
+        """Draw the missing pictures of the worst cases, if this session has the components."""
         if self._run is not None:
             from diorama.core.gallery import illustrate
 
@@ -133,7 +133,7 @@ class Results:
         return fragment(self._read)
 
     def _cell(self, method: str, by: str | None, on: str | None) -> CellResult:
-        """The first cell of a method, by its name in the table or that of a control."""
+        """The first cell of a method or control, by its name in the table."""
         named = [c for c in self._read.cells if method in (c.manifest["method"], c.manifest["control"])]
         if not named:
             known = sorted({c.manifest["method"] for c in self._read.cells if c.manifest["method"]})
@@ -144,9 +144,9 @@ class Results:
         return fits[0]
 
     def _look(self, cell: CellResult, key: str) -> kept.KeptCase:
-        """Have the case answered again, with the components of this session or those that the plan's specs make."""
+        """Compute the answer of a case again, with the components of this session or of the plan's specs."""
         if self._run is None and '"live:' in self._read.plan:
-            raise InputError(f"{key} was not kept, and its method was an object of another session: use keep='maps'")
+            raise InputError(f"{key} was not stored, and its method was an object of another session: use keep='maps'")
         run = self._run or open_run(self.folder)
         planned = next(c for c in run.cells if c.key == cell.manifest["key"])
         index = planned.cases.keys.index(key)
@@ -167,7 +167,7 @@ def _key(cell: CellResult, case: int | str) -> str:
 class CaseView:
     """A case: `frame` (h, w, 3) sRGB in [0, 1], `truth` by name, `answer`, `values` by metric.
 
-    An answer of one array is that array; one of several (reflectance, shading) a dictionary of them.
+    `answer` is an array, or a dictionary of arrays if there are several (reflectance, shading).
     """
 
     method: str
@@ -181,12 +181,12 @@ class CaseView:
         """A figure: the frame, its truth and the answer."""
         with importing():
             from diorama.report.plots import case_figure
-        said = ", ".join(f"{m} {v:.3g}" for m, v in self.values.items() if isinstance(v, float))
-        return case_figure(f"{self.method}, {self.case}", said, self.frame, self.truth, self.answer)
+        scores = ", ".join(f"{m} {v:.3g}" for m, v in self.values.items() if isinstance(v, float))
+        return case_figure(f"{self.method}, {self.case}", scores, self.frame, self.truth, self.answer)
 
 
 class Comparison(list[dict[str, Any]]):
-    """The lines of a comparison: metric, mean difference, interval, p, and who was better how often."""
+    """The lines of a comparison: metric, mean difference, interval, p, and how often each method was better."""
 
     def __init__(self, a: str, b: str, lines: list[dict[str, Any]]):
         super().__init__(lines)

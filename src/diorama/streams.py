@@ -1,4 +1,4 @@
-"""Results alone on stdout: whatever components print goes to stderr, so that `--json` stays one document."""
+"""Keeps stdout for results: what components print goes to stderr, so that `--json` stays one document."""
 
 import ctypes
 import os
@@ -10,11 +10,11 @@ from typing import TextIO
 
 @contextmanager
 def apart() -> Iterator[TextIO]:
-    """Run components inside: what they print, in Python or C, goes to stderr; what is yielded is the true stdout."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the caller: nothing can be mixed up
+    """Redirect stdout to stderr inside, for Python and C code; yields the real stdout."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller
         yield open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed with the process
         return
-    with os.fdopen(_moved(), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as ours:
+    with os.fdopen(_move_stdout(), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors) as ours:
         try:
             with redirect_stdout(sys.stderr):
                 yield ours
@@ -23,8 +23,8 @@ def apart() -> Iterator[TextIO]:
             os.dup2(ours.fileno(), 1)
 
 
-def _moved() -> int:
-    """Another descriptor for stdout; its own one leads to stderr from now on."""
+def _move_stdout() -> int:
+    """Duplicate the descriptor of stdout, and point stdout to stderr."""
     _flush()
     ours = os.dup(1)
     os.dup2(2, 1)

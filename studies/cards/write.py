@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from diorama.core.catalogue import Entry, Kind, build, entries, find, parameters
+from diorama.core.errors import count
 from diorama.core.references import references
 from diorama.core.wording import MARKS, documented, is_line
 from diorama.describe import meanings, parameter_lines
-from diorama.report.shown import count
 from studies.cards.curve import curve
 from studies.page_kit import table
 

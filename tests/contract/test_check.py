@@ -89,13 +89,13 @@ def broken(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("Nan", "answers properly: reflectance has"),
+        ("Nan", "answer is valid: reflectance has"),
         ("Moody", "two different answers"),
         ("Scribbler", "assignment destination is read-only"),
         ("Crooked", "sweep and decompose differ at {'k': 2.0}"),
         ("Raises", "KeyError: 'weights'"),
-        ("Forgetful", "draws from another source of chance"),
-        ("Impure", "renders differently alone and among others"),
+        ("Forgetful", "uses another random source"),
+        ("Impure", "renders differently alone and with others"),
         ("Leaky", "image and R·S + C differ by"),
         ("Sloppy", "changed ['colours', 'light']"),
         ("Boastful", "declares 'depth', but the frame does not have it"),

@@ -283,9 +283,9 @@ def test_a_full_disk_loses_nothing(diorama, tmp_path):
         "--on",
         "local:1",
     ]
-    one_line(diorama(*command), 1, "what was computed is kept")
+    one_line(diorama(*command), 1, "finished results are kept")
     again = diorama(*command)
-    one_line(again, 1, "what was computed is kept")
+    one_line(again, 1, "finished results are kept")
     assert "8 cases: 3 known, 5 to compute" in again.stderr
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
@@ -296,7 +296,7 @@ def test_ctrl_c_keeps_what_was_computed(diorama, tmp_path, on):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
     _, said = process.communicate(timeout=600)
     assert process.returncode == 130 and "Traceback" not in said, said
-    assert "the same command goes on from there" in said
+    assert "run the same command again to continue" in said
     release(tmp_path)
     document = json.loads(diorama("run", *HELD, "--json").stdout)
     assert document["known"] > 0 and document["known"] + document["computed"] == 6

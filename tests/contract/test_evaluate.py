@@ -301,12 +301,12 @@ def test_keys_follow_code_parameters_and_weights_and_results_are_taken_up(tmp_pa
     assert key(lambda model, x, target: 3.0 * gradient(model, x, target), net) != first
     assert key(one, network(1)) != first
     assert key(counted(1.0), net) != key(counted(2.0), net)
-    assert "never taken up" not in capsys.readouterr().err
+    assert "not reused" not in capsys.readouterr().err
 
-    stream = (i for i in range(10))  # cannot be looked into, nor copied
+    stream = (i for i in range(10))  # cannot be hashed, nor copied
     unknown = lambda model, x, target: gradient(model, x, target) + 0 * len(repr(stream))  # noqa: E731
     key(unknown, net)
-    assert capsys.readouterr().err.count("m holds generator, which cannot be looked into") == 1
+    assert capsys.readouterr().err.count("m holds generator, which cannot be hashed") == 1
     script = f"""if True:
         import diorama, tests.contract.test_evaluate as t
         r = diorama.evaluate({{"m": t.gradient}}, model=t.network(), **{asked | {"out": str(tmp_path / "run")}!r})
@@ -388,7 +388,7 @@ def test_mistakes_about_results_are_one_line_each():
         lambda: found.case("oracle", 0): "there is no method 'oracle'",
         lambda: found.case("saliency", 99): "there is no case 99: there are 4",
         lambda: found.case("saliency", 0, by="accuracy"): "saliency was not judged by accuracy",
-        lambda: found.maps: "no answers were kept",
+        lambda: found.maps: "no answers were stored",
         lambda: found.report("r.docx"): "unknown format 'docx'",
     }.items():
         with pytest.raises(InputError, match=re.escape(said)):
@@ -481,7 +481,7 @@ def test_results_are_read_again_without_building_anything(tmp_path):
         file.unlink()
     with pytest.raises(InputError, match="object of another session"):
         again.case("mine", 1)
-    with pytest.raises(InputError, match="no answers were kept"):
+    with pytest.raises(InputError, match="no answers were stored"):
         _ = again.maps
 
 

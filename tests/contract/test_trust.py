@@ -204,7 +204,7 @@ def test_a_method_that_changes_what_others_use_gets_error_rows_and_the_next_is_u
     first, second = (cell["summary"] for cell in found["cells"])
     assert second == untouched
     assert all(metric["n_ok"] == 0 and metric["n_error"] == 2 for metric in first.values())
-    assert all(RUDE[rude] in reason and "put back" in reason for reason in errors_of(tmp_path / "out"))
+    assert all(RUDE[rude] in reason and "restored" in reason for reason in errors_of(tmp_path / "out"))
 
 
 def test_a_model_that_changes_itself_while_it_answers_is_an_error(tmp_path, photos):

@@ -13,7 +13,7 @@ from diorama.core.errors import InputError, shortened
 from diorama.core.plan import MOST_CASES, Plan, expand
 from diorama.core.spec import parse
 from diorama.gates import parse_gate
-from diorama.progress import HowFar
+from diorama.progress import Estimate
 from tests.conftest import REPOSITORY
 from tests.contract.test_cli import SMALL, WORLD
 from tests.contract.test_cli import one_line as says
@@ -27,7 +27,7 @@ def test_another_command_does_not_replace_the_first_unless_a_folder_is_named(dio
     page = report.read_bytes()
     says(diorama("run", *SMALL, "-m", "baseline"), 2, "diorama-run holds the results of another command", "-o NAME")
     assert plan.read_text() == first and report.read_bytes() == page
-    again = diorama("run", *SMALL, "-m", "weiss")  # the same command goes on
+    again = diorama("run", *SMALL, "-m", "weiss")  # run the same command again
     assert again.returncode == 0 and "3 known, 0 to compute" in again.stderr
     more = diorama("run", *SMALL, "-m", "weiss", "-m", "baseline")  # one that asks for more loses nothing
     assert more.returncode == 0 and "3 known, 3 to compute" in more.stderr
@@ -114,7 +114,7 @@ def test_a_log_gets_a_line_now_and_then(tmp_path):
 
 def test_the_time_left_is_by_the_pace_of_this_piece_of_work():
     clock = [0.0]
-    state = HowFar("training", "steps", lambda: clock[0])
+    state = Estimate("training", "steps", lambda: clock[0])
     clock[0] = 100
     state(900, 1000)  # taken up again at 900
     clock[0] = 110
@@ -133,7 +133,7 @@ def test_the_time_left_is_by_the_pace_of_this_piece_of_work():
         (["run", *SMALL, "-m", "builtins:print"], "builtins is part of Python itself"),
         (["run", "-w", "numpy:array", "-m", "weiss", "-p", "lmse"], "is no world: it has no factors"),
         (["run", "-w", WORLD, "-m", "weiss", "-p", "numpy:mean"], "is no protocol: it has no track"),
-        (["run", *SMALL, "-m", "collections:OrderedDict"], "does not say what it is made from"),
+        (["run", *SMALL, "-m", "collections:OrderedDict"], "has no signature"),
         (["run", *SMALL, "-m", "weiss", "-o", b"\xff\xfe"], "is not UTF-8"),
         (["run", *SMALL, "-m", "x" * 100_000], "unknown method"),
         (["x" * 100_000], "unknown command"),

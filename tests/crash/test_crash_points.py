@@ -49,9 +49,9 @@ WORK = {"run": ("weiss", ""), "fit": ("./fitted.py:Fitted", "/fits/")}
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered(monkeypatch):
-    """What source files hold is remembered when they have settled: at a moment of its own, in the user's cache."""
-    monkeypatch.setattr("diorama.core.sources.remember", lambda: None)
+def no_source_cache(monkeypatch):
+    """The cache of source files is written at a moment that depends on the clock, and in the user's cache folder."""
+    monkeypatch.setattr("diorama.core.sources.Cache.write", lambda cache: None)
 
 
 def compute(folder: Path, methods: list[str]) -> None:

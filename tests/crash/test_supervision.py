@@ -119,7 +119,7 @@ def test_a_signal_to_the_run_ends_its_workers_and_the_next_run_goes_on_at_once(d
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["known"] > 0
     if number == signal.SIGTERM:
-        assert process.returncode == 130 and "the same command goes on from there" in said
+        assert process.returncode == 130 and "run the same command again to continue" in said
 
 
 def test_a_refused_second_run_changes_nothing_and_the_gate_of_the_first_still_fails(diorama, tmp_path):
@@ -168,4 +168,4 @@ def test_a_run_that_is_told_to_end_prints_no_traceback_of_its_workers(tmp_path, 
     process = held_run(tmp_path, "--on", "local:1")
     os.killpg(process.pid, signal.SIGTERM)  # as `timeout` and batch systems do: the workers hear it too
     _, said = process.communicate(timeout=60)
-    assert "Traceback" not in said and "the same command goes on" in said, said
+    assert "Traceback" not in said and "run the same command again" in said, said

@@ -320,7 +320,7 @@ def test_a_layer_that_does_not_exist_is_named(sets, layer, method, said):
 
 
 def test_long_passes_say_how_far_they_are(sets, capsys, monkeypatch):
-    monkeypatch.setattr("diorama.core.bench.PATIENCE", 0.0)
+    monkeypatch.setattr("diorama.core.bench.SAY_EVERY", 0.0)
     protocol, method = csm("published", tests=2, randoms=40, runs=2), build("method", "leak(alpha=0.4)").object
     asked = Asked(method, "patience", ({},), lambda p: method)
     case = protocol.case(sets.object, 0, 0)

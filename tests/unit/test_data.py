@@ -96,7 +96,7 @@ def test_a_torch_dataset_goes_through_a_loader():
         (lambda: diorama.world("birds").render("scene"), "str is no scene"),
         (lambda: diorama.world("birds").torch_dataset(4, split="trian"), "did you mean 'train'"),
         (lambda: diorama.world("mondrian").torch_dataset(4), "mondrian has neither classes nor levels"),
-        (lambda: diorama.look("birds", 0), "say what to change"),
+        (lambda: diorama.look("birds", 0), "give a change"),
         (lambda: diorama.look("birds", -1, {"beak": None}), "scene=-1"),
         (lambda: diorama.look("birds", 0, {"baek": None}), "did you mean 'beak'"),
         (lambda: diorama.look("birds", 0, {"beak": None}, "birds_cn"), "did you mean 'birds_cnn'"),

@@ -224,15 +224,15 @@ def test_workers_and_driver_agree_on_the_chunk_of_a_device(monkeypatch):
     from diorama.launch.parcel import difference, expectation
 
     plan = Plan(["birds"], [], ["accuracy"], ["birds_cnn"], cases=1)
-    device.expect("gpu")
+    device.set_for_workers("gpu")
     try:
         driver = Run(None, plan)
         assert driver.cells[0].chunk == 64 and driver.cells[0].description["chunk"] == 64
         expected = json.loads(json.dumps(expectation(driver)))
         with pytest.raises(InputError, match="planned for GPUs"):
-            device.check_expected()
+            device.check_for_workers()
     finally:
-        device.expect("")
+        device.set_for_workers("")
     assert "it has no GPU, and the run was planned for one" in difference(Run(None, plan), expected)
     monkeypatch.setattr(device, "current", lambda: "cuda")
     assert difference(Run(None, plan), expected) == ""

@@ -216,7 +216,7 @@ def test_a_method_that_writes_into_the_twin_is_found(tmp_path):
     component = build("model", "birds_resnet")
     weight = next(component.object.folded.module.parameters())
     before = weight.clone()
-    with pytest.raises(AnswerError, match="changed what others use"), undisturbed("mine", component.watch, "x"):
+    with pytest.raises(AnswerError, match="changed shared state"), undisturbed("mine", component.watch, "x"):
         weight.add_(1.0)
     assert torch.equal(weight, before)
 

@@ -10,7 +10,7 @@ import diorama
 from diorama.core.catalogue import build
 from diorama.core.errors import InputError
 from diorama.core.frame_store import rendered
-from diorama.io.stock import VARIABLE, Stock
+from diorama.io.disk_cache import VARIABLE, DiskCache
 from diorama.report.summary import read_results
 from diorama.worlds.concepts import layers
 from diorama.worlds.mondrian import Mondrian
@@ -119,13 +119,13 @@ def test_a_damaged_file_is_rendered_again(counted, cache, harm):
 def test_the_longest_unused_go_first(cache, monkeypatch):
     monkeypatch.setenv(VARIABLE, "0.1")  # about 105 kB
     noise = np.random.default_rng(0).random(2500)  # 20 kB, hard to compress
-    used = Stock()
+    used = DiskCache()
     for i in range(5):
         used.keep(i, {"a": noise + i})
     for path in files(cache):
         os.utime(path, (1, 1))
     assert used.recall(3) is not None
-    Stock().keep(5, {"a": noise + 5})
+    DiskCache().keep(5, {"a": noise + 5})
     assert sum(path.stat().st_size for path in files(cache)) <= 0.1 * 2**20
     assert used.recall(3) is not None and used.recall(5) is not None
 

@@ -24,7 +24,7 @@ from diorama.io.images import quantise
 from diorama.lab.answers import Passes, maps, scores
 from diorama.lab.desk import Desk
 from diorama.lab.handles import handles, resolved
-from diorama.lab.lanes import Job, Lane, Slow, Specs, both, unpacked
+from diorama.lab.lanes import Job, Lane, SlowAnswers, Specs, both, unpacked
 from diorama.lab.messages import Reply, Request, packed, read, request
 from diorama.lab.targets import opened
 from tests.lab_server import Served
@@ -63,8 +63,8 @@ def test_logits_after_release_are_those_of_a_run_and_those_while_dragging_are_ne
         expected, heard = bench.logits([scene])[0], Heard()
         birds.quick(Request(1, ("exact",), scene), heard.append, fresh)
         birds.quick(Request(2, ("logits",), scene, drag=True), heard.append, fresh)
-        exact, near = (np.array(reply.said["values"]) for reply in heard.of("logits"))
-        assert [reply.said["approx"] for reply in heard] == [False, True]
+        exact, near = (np.array(reply.values["values"]) for reply in heard.of("logits"))
+        assert [reply.values["approx"] for reply in heard] == [False, True]
         assert np.abs(exact - expected).max() <= 1e-4
         assert np.abs(near - expected).max() <= 1e-4
         assert np.abs(np.diff(np.sort(expected))).max() > 1e-2  # the bound would notice another image
@@ -76,7 +76,7 @@ def test_scores_and_effects_are_those_that_a_run_writes(birds, tmp_path):
     written = {cell.labels["method"]: score_case(run, cell, 1)[0].value for cell in run.cells if cell.control != "dose"}
     scene, heard = run.cells[0].cases[1].scene, Heard()
     scores(birds, Request(1, ("scores",), scene), heard.append, Passes())
-    found = next(r for r in heard.of("scores") if r.said["protocol"] == "single_deletion").said["lines"]
+    found = next(r for r in heard.of("scores") if r.values["protocol"] == "single_deletion").values["lines"]
     shown = {line["name"]: line["scores"]["sd"]["value"] for line in found}
     assert shown["input_x_gradient"] == pytest.approx(written["input_x_gradient"], abs=1e-9)
     assert shown["oracle"] == pytest.approx(written["oracle"], abs=1e-9)
@@ -88,7 +88,7 @@ def test_scores_and_effects_are_those_that_a_run_writes(birds, tmp_path):
     slow = [
         logits([scene])[0][label] - logits([world.do(scene, **{part: None})])[0][label] for part in world.part_names
     ]
-    assert heard.of("effects")[0].said["values"] == pytest.approx(slow, abs=1e-4)
+    assert heard.of("effects")[0].values["values"] == pytest.approx(slow, abs=1e-4)
 
 
 def test_a_map_is_the_methods_own_and_claims_are_the_protocols_conversion(birds):
@@ -103,7 +103,7 @@ def test_a_map_is_the_methods_own_and_claims_are_the_protocols_conversion(birds)
     assert np.corrcoef(shown.ravel(), np.clip(heat, *np.quantile(heat, [0.001, 0.999])).ravel())[0, 1] > 0.95
     parts = birds.world.object.render([scene])[0].truth["parts"]
     inside = [heat[np.isin(parts, ids)].sum() for ids in list(birds.world.object.part_ids.values())[1:]]
-    claimed = heard.of("map")[0].said["claims"]  # over masks dilated by a pixel: near the plain sums
+    claimed = heard.of("map")[0].values["claims"]  # over masks dilated by a pixel: near the plain sums
     assert np.corrcoef(claimed, inside)[0, 1] > 0.8
 
 
@@ -136,7 +136,7 @@ def test_a_mosaics_cells_are_exchanged_and_their_effect_is_measured():
     desk = Specs("mosaic(source=birds(size=64), per_class=1)", ("birds_cnn",)).desk()
     scene, heard = desk.numbered(0, 0)[1], Heard()
     desk.quick(Request(1, ("picture", "effects"), scene, {"cell": 2}), heard.append, fresh)
-    changed = Scene.from_json(heard.of("picture")[0].said["scene"])
+    changed = Scene.from_json(heard.of("picture")[0].values["scene"])
     assert [a != b for a, b in zip(scene.params["cells"], changed.params["cells"], strict=True)] == [
         False,
         False,
@@ -144,20 +144,20 @@ def test_a_mosaics_cells_are_exchanged_and_their_effect_is_measured():
         False,
     ]
     assert set(np.unique(heard.of("picture")[0].arrays["regions"])) == {1, 2, 3, 4}
-    assert len(heard.of("effects")[0].said["values"]) == 4
+    assert len(heard.of("effects")[0].values["values"]) == 4
 
 
 def test_layers_with_a_planted_leak_and_codes():
     desk, heard = Specs("mondrian(size=32)", (), ("retinex_gray",)).desk(), Heard()
-    slow = Slow(desk)
+    slow = SlowAnswers(desk)
     slow.answer(Request(1, ("layers",), leak=0.5), heard.append, fresh)
     slow.answer(Request(2, ("layers",), leak=0.0), heard.append, fresh)
     half, method, none, _ = heard.of("layers")
-    assert none.said["errors"] == pytest.approx([0, 0], abs=1e-6) and half.said["errors"][0] > 0.01
-    assert method.said["name"] == "retinex_gray" and len(method.arrays) == 6
+    assert none.values["errors"] == pytest.approx([0, 0], abs=1e-6) and half.values["errors"][0] > 0.01
+    assert method.values["name"] == "retinex_gray" and len(method.arrays) == 6
     desk, heard = Specs("sprites", (), ("pca(latents=3)",)).desk(), Heard()
-    Slow(desk).answer(Request(1, ("codes",)), heard.append, fresh)
-    said = heard.of("codes")[0].said
+    SlowAnswers(desk).answer(Request(1, ("codes",)), heard.append, fresh)
+    said = heard.of("codes")[0].values
     assert said.get("why") is None and np.shape(said["motion"]) == (3, 5)
 
 
@@ -188,7 +188,7 @@ def test_the_latest_request_of_a_page_wins():
 
 def test_a_slow_method_is_given_up_between_two_passes():
     desk = Specs("birds", ("birds_cnn",), ("rise(masks=100000)",)).desk()
-    slow, heard, asked = Slow(desk), [], iter(range(10))
+    slow, heard, asked = SlowAnswers(desk), [], iter(range(10))
 
     def until() -> None:
         if next(asked, None) is None:
@@ -478,7 +478,7 @@ def test_memory_is_bounded_over_many_interactions():
 
 def test_the_widget_answers_through_its_channel():
     pytest.importorskip("anywidget", reason="anywidget is not installed")
-    from diorama.lab.widget import desk_of, script, taken
+    from diorama.lab.widget import desk_of, handle_message, script
 
     desk = desk_of("sprites", (), ["pca(latents=2)"])
     heard, over = [], threading.Event()
@@ -489,14 +489,14 @@ def test_the_widget_answers_through_its_channel():
             over.set()
 
     lane, first = Lane(both(desk)).start(), desk.numbered(0, 3)[1]
-    taken(desk, lane, first, {"seq": 1, "want": ["hello"]}, send)
+    handle_message(desk, lane, first, {"seq": 1, "want": ["hello"]}, send)
     assert heard[0][0]["first"] == first.to_json()
-    taken(desk, lane, first, {"seq": 2, "want": ["picture"], "scene": first.to_json()}, send)
+    handle_message(desk, lane, first, {"seq": 2, "want": ["picture"], "scene": first.to_json()}, send)
     assert over.wait(120)
     lane.end()
     picture = next(pair for pair in heard if pair[0]["kind"] == "picture")
     assert picture[1][0] == quantise(desk.world.object.render([first])[0].srgb(), 8).tobytes()
-    taken(desk, lane, first, {"seq": "x"}, send)
+    handle_message(desk, lane, first, {"seq": "x"}, send)
     assert heard[-1][0]["kind"] == "error"
     text = script()
     assert "import " not in re.sub(r"import\(", "", re.sub(r"(?m)^\s*(\*|//|/\*\*).*$", "", text))

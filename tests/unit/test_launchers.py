@@ -15,7 +15,7 @@ from diorama.core.gallery import WORST, pending
 from diorama.core.plan import Plan
 from diorama.core.run import create
 from diorama.launch import local, machine, parcel, place, slurm, supervise, units
-from diorama.launch.contract import Need, Seen, read_size
+from diorama.launch.contract import Need, Tracker, read_size
 from diorama.launch.find import find
 from tests.conftest import REPOSITORY
 from tests.part_files import rows
@@ -153,7 +153,7 @@ def test_the_script_is_plain_bash_that_says_what_a_worker_needs(diorama, tmp_pat
 def test_an_array_that_left_work_undone_is_said(diorama, cluster):
     (cluster / "sbatch").write_text("#!/bin/bash\necho 4711\n")  # all its jobs are lost
     result = diorama("run", *ASKED, "-o", "out", "--on", "slurm:2")
-    assert result.returncode == 3 and "6 cases have no result; the same command computes them" in result.stderr
+    assert result.returncode == 3 and "6 cases have no result; run the same command again" in result.stderr
     told = diorama("report", "out")
     assert "is unfinished: 6 of 6 cases have no row" in told.stderr and "6 in 1 cells" in told.stderr
 
@@ -205,13 +205,13 @@ def test_parcels_bring_the_same_rows_home_and_know_what_is_known(mine, tmp_path,
     first, *_ = carried(opening, [parcel.order(mine, 0, [])], elsewhere)
     assert first["end"] == {} and first["place"] == os.uname().nodename
     text = json.dumps(first)
-    assert parcel.take_home(mine, parcel.Answer.read(text)) == (2, [])
-    assert parcel.take_home(mine, parcel.Answer.read(text)) == (0, [])  # a second time nothing is new
+    assert parcel.write_answer(mine, parcel.Answer.read(text)) == (2, [])
+    assert parcel.write_answer(mine, parcel.Answer.read(text)) == (0, [])  # a second time nothing is new
     order = json.loads(parcel.order(mine, 0, []))
     assert sum(len(cases) for cases in order["known"].values()) == 2
     known, fresh = carried(opening, [json.dumps(order), parcel.order(mine, 1, [])], elsewhere)
-    assert parcel.take_home(mine, parcel.Answer.read(json.dumps(known))) == (0, [])
-    assert parcel.take_home(mine, parcel.Answer.read(json.dumps(fresh)))[0] == 2
+    assert parcel.write_answer(mine, parcel.Answer.read(json.dumps(known))) == (0, [])
+    assert parcel.write_answer(mine, parcel.Answer.read(json.dumps(fresh)))[0] == 2
     here = create(tmp_path / "here", mine.plan)
     local.launch(here, 1)
     wanted, found = rows(here.folder), rows(mine.folder)
@@ -225,7 +225,7 @@ def test_pictures_that_were_drawn_while_scoring_come_home(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     run = create(tmp_path / "out", Plan(["birds"], ["input_x_gradient"], ["single_deletion"], ["birds_cnn"], cases=8))
     (answer,) = carried(json.loads(parcel.opening(run, None, 0)), [parcel.order(run, 0, [])], tmp_path)
-    assert parcel.take_home(run, parcel.Answer.read(json.dumps(answer))) == (8, [])
+    assert parcel.write_answer(run, parcel.Answer.read(json.dumps(answer))) == (8, [])
     assert not pending(run) and len(list(run.folder.rglob("keep/*.webp"))) == WORST  # none is to be drawn here
 
 
@@ -235,7 +235,7 @@ def test_what_comes_home_cannot_choose_where_it_is_written(mine):
         names = {"../../../../escaped.npz": "", "escaped.npz": ""}
         answer["cells"][cell.key] = {"rows": [], "keep": names, "errors": {"../escaped.txt": "x"}}
     before = set(mine.folder.parent.rglob("*"))
-    assert parcel.take_home(mine, parcel.Answer.read(json.dumps(answer))) == (0, [])
+    assert parcel.write_answer(mine, parcel.Answer.read(json.dumps(answer))) == (0, [])
     assert set(mine.folder.parent.rglob("*")) == before
     with pytest.raises(ValueError, match="no answer"):
         parcel.Answer.read("{}")
@@ -248,7 +248,7 @@ def test_a_place_that_lacks_data_or_has_other_source_says_so_in_one_line(mine, t
     assert "data/mit" in answer["end"]["refused"] and "\n" not in answer["end"]["refused"]
     changed = opening["expected"] | {"cells": ["other"]}
     (answer,) = carried(opening | {"expected": changed}, [parcel.order(mine, 0, [])], elsewhere)
-    assert "diorama itself is not the same there" in answer["end"]["refused"]
+    assert "diorama itself differs there" in answer["end"]["refused"]
 
 
 def test_a_folder_that_is_too_large_to_send_is_refused(mine, monkeypatch):
@@ -259,7 +259,7 @@ def test_a_folder_that_is_too_large_to_send_is_refused(mine, monkeypatch):
 
 def test_progress_is_one_line_for_all(monkeypatch):
     said = []
-    seen = Seen(lambda *words: said.append(words), cases=12, units=3, workers=2)
+    seen = Tracker(lambda *words: said.append(words), cases=12, units=3, workers=2)
     monkeypatch.setattr("time.monotonic", lambda: seen.since + 30)
     seen.finished(4, ["ValueError: no", "ValueError: no", "KeyError: 1"])
     seen.unit_finished()

@@ -155,7 +155,7 @@ def test_arrays_are_counted_wherever_they_lie(tmp_path):
 @pytest.fixture
 def bench():
     said = []
-    made = Bench(build("world", "mondrian(size=20)"), None, None, None, None, Memory(), hears=said.append)
+    made = Bench(build("world", "mondrian(size=20)"), None, None, None, None, Memory(), on_line=said.append)
     return made, said
 
 
@@ -186,7 +186,7 @@ def test_long_passes_say_how_far_they_are_and_keep_one_chunk(bench, monkeypatch)
         here.frames(part)
         most.append(len(here.memory))
     assert most == [8, 8, 4] and not said and len(here.memory) == 0
-    monkeypatch.setattr("diorama.core.bench.PATIENCE", 0.0)
+    monkeypatch.setattr("diorama.core.bench.SAY_EVERY", 0.0)
     assert [len(part) for part in here.passes(scenes, "squares")] == [8, 8, 4]
     assert said == ["16 of 20 images of squares, 0.0 minutes left"]  # the first chunk is no measure of the others
 

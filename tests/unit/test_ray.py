@@ -262,7 +262,7 @@ def test_a_worker_with_another_library_is_refused_by_name_and_a_head_that_vanish
         _, said = process.communicate(timeout=300)
     assert "numpy 1.0 instead of" in said  # the other node did all the work
     assert process.returncode == 1 and "Traceback" not in said
-    assert "Ray has gone" in said.splitlines()[-1] and "the same command goes on" in said.splitlines()[-1]
+    assert "Ray has gone" in said.splitlines()[-1] and "run the same command again" in said.splitlines()[-1]
     release(place)
     again = finish(place, "later", "later", "local:2", cases=8)
     assert again.returncode == 0 and json.loads(again.stdout)["known"] > 0
@@ -292,7 +292,7 @@ def test_a_full_disk_here_is_one_line_and_no_worker_stays(cluster, place, wanted
     release(place)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 1 and "Traceback" not in said, said
-    assert "No space left on device" in said.splitlines()[-1] and "the same command goes on" in said.splitlines()[-1]
+    assert "No space left on device" in said.splitlines()[-1] and "run the same command again" in said.splitlines()[-1]
     assert gone(mark)
     assert finish(place, "later", "out", "local:2", cases=8).returncode == 0
     assert same(rows(place / "out"), wanted("later", "2", 8))

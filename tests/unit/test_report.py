@@ -589,7 +589,7 @@ def test_compare_says_which_metric_and_that_a_report_leads_with_another(run: Pat
     (found,) = compare(results, results, ("good", "poor"))
     assert "err ↓" in compare_text([found])
     said = compare_text([{**found, "lead": "mx"}])
-    assert "reports lead with mx, which no single case has: compared is err" in said
+    assert "mx is a metric of the whole cell: err is compared instead" in said
 
 
 def test_alike_failures_are_one_line_and_name_their_metrics(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from diorama.report.paired import paired
 from diorama.report.sections import sections
 from diorama.report.summary import document, read_results
 from diorama.report.tables import Style
-from diorama.report.words import question, told_apart
+from diorama.report.words import question, section_names
 from diorama.report.write import write_report
 from tests.unit import test_report
 from tests.unit.test_report import GOOD, NASTY, POOR, RISING, Given, controls, make_run, parsed, picture
@@ -158,7 +158,7 @@ def test_a_question_is_a_title_with_its_methods_counted(run: Path) -> None:
         path.write_text(json.dumps({**said, "track": "explain", "question": "How well {do} {methods} know {x}?"}))
     assert question(only(run)) == "How well do three explanations know {x}?"
     assert "<h1>How well do three explanations know {x}?</h1>" in html({"": read_results(run)})
-    assert told_apart([only(run), only(run)]) == ["score (published)"] * 2
+    assert section_names([only(run), only(run)]) == ["score (published)"] * 2
 
 
 def test_notes_of_several_sections_are_said_once(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ CODE = "import numpy\nA = 1\n"
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
     monkeypatch.setenv("DIORAMA_CACHE", str(tmp_path / "cache"))
-    return lambda: monkeypatch.setattr(sources, "MEMORY", sources.Remembered())
+    return lambda: monkeypatch.setattr(sources, "CACHE", sources.Cache())
 
 
 def settled(path):
@@ -35,7 +35,7 @@ def test_facts_of_a_settled_file_are_kept_for_the_next_process(tmp_path, memory,
     later(monkeypatch)
     memory()
     first = sources.facts(path)
-    sources.remember()
+    sources.CACHE.write()
     memory()  # as in a new process
     monkeypatch.setattr(sources.ast, "parse", lambda *a, **k: pytest.fail("the file was parsed again"))
     assert sources.facts(path) == first and first.imports == ("numpy",)
@@ -47,7 +47,7 @@ def test_a_file_of_the_same_size_with_its_times_restored_is_read_again(tmp_path,
     later(monkeypatch)
     memory()
     first = sources.facts(path)
-    sources.remember()
+    sources.CACHE.write()
     time.sleep(0.02)
     with open(path, "r+") as file:
         file.write(CODE.replace("1", "2"))
@@ -61,7 +61,7 @@ def test_a_young_file_is_not_trusted(tmp_path, memory):
     path = settled(tmp_path / "a.py")
     memory()
     sources.facts(path)
-    sources.remember()
+    sources.CACHE.write()
     assert not (tmp_path / "cache" / "sources.json").exists()
 
 
@@ -78,7 +78,7 @@ def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path, memory, monkeypa
     later(monkeypatch)
     memory()
     sources.facts(settled(tmp_path / "a.py"))
-    sources.remember()
+    sources.CACHE.write()
 
 
 @pytest.mark.slow

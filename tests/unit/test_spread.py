@@ -40,7 +40,9 @@ def test_one_row_for_each_protocol_with_its_settings_and_means(folder):
         if cell.metric != "psnr":
             assert float(said["geometric mean"]) == pytest.approx(math.exp(sum(map(math.log, values)) / 3), rel=2e-3)
     assert "2 protocols call their number lmse" in fixed.notes[0]
-    assert any("chosen anew" in note for note in tuned.notes) and not any("chosen anew" in n for n in fixed.notes)
+    assert any("chosen separately" in note for note in tuned.notes) and not any(
+        "chosen separately" in n for n in fixed.notes
+    )
 
 
 def test_the_table_is_in_every_format(folder):

@@ -86,7 +86,7 @@ def test_an_odd_fingerprint_is_one_line(tmp_path, told):
 
     source = f"class C:\n    def decompose(self, frames): ...\n    def fingerprint(self): return {told}\n"
     (tmp_path / "mine.py").write_text(source)
-    with pytest.raises(InputError, match="fingerprint\\(\\) should give a text"):
+    with pytest.raises(InputError, match="fingerprint\\(\\) should return a text"):
         digest(tmp_path, "method")
 
 

@@ -1,4 +1,4 @@
-"""Foreign things made ours, once, when they are built: after that nobody asks what members an object has."""
+"""Turns outsiders' objects into components when they are built; after that no code checks which members they have."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ _KINDS: dict[str, Any] = {"world": world, "method": method, "protocol": protocol
 
 
 def adapt(kind: str, given: Any, name: str, side: int | None = None) -> Contract:
-    """An object of the contract of its kind, from one of ours or an outsider's; refused by name where that cannot be.
+    """An object that keeps the contract of its kind, made from any object; InputError if that is impossible.
 
-    `side` is that of the images a network will be asked about, where that is known and the network does not say.
+    `side` is the size of the images that a network will be given, for networks that do not say their input size.
     """
     made = model(given, name, side) if kind == "model" else _KINDS[kind](given, name)
     check_declared(kind, made, name)

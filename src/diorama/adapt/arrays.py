@@ -1,4 +1,4 @@
-"""Answers that were computed before, given as arrays: maps, codes or layers, by case."""
+"""Answers that were computed elsewhere, given as arrays: maps, codes or layers, by case."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -11,12 +11,12 @@ from diorama.core.contracts import Method, Saved
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 
-#: The names of layers, by which a dictionary of layers is told from one of cases.
+#: The keys that distinguish a dictionary of layers from one of cases.
 _LAYERS = ("reflectance", "shading")
 
 
 def is_array(given: Any) -> bool:
-    """Whether something is an array of numpy, a tensor of torch, or a list or dictionary of them."""
+    """Whether something is an answer, an array of numpy, a tensor of torch, or a list or dictionary of them."""
     if isinstance(given, Answer) or type(given).__module__.split(".")[0] in ("numpy", "torch"):
         return isinstance(given, Answer | np.ndarray) or type(given).__name__ == "Tensor"
     if isinstance(given, Mapping):
@@ -44,7 +44,7 @@ class Arrays(Saved):
         return made
 
     def load(self, case: str, frame: Frame, target: int | None) -> Answer:
-        """What was given for a case and class, as an answer of the track."""
+        """The array given for a case and class, as an answer of the track."""
         found = self.rows.get((case, target), self.rows.get(case))
         if found is None:
             raise InputError(f"there is no answer for case {case!r}: {len(self.rows)} were given")
@@ -54,12 +54,12 @@ class Arrays(Saved):
 def _map(found: Any, frame: Frame) -> Heatmap:
     values = as_array(found)
     if values.ndim == 3 and values.shape[0] in (1, 3) and values.shape[1:] == frame.image.shape[:2]:
-        values = values.transpose(1, 2, 0)  # as torch and captum have them
+        values = values.transpose(1, 2, 0)  # torch and captum have the channels first
     return Heatmap(values, signed=bool((values < 0).any()))
 
 
 def as_layers(given: Any) -> Layers:
-    """Layers from themselves, from a dictionary of them, or from (reflectance, shading)."""
+    """Layers from `Layers`, from a dictionary of arrays, or from (reflectance, shading)."""
     if isinstance(given, Layers):
         return given
     pair = [given[name] for name in _LAYERS] if isinstance(given, Mapping) else list(given)
@@ -69,7 +69,7 @@ def as_layers(given: Any) -> Layers:
     return Layers(*(layer[:, :, None] if layer.ndim == 2 else layer for layer in layers))
 
 
-#: How arrays are read as answers of a track.
+#: The functions that convert an array to an answer, by track.
 _READ: dict[str, Callable[[Any, Frame], Answer]] = {
     "explain": _map,
     "decompose": lambda found, frame: as_layers(found),

@@ -1,7 +1,7 @@
-"""Models of every kind, asked in one way: torch modules, plain functions, objects that keep the contract already.
+"""Makes models from torch modules and plain functions.
 
-The contract: `logits((n, h, w, 3) float32 sRGB in [0, 1]) -> (n, classes)`, `classes`, and where there is one the torch
-`module` behind it: sRGB (n, 3, h, w) in, logits out, in eval mode, without gradients on its parameters.
+A model has `logits((n, h, w, 3) float32 sRGB in [0, 1]) -> (n, classes)`, `classes`, and, if it is a network, the torch
+`module`: sRGB (n, 3, h, w) in, logits out, in eval mode, without gradients on its parameters.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from diorama.core.guard import attempt
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-#: The side of the image a model of no stated size is first asked about.
+#: The side of the first trial image for a model that does not say its input size.
 USUAL_SIZE = 224
 
 
 def adapt(given: Any, name: str, side: int | None = None) -> Any:
-    """A model from a torch module (copied, so that the user's stays as it is), a function images → logits, or a model.
+    """A model from a torch module (copied, so that the user's stays unchanged) or a function images → logits.
 
     `side` is the size of the world's images; it is used for a network that neither states its size nor accepts the
     usual one.
@@ -39,7 +39,7 @@ def adapt(given: Any, name: str, side: int | None = None) -> Any:
     if is_module(given):
         copies: dict[int, Any] = {}
         module = copy.deepcopy(given, copies)
-        made = Classifier(module, name, _whole(given, "size"), getattr(given, "cam_layer", None), side)
+        made = Classifier(module, name, _int_attribute(given, "size"), getattr(given, "cam_layer", None), side)
         made.copies = copies
         return made
     if callable(given):
@@ -51,7 +51,7 @@ def adapt(given: Any, name: str, side: int | None = None) -> Any:
 
 
 def pass_module(model: Any, layer: str | None = None, gradients: bool = False) -> Any:
-    """The torch module to pass images through: the folded twin, unless what is asked for differs there."""
+    """The torch module to pass images through: the folded twin, unless it has no such layer or gradients."""
     twin = model.folded
     return twin.module if twin is not None and twin.serves(layer, gradients) else model.module
 
@@ -64,13 +64,13 @@ def is_module(given: Any) -> bool:
     return issubclass(given, torch.nn.Module) if isinstance(given, type) else isinstance(given, torch.nn.Module)
 
 
-def _whole(given: Any, name: str) -> int | None:
+def _int_attribute(given: Any, name: str) -> int | None:
     value = getattr(given, name, None)
     return value if isinstance(value, int) else None
 
 
 class Classifier(Model):
-    """A torch module as a model. `size` None takes images of any size; `cam_layer` None is found, or there is none."""
+    """A torch module as a model. `size` None: images of any size; `cam_layer` None: the last feature map, if any."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Classifier(Model):
         return features(self.module, images, layer)
 
     def fingerprint(self) -> str:
-        """The digest of the weights, so that keys follow their content and not their place."""
+        """The digest of the weights."""
         return self._fingerprint
 
     @cached_property
@@ -113,7 +113,7 @@ class Function(Model):
     """A function (n, h, w, 3) float32 sRGB → (n, classes). It has no gradients: methods that need them are skipped."""
 
     def __init__(self, function: Callable[[np.ndarray], Any], name: str, side: int = USUAL_SIZE):
-        self._function, self.name, self.size = function, name, _whole(function, "size")
+        self._function, self.name, self.size = function, name, _int_attribute(function, "size")
         side = self.size or side
         outcome = attempt(lambda: self.logits(np.zeros((1, side, side, 3), np.float32)))
         if outcome.error:
@@ -121,7 +121,7 @@ class Function(Model):
         self.classes = int(outcome.value.shape[1])
 
     def logits(self, images: np.ndarray) -> np.ndarray:
-        """What the function gives, as (n, classes)."""
+        """The logits that the function returns, (n, classes)."""
         found = self._function(images)
         array = as_array(found)
         if array.ndim != 2 or len(array) != len(images):
@@ -131,7 +131,7 @@ class Function(Model):
 
 @dataclass(frozen=True, slots=True)
 class FirstPass:
-    """What one pass shows of a module: its number of classes, its outer layers, the last map of features."""
+    """What a trial pass tells about a module: its number of classes, its outer layers, its last feature map."""
 
     classes: int
     layers: tuple[str, ...]
@@ -139,7 +139,7 @@ class FirstPass:
 
 
 def place(module: nn.Module) -> nn.Module:
-    """A module of ours, prepared, with channels last in memory, which is faster."""
+    """One of our own modules, prepared, with channels last in memory, which is faster."""
     import torch
 
     return prepared(module).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -148,7 +148,7 @@ def place(module: nn.Module) -> nn.Module:
 def prepared(module: nn.Module) -> nn.Module:
     """The module in eval mode, float32, without gradients on its parameters, on the device in use.
 
-    Activations no longer work in place, which changes no value: a hook on a layer then sees what the layer gave.
+    Activations no longer work in place, so that a hook on a layer sees the layer's output; no value changes.
     """
     for part in module.modules():
         if getattr(part, "inplace", False) is True:
@@ -157,8 +157,8 @@ def prepared(module: nn.Module) -> nn.Module:
 
 
 def _first_side(module: nn.Module, side: int | None) -> int:
-    """The side of the first image: the usual side, so that the digest does not depend on the world; `side` for a
-    network that takes no other.
+    """The side of the trial image: 224, so that the digest does not depend on the world; `side` if the network refuses
+    that.
     """
     import torch
 
@@ -167,10 +167,10 @@ def _first_side(module: nn.Module, side: int | None) -> int:
 
 
 def laid_out(module: nn.Module, size: int) -> nn.Module:
-    """A user's module with channels last in memory, or as it is, given contiguous images, where it cannot take that.
+    """A user's module with channels last in memory; unchanged, and given contiguous images, if it cannot work so.
 
-    It cannot where it views weights or activations in another shape: the view fails, or holds other values. Two images
-    show whether it gives the same both ways.
+    It cannot if it views weights or activations in another shape: the view fails, or has other values. The outputs for
+    two images are compared in both layouts.
     """
     import torch
 
@@ -178,14 +178,14 @@ def laid_out(module: nn.Module, size: int) -> nn.Module:
     expected = _output(module, trial)
     module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     found = _output(module, trial.contiguous(memory_format=torch.channels_last))
-    if expected is None or (found is not None and _alike(found, expected)):
+    if expected is None or (found is not None and _nearly_equal(found, expected)):
         return module
-    module.to(memory_format=torch.contiguous_format).register_forward_pre_hook(_contiguous)  # type: ignore[call-overload]
+    module.to(memory_format=torch.contiguous_format).register_forward_pre_hook(_make_contiguous)  # type: ignore[call-overload]
     return module
 
 
 def _output(module: nn.Module, x: Tensor) -> Tensor | None:
-    """What a module gives; None where it fails or returns no tensor; `first_pass` then says which."""
+    """The output of a module; None if it fails or returns no tensor, which `first_pass` reports."""
     import torch
 
     with torch.inference_mode():
@@ -193,18 +193,18 @@ def _output(module: nn.Module, x: Tensor) -> Tensor | None:
     return found if isinstance(found, torch.Tensor) else None
 
 
-def _alike(a: Tensor, b: Tensor) -> bool:
+def _nearly_equal(a: Tensor, b: Tensor) -> bool:
     import torch
 
     return a.shape == b.shape and torch.allclose(a, b, 1e-3, 1e-3 * float(b.abs().max()), equal_nan=True)
 
 
-def _contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def _make_contiguous(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
     return (given[0].contiguous(), *given[1:])
 
 
 def first_pass(module: nn.Module, size: int, name: str) -> FirstPass:
-    """Ask a module about one black image and see what passes through its outer layers."""
+    """Pass one black image through a module and record the shapes in its outer layers."""
     import torch
 
     shapes: dict[str, tuple[int, ...]] = {}
@@ -233,7 +233,7 @@ def _note_shape(shapes: dict[str, tuple[int, ...]], name: str) -> Callable[..., 
 
 
 def outer_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The children of a module by name; those of `net` where it is only wrapped (see `models/full_size.py`)."""
+    """The children of a module by name; of a wrapper (`models/full_size.py`), the children of its `net`."""
     for name, child in module.named_children():
         if name == "net":
             yield from ((f"net.{inner}", m) for inner, m in child.named_children())
@@ -242,8 +242,8 @@ def outer_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _last_map(module: nn.Module, shapes: dict[str, tuple[int, ...]]) -> str | None:
-    """The last layer that gives maps (n, c, h, w) and is no pooling: what Grad-CAM looks at. None for transformers,
-    whose layers give tokens (n, t, c) or maps with the channels last."""
+    """The layer for Grad-CAM: the last one with output (n, c, h, w) that is not a pooling. None for transformers, whose
+    layers give tokens (n, t, c) or maps with the channels last."""
     from torch import nn
 
     if any(len(shape) == 3 for shape in shapes.values()):

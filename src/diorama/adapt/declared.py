@@ -1,4 +1,4 @@
-"""What a component declares about itself, looked at once when it is built: a wrong type is one line and not a failed run."""
+"""Checks a component's declarations once, when it is built: a wrong type gives one line and not a failed run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,21 +22,21 @@ def _grid(value: Any) -> bool:
     return _changes(value) and len({tuple(point) for point in value}) <= 1 and all(value)
 
 
-def _whole(value: Any) -> bool:
+def _positive_int(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
 _Check = tuple[Callable[[Any], bool], str]
-#: For each kind: the attributes that may be declared, the test each must pass, and the words for what it must be.
+#: For each kind: the attributes that may be declared, the test for each, and the description of valid values.
 _NOTE: _Check = (lambda v: isinstance(v, str), "a text")
-_SIZE: _Check = (lambda v: v is None or _whole(v), "a side in pixels, or None")
+_SIZE: _Check = (lambda v: v is None or _positive_int(v), "a side in pixels, or None")
 _DECLARED: dict[str, dict[str, _Check]] = {
     "method": {
         "grid": (_grid, 'a list of parameter sets that name the same parameters, ({"k": 0.1}, {"k": 0.2})'),
         "views": (_changes, 'a list of changes, ({"light": 1}, {"light": 2})'),
         "note": _NOTE,
     },
-    "model": {"classes": (_whole, "a whole number"), "size": _SIZE, "note": _NOTE},
+    "model": {"classes": (_positive_int, "a whole number"), "size": _SIZE, "note": _NOTE},
     "world": {
         "factors": (lambda v: isinstance(v, dict), "a dictionary: name → what it may be set to"),
         "truth": (lambda v: _texts(v) and set(v) <= set(TRUTH), f"a list of {', '.join(TRUTH)}"),
@@ -53,7 +53,7 @@ _DECLARED: dict[str, dict[str, _Check]] = {
 }
 
 
-#: What a world or protocol must have for a plan to be made with it.
+#: The members without which a world or protocol cannot be planned.
 _REQUIRED = {
     "world": ("factors", "truth", "do", "render"),
     "protocol": ("track", "needs", "metrics", "direction", "range", "version", "case", "score"),
@@ -61,7 +61,7 @@ _REQUIRED = {
 
 
 def check_declared(kind: str, component: Any, name: str) -> None:
-    """Raise InputError where something declared is missing, is not what it has to be, or cannot be read."""
+    """Raise InputError if a declaration is missing, is invalid, or cannot be read."""
     lacking = [member for member in _REQUIRED.get(kind, ()) if not hasattr(component, member)]
     if lacking:
         raise InputError(f"{name} is no {kind}: it has no {', '.join(lacking)} (diorama.core.contracts)")

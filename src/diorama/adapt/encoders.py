@@ -1,4 +1,4 @@
-"""Networks and transformers that are methods themselves: encoders and decomposers of torch, transformers of scikit-learn."""
+"""Methods made from torch modules (encoders and decomposers) and from transformers of scikit-learn."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from diorama.adapt.classifying import prepared
-from diorama.adapt.splitting import Asked, Splits
+from diorama.adapt.splitting import Splits, TorchMethod
 from diorama.adapt.wrapping import has
 from diorama.core.answers import as_array
 from diorama.core.contracts import Decoding, Encoder, Fitting, Method
@@ -20,7 +20,7 @@ FITTED_ON = 500
 
 
 class Network(Method):
-    """A torch module that is asked itself. It is copied: the user's stays as it is."""
+    """A torch module as a method. It is copied, so that the user's stays unchanged."""
 
     def __init__(self, given: Any):
         self.given = given
@@ -32,27 +32,27 @@ class Network(Method):
         module = prepared(copy.deepcopy(self.given))
         if track == "decompose":
             return Splits(module)
-        return _Decodes(module) if has(module, "encode", "decode") else _Encodes(module)
+        return _TorchAutoencoder(module) if has(module, "encode", "decode") else _TorchEncoder(module)
 
 
-class _Encodes(Asked, Encoder):
-    """`module.encode(x)` where it has one, or `module(x)`: codes, or their means first; x (n, 3, h, w) sRGB in [0, 1]."""
+class _TorchEncoder(TorchMethod, Encoder):
+    """`module.encode(x)` if it has one, else `module(x)`: codes, or a tuple with their means first; x (n, 3, h, w) sRGB."""
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
         """The codes (n, latents)."""
         import torch
 
         with torch.no_grad():
-            found = self._passing(self._images([frame.srgb() for frame in frames]), _encoded)
+            found = self._output(self._images([frame.srgb() for frame in frames]), _encode)
         first = found[0] if isinstance(found, tuple | list) else found
         return as_array(first).reshape(len(frames), -1)
 
 
-def _encoded(module: Any, x: Any) -> Any:
+def _encode(module: Any, x: Any) -> Any:
     return module.encode(x) if has(module, "encode") else module(x)
 
 
-class _Decodes(_Encodes, Decoding):
+class _TorchAutoencoder(_TorchEncoder, Decoding):
     """An encoder that also has `module.decode(z)`: images (n, 3, h, w)."""
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
@@ -66,8 +66,8 @@ class _Decodes(_Encodes, Decoding):
 
 
 def transformer(given: Any) -> Encoder:
-    """A transformer of scikit-learn as an encoder of flat images; one that is not fitted yet is fitted on other draws."""
-    return _Transforms(given) if _is_fitted(given) else _Learns(given)
+    """A transformer of scikit-learn as an encoder of flat images; an unfitted one is fitted on other draws."""
+    return _SklearnEncoder(given) if _is_fitted(given) else _UnfittedSklearn(given)
 
 
 def _is_fitted(given: Any) -> bool:
@@ -75,17 +75,17 @@ def _is_fitted(given: Any) -> bool:
     return any(name.endswith("_") and not name.startswith("__") for name in vars(given))
 
 
-class _Transforms(Encoder):
+class _SklearnEncoder(Encoder):
     def __init__(self, given: Any):
         self.given = given
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
-        """What `transform` gives, (n, latents)."""
+        """The result of `transform`, (n, latents)."""
         return np.asarray(self.given.transform(_flat(frames)))
 
 
-class _Learns(Fitting, Encoder):
-    """What is kept of a fit are the images: estimators could only be stored as pickles, so they are fitted again."""
+class _UnfittedSklearn(Fitting, Encoder):
+    """Stores the training images and fits again when loaded: fitted estimators could only be stored as pickles."""
 
     def __init__(self, given: Any):
         self.given = given
@@ -99,13 +99,13 @@ class _Learns(Fitting, Encoder):
         made = copy.deepcopy(self.given)
         if has(made, "get_params", "set_params") and made.get_params().get("random_state", 0) is None:
             made.set_params(random_state=0)
-        return _Transforms(made.fit(fit["images"].astype(np.float64)))
+        return _SklearnEncoder(made.fit(fit["images"].astype(np.float64)))
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
-        """Nothing before it is fitted."""
-        raise InputError("a transformer is fitted on other draws by a run: it cannot encode before")
+        """Refused: the run has to fit it first."""
+        raise InputError("this transformer is not fitted: a run fits it on other draws before it encodes")
 
 
 def _flat(frames: Sequence[Frame]) -> np.ndarray:
-    """(n, pixels · 3) float64 as a screen shows them."""
+    """sRGB images as (n, pixels · 3) float64."""
     return np.stack([frame.srgb().ravel() for frame in frames]).astype(np.float64)

@@ -1,10 +1,10 @@
-"""Forward passes by another engine: a network is written as ONNX once, and ONNX Runtime or OpenVINO computes its logits.
+"""Forward passes by another engine: a network is exported to ONNX, and ONNX Runtime or OpenVINO computes its logits.
 
-Only what asks for logits goes through an engine: tables of logits, RISE, LIME, Occlusion, accuracy. Gradients and features
-stay with torch. An engine is asked for by name (`--engine`), is part of the plan and of every key, and computes in float32
-with one thread in batches of one fixed size, so that results follow from the key. `openvino_bf16` computes in bfloat16 where
-the processor can: half the time, logits right to two digits. An engine's logits are compared with those of torch twice: on
-images of noise when a network is converted, and on the first real images.
+Engines compute logits only: tables of logits, RISE, LIME, Occlusion, accuracy. Gradients and features stay with torch. An
+engine is chosen by name (`--engine`), is part of the plan and of every key, and computes in float32 with one thread in
+batches of one fixed size, so that the key determines the results. `openvino_bf16` computes in bfloat16 if the processor
+can: half the time, logits correct to two digits. An engine's logits are compared with torch's twice: on noise images when
+a network is converted, and on the first real images.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from diorama.core.guard import attempt
 if TYPE_CHECKING:
     from torch import nn
 
-#: The engine that nothing has to be converted for: torch, with batch norms folded.
+#: The default engine, which needs no conversion: torch, with batch norms folded.
 USUAL = "torch"
-#: The others, with the packages that each needs.
+#: The other engines, with the packages that each needs.
 PACKAGES = {"onnxruntime": ("onnxruntime", "onnxscript"), "openvino": ("openvino", "onnxscript")}
 PACKAGES["openvino_bf16"] = PACKAGES["openvino"]
-#: The largest difference of a logit from torch's, relative to the largest logit: of float32, of bfloat16, and of bfloat16 on
-#: noise. No network has learnt noise: its logits are small sums of large features, and bfloat16 leaves less of them.
+#: The largest difference of a logit from torch's, relative to the largest logit: in float32, in bfloat16, and in bfloat16
+#: on noise. For noise, logits are small sums of large features, so bfloat16 loses more of their digits.
 TOLERANCE, TOLERANCE_BF16, TOLERANCE_BF16_NOISE = 1e-4, 0.1, 0.5
 
 #: Images (n, 3, h, w) float32 to logits.
@@ -42,20 +42,20 @@ Pass = Callable[[np.ndarray], np.ndarray]
 
 
 def check(engine: str) -> None:
-    """Raise InputError unless an engine is known, is installed, and computes where models are."""
+    """Raise InputError unless an engine is known, is installed, and runs on the device of the models."""
     known = [USUAL, *PACKAGES]
     if engine not in known:
         raise InputError(f"unknown engine {engine!r}; {did_you_mean(engine, known)} (there are {', '.join(known)})")
     for package in PACKAGES.get(engine, ()):
         if importlib.util.find_spec(package) is None:
             raise InputError(f"--engine {engine} needs {package}: pip install 'diorama[fast]', or leave out --engine")
-    if engine != USUAL and device.of_workers() != "cpu":
-        there = device.of_workers()
+    if engine != USUAL and device.for_workers() != "cpu":
+        there = device.for_workers()
         raise InputError(f"--engine {engine} computes on the CPU, models are on {there}: add --device cpu")
 
 
 def converted(model: Model, engine: str) -> Model:
-    """The model with its logits computed by an engine. Raises InputError, in one line, where that cannot be."""
+    """The model with its logits computed by an engine; InputError if the engine cannot."""
     if engine == USUAL:
         return model
     if model.module is None:
@@ -64,7 +64,7 @@ def converted(model: Model, engine: str) -> Model:
 
 
 class Converted(Model):
-    """A model whose logits an engine computes. Everything else is the model's own."""
+    """A model whose logits an engine computes; everything else is the original model's."""
 
     def __init__(self, model: Model, engine: str) -> None:
         self.model, self.engine, self.chunk = model, engine, device.chunk("cpu")
@@ -86,11 +86,11 @@ class Converted(Model):
         return found
 
     def features(self, images: np.ndarray, layer: str) -> np.ndarray:
-        """As the model."""
+        """The features of the original model."""
         return self.model.features(images, layer)
 
     def fingerprint(self) -> str | None:
-        """As the model."""
+        """The fingerprint of the original model."""
         return self.model.fingerprint()
 
     def _logits(self, images: np.ndarray) -> np.ndarray:
@@ -132,7 +132,7 @@ def _as_onnx(module: nn.Module, shape: tuple[int, ...]) -> bytes:
 
     first = torch.zeros(shape)
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # of the exporter about itself
+        warnings.simplefilter("ignore")  # the exporter warns about its own internals
         program = torch.onnx.export(module, (first,), dynamo=True, verbose=False)
     assert program is not None
     return program.model_proto.SerializeToString()
@@ -143,7 +143,7 @@ def _onnxruntime(graph: bytes) -> Pass:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors alone
+    options.log_severity_level = 3  # errors only
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     return lambda images: np.asarray(session.run(None, {name: images})[0], np.float32)
@@ -155,7 +155,7 @@ def _openvino(graph: bytes, precision: str = "f32") -> Pass:
 
     core = openvino.Core()
     settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
-    # a thread that is bound to a core would share it with every other worker
+    # without pinning: pinned threads of several workers would share one core
     compiled = core.compile_model(core.read_model(graph), "CPU", {**settings, "ENABLE_CPU_PINNING": False})
     return lambda images: np.array(compiled(images)[0], np.float32)
 
@@ -169,7 +169,7 @@ ENGINES: dict[str, Callable[[bytes], Pass]] = {
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Import OpenVINO as it is where the package that reports its use is not installed: nothing is ever sent."""
+    """Import OpenVINO as if its telemetry package were not installed, so that no usage data is sent."""
     before = {name: found for name, found in sys.modules.items() if name.partition(".")[0] == "openvino_telemetry"}
     for name in before:
         del sys.modules[name]

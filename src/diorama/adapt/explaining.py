@@ -1,4 +1,4 @@
-"""What explainers share: images as tensors, attributions as heat maps, libraries that may not be installed."""
+"""Helpers of explainers: images to tensors, attributions to heat maps, checks for optional libraries."""
 
 import importlib.util
 from typing import Any
@@ -13,7 +13,7 @@ from diorama.core.errors import InputError
 def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, Any]:
     """Images and targets as torch tensors (n, 3, h, w) and (n,) on the model's device; channels last in memory.
 
-    To an accelerator they go in one transfer.
+    Both are copied to an accelerator in one transfer.
     """
     import torch
 
@@ -28,7 +28,7 @@ def tensors(model: Any, images: np.ndarray, targets: np.ndarray) -> tuple[Any, A
 
 
 def module_of(model: Any) -> Any:
-    """The model's torch module. Raises InputError where it has none: what needs gradients cannot be asked then."""
+    """The model's torch module; InputError if it has none."""
     if model.module is None:
         raise InputError(
             f"{type(model).__name__} has no torch module (`module`) to take gradients of: use rise, lime or occlusion"
@@ -37,7 +37,7 @@ def module_of(model: Any) -> Any:
 
 
 def gradient_module(model: Any, layer: str | None = None) -> Any:
-    """The torch module to take gradients of: the folded twin where it gives the same, also at `layer`."""
+    """The torch module to take gradients of: the folded twin if its gradients (and `layer`) are the same."""
     module_of(model)  # raises an error with advice if there is none
     return pass_module(model, layer, gradients=True)
 
@@ -51,6 +51,6 @@ def heatmaps(attribution: Any, signed: bool = True) -> list[Answer]:
 
 
 def need(library: str, method: str, extra: str) -> None:
-    """Raise InputError unless an optional library is installed; the message names the extra that brings it."""
+    """Raise InputError unless an optional library is installed; the message names the extra to install."""
     if importlib.util.find_spec(library) is None:
         raise InputError(f"{method} needs {library}: pip install 'diorama[{extra}]'")

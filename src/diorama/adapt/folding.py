@@ -1,19 +1,19 @@
-"""A faster twin of a network: every batch norm that follows a convolution is folded into its weights.
+"""A faster twin of a network: a copy in which every batch norm that follows a convolution is folded into its weights.
 
 In eval mode a batch norm is a fixed scale and shift of every channel, and conv(x)·s + t is a convolution with other weights.
-The twin gives the same logits and the same gradients by the image; layers keep their names. Only a convolution whose batch
-norm was folded gives something else than before: what the batch norm gave. Such layers are named in `Folded.altered`.
+The twin has the same logits, the same gradients by the image, and the same names of layers. Only the output of a convolution
+whose batch norm was folded differs: it is that of the batch norm. `Folded.altered` has the names of such layers.
 
-Which batch norm follows which convolution is seen in one pass. Where a convolution's output is used elsewhere too, folding
-would change the network: the twin is compared with the original on images of noise, and there is none where they differ.
+One trial pass finds which batch norm follows which convolution. Folding would change a network that uses a convolution's
+output elsewhere too; so the twin is compared with the original on noise images, and discarded if they differ.
 
-ReLUs of the twin work in place where nobody else uses their input, which saves an array for every layer. The layers that
-give this input count as altered, too. If a network fails with such ReLUs, its twin gets ReLUs that do not work in place.
+ReLUs of the twin work in place where nothing else uses their input, which saves an array for every layer. The layers before
+them count as altered, too. If a network fails with such ReLUs, its twin gets ReLUs that do not work in place.
 
-Gradients are compared too. Now and then the last bit of an activation decides on which side of a ReLU it lies; gradients
-then differ although logits do not, and neither is the wrong one. In a deep network that happens in every image. Then both
-are compared with gradients in double precision, and the twin serves gradients if it is about as close to them as the
-original is; otherwise forward passes only.
+Gradients are compared too. When an activation is so close to 0 that its last bit decides on which side of a ReLU it lies,
+gradients differ although logits do not, and neither gradient is wrong. In a deep network that happens in every image. Then
+both are compared with gradients in double precision: the twin is used for gradients if it is about as close to them as the
+original is; otherwise it is used for forward passes only.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ TOLERANCE = 1e-5
 IMAGES = 5
 #: How many times as far from double precision as the original's the twin's gradients may be.
 AS_EXACT = 2.0
-#: What makes a new array and does not need it afterwards, by the names that torch's graph gives: a ReLU may write over it.
+#: Names (in torch's graph) of operations that do not need their output for gradients: a ReLU may overwrite it.
 FRESH = ("ConvolutionBackward0", "NativeBatchNormBackward0", "AddBackward0", "AddmmBackward0")
-#: How a network is asked about images (n, 3, h, w).
+#: A function that calls a network with images (n, 3, h, w).
 Ask = Callable[["nn.Module", "Tensor"], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """The twin, the layers that give something else in it, and whether its gradients are those of the original."""
+    """The twin, the layers whose output differs in it, and whether its gradients are those of the original."""
 
     module: nn.Module
     altered: frozenset[str]
     gradients: bool
 
     def serves(self, layer: str | None = None, gradients: bool = False) -> bool:
-        """Whether it may stand for the original where the output of a layer is looked at, or gradients are taken."""
+        """Whether it can replace the original for reading the output of a layer, or for gradients."""
         return layer not in self.altered and (self.gradients or not gradients)
 
 
-def called(module: nn.Module, x: Tensor) -> Any:
-    """How most networks are asked."""
+def forward(module: nn.Module, x: Tensor) -> Any:
+    """The plain call of a network."""
     return module(x)
 
 
-def folded(module: nn.Module, size: int, ask: Ask = called) -> Folded | None:
-    """The twin of a network in eval mode that takes images of `size` pixels; None where there is nothing to fold.
+def folded(module: nn.Module, size: int, ask: Ask = forward) -> Folded | None:
+    """The twin of a network in eval mode that takes images of `size` pixels; None if there is nothing to fold.
 
-    `ask` is how it is asked: what it gives is a tensor, or several of them, whose first axis is the images.
+    `ask` calls the network and returns one or several tensors, whose first axis is the images.
     """
     import torch
 
@@ -74,18 +74,19 @@ def folded(module: nn.Module, size: int, ask: Ask = called) -> Folded | None:
     def numbers(network: nn.Module, x: Tensor) -> Tensor:
         return torch.cat([one.flatten(1) for one in _tensors(ask(network, x))], dim=1)
 
-    return attempt(lambda: _compared(module, trial, numbers)).value  # what cannot be copied or asked has no twin
+    # None, too, if the network cannot be copied or called
+    return attempt(lambda: _checked_twin(module, trial, numbers)).value
 
 
 def _tensors(given: Any) -> list[Tensor]:
-    """The tensors of what a network gives."""
+    """The tensors in a network's output."""
     if isinstance(given, Mapping):
         return _tensors(list(given.values()))
     return [one for part in given for one in _tensors(part)] if isinstance(given, list | tuple) else [given]
 
 
-def _compared(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
-    seen = _seen(module, trial, numbers)
+def _checked_twin(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
+    seen = _trial_pass(module, trial, numbers)
     if not seen.pairs:
         return None
     ways = [(seen.relus, seen.folded | seen.overwritten)] if seen.relus else []
@@ -100,7 +101,7 @@ def _compared(module: nn.Module, trial: Tensor, numbers: Ask) -> Folded | None:
 
 
 def _twin(module: nn.Module, pairs: list[tuple[str, str]], relus: list[str]) -> nn.Module:
-    """A copy with batch norms folded, in which some ReLUs write over what they are given."""
+    """A copy with batch norms folded, in which some ReLUs work in place."""
     import torch
 
     twin: Any = copy.deepcopy(module)
@@ -112,15 +113,15 @@ def _twin(module: nn.Module, pairs: list[tuple[str, str]], relus: list[str]) -> 
     return twin.requires_grad_(False)
 
 
-def _same_numbers(twin: nn.Module, seen: Seen, trial: Tensor, numbers: Ask) -> bool:
+def _same_numbers(twin: nn.Module, seen: TrialPass, trial: Tensor, numbers: Ask) -> bool:
     import torch
 
     with torch.no_grad():
         return max(_differences(numbers(twin, trial), seen.numbers)) <= TOLERANCE
 
 
-def _serves_gradients(twin: nn.Module, module: nn.Module, seen: Seen, trial: Tensor, numbers: Ask) -> bool:
-    """Whether the twin's gradients are the original's for most images, or as exact as those."""
+def _serves_gradients(twin: nn.Module, module: nn.Module, seen: TrialPass, trial: Tensor, numbers: Ask) -> bool:
+    """Whether the twin's gradients equal the original's for most images, or are as exact."""
     found = _gradient(twin, trial, numbers)
     if statistics.median(_differences(found, seen.gradient)) <= TOLERANCE:
         return True
@@ -131,16 +132,16 @@ def _serves_gradients(twin: nn.Module, module: nn.Module, seen: Seen, trial: Ten
 
 
 def _error(found: Tensor, exact: Tensor) -> float:
-    """The root mean square over images of how far each is off, relative to its exact gradient.
+    """The root mean square over images of the error relative to the exact gradient.
 
-    Not a median: which images have an activation on the other side is chance, for either network.
+    Not a median: it is chance which images have an activation on the other side of a ReLU, for either network.
     """
     off = [float((a.double() - b).norm() / b.norm()) for a, b in zip(found, exact, strict=True)]
     return statistics.fmean(one**2 for one in off) ** 0.5
 
 
 def _gradient(module: nn.Module, trial: Tensor, numbers: Ask) -> Tensor:
-    """The gradient of the sum of the largest numbers, logits where it gives some, by the images."""
+    """The gradient of the sum over images of each one's largest output (its largest logit), by the images."""
     import torch
 
     with torch.enable_grad():
@@ -154,13 +155,15 @@ def _differences(found: Tensor, expected: Tensor) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What one pass shows of a network: what can be folded, which ReLUs may write over what they are given, what it gives.
+class TrialPass:
+    """What a trial pass tells about a network.
 
-    pairs        convolution and batch norm, by name
-    folded       layers whose output a batch norm takes that is folded
-    relus        names of the ReLUs
-    overwritten  layers whose output these ReLUs take
+    pairs        convolutions and the batch norms to fold into them, by name
+    folded       layers whose output goes into a batch norm that is folded
+    relus        names of ReLUs that may work in place
+    overwritten  layers whose output goes into these ReLUs
+    numbers      its outputs
+    gradient     the gradient by the images
     """
 
     pairs: list[tuple[str, str]]
@@ -171,17 +174,17 @@ class Seen:
     gradient: Tensor
 
 
-def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> Seen:
+def _trial_pass(module: nn.Module, trial: Tensor, numbers: Ask) -> TrialPass:
     import torch
 
-    gave: dict[int, list[str]] = {}  # by tensor: the layers that gave it, innermost first
-    kept: list[Any] = []  # what is compared by identity must stay alive
-    calls: list[tuple[str, int, bool]] = []  # the layer, what it was given, and whether that was made for it
+    gave: dict[int, list[str]] = {}  # the layers that returned a tensor, by its id, innermost first
+    kept: list[Any] = []  # keeps tensors alive, so that ids stay unique
+    calls: list[tuple[str, int, bool]] = []  # the layer, the id of its input, and whether it may overwrite that
 
     def look(name: str) -> Any:
         def hook(_: nn.Module, given: tuple[Any, ...]) -> None:
             kept.append(given)
-            calls.append((name, id(given[0]) if given else 0, bool(given) and _fresh(given[0])))
+            calls.append((name, id(given[0]) if given else 0, bool(given) and _may_overwrite(given[0])))
 
         return hook
 
@@ -203,16 +206,16 @@ def _seen(module: nn.Module, trial: Tensor, numbers: Ask) -> Seen:
         for hook in hooks:
             hook.remove()
     pairs, folded_ = _pairs(module, gave, calls)
-    relus = [name for name in dict.fromkeys(name for name, _, _ in calls) if _rectifies(module, name, calls)]
+    relus = [name for name in dict.fromkeys(name for name, _, _ in calls) if _is_inplace_relu(module, name, calls)]
     taken = {given for name, given, _ in calls if name in relus}
     overwritten = frozenset(name for given in taken for name in gave.get(given, []))
-    return Seen(pairs, folded_, relus, overwritten, given.detach(), slope)
+    return TrialPass(pairs, folded_, relus, overwritten, given.detach(), slope)
 
 
 def _pairs(
     module: nn.Module, gave: dict[int, list[str]], calls: list[tuple[str, int, bool]]
 ) -> tuple[list[tuple[str, str]], frozenset[str]]:
-    """Convolutions with the batch norms that take their output, and all layers that give that output."""
+    """Convolutions with the batch norms that take their output, and all layers that return that output."""
     counts = Counter(name for name, _, _ in calls)
     pairs, altered = [], set[str]()
     for norm, given, _ in calls:
@@ -223,15 +226,15 @@ def _pairs(
     return pairs, frozenset(altered)
 
 
-def _fresh(given: Any) -> bool:
-    """Whether something is a new array that nothing needs for its gradient."""
+def _may_overwrite(given: Any) -> bool:
+    """Whether something is a tensor that can be overwritten: no view, and not needed for gradients."""
     import torch
 
     return isinstance(given, torch.Tensor) and not given._is_view() and type(given.grad_fn).__name__ in FRESH
 
 
-def _rectifies(module: nn.Module, name: str, calls: list[tuple[str, int, bool]]) -> bool:
-    """Whether a layer is a ReLU that is only ever given fresh arrays."""
+def _is_inplace_relu(module: nn.Module, name: str, calls: list[tuple[str, int, bool]]) -> bool:
+    """Whether a layer is a ReLU whose inputs are all fresh."""
     from torch import nn
 
     layer = module.get_submodule(name)
@@ -244,11 +247,11 @@ def _foldable(module: nn.Module, conv: str, norm: str) -> bool:
 
     first, second = module.get_submodule(conv), module.get_submodule(norm)
     plain = type(first) in (nn.Conv2d, nn.ConvTranspose2d) and type(second) is nn.BatchNorm2d
-    return plain and second.running_mean is not None and not second.training and not _shared(module, first)
+    return plain and second.running_mean is not None and not second.training and not _is_shared(module, first)
 
 
-def _shared(module: nn.Module, layer: nn.Module) -> bool:
-    """Whether other layers use a layer's weights too, or a hook of somebody's hangs on it."""
+def _is_shared(module: nn.Module, layer: nn.Module) -> bool:
+    """Whether other layers use a layer's weights too, or it has hooks."""
     uses = [part for part in module.modules() if any(p is layer.weight for p in part.parameters(recurse=False))]
     return len(uses) > 1 or bool(layer._forward_hooks or layer._forward_pre_hooks)
 

@@ -1,8 +1,8 @@
 """Live objects as components: a network, a function, an array, an object of any library, without a file that makes it.
 
-What a file would say of a component, its key, is read from the object: the code of its functions and classes, its
-attributes, its weights, the versions of the libraries it is made of. What cannot be looked into makes the key one of this
-process: the object can be used, and its results are never taken up again.
+The key is computed from the object: the code of its functions and classes, its attributes, its weights, the versions of its
+libraries. If part of the object cannot be hashed, the key holds for this process only: the object can be used, but later
+runs do not reuse its results.
 """
 
 import copy
@@ -27,10 +27,10 @@ from diorama.core.guard import attempt
 
 
 def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -> Component:
-    """A component from a spec or a live object, under a name of one's own where there is one.
+    """A component from a spec or a live object, with the user's `name` for it if there is one.
 
-    An object or class of ours, and a class of captum, are what a spec makes too. `side` is that of the images to come,
-    for networks that do not say what they take.
+    An object or class of Diorama, or a class of captum, becomes a spec. `side` is the size of the images to come, for
+    networks that do not say their input size.
     """
     if isinstance(given, Component):
         return dataclasses.replace(given, shown=name or given.shown)
@@ -38,14 +38,14 @@ def component(kind: Kind, given: Any, name: str = "", side: int | None = None) -
         return build(kind, f"{name}={given}" if name else given)
     if made := _of_ours(kind, given) or _of_captum(kind, given):
         return dataclasses.replace(build(kind, made), shown=name)
-    label = name or called(given)
+    label = name or default_name(given)
     found = Live(kind, spec.Spec(f"{LIVE}{label}"), label, type(given), Path(), keys.OURS, label, given, side)
-    _ = found.object  # mistakes in it are found here
+    _ = found.object  # so that mistakes in it are found here
     return found
 
 
 def listed(given: Any) -> list[tuple[str, Any]]:
-    """Components with their names: a single one, a list, or a dictionary by name.
+    """Names and components from a single component, a list, or a dictionary by name.
 
     >>> listed("rise"), listed({"mine": print}), listed(())
     ([('', 'rise')], [('mine', <built-in function print>)], [])
@@ -57,10 +57,10 @@ def listed(given: Any) -> list[tuple[str, Any]]:
     return [("", one) for one in (given if isinstance(given, list | tuple) else [given])]
 
 
-def called(given: Any) -> str:
-    """What a live object is called in tables if nobody names it.
+def default_name(given: Any) -> str:
+    """The label of a live object that the user did not name.
 
-    >>> called(print), called(lambda: 0), called([0.5])
+    >>> default_name(print), default_name(lambda: 0), default_name([0.5])
     ('print', 'function', 'list')
     """
     name = str(getattr(given, "__name__", type(given).__name__))
@@ -69,7 +69,7 @@ def called(given: Any) -> str:
 
 @dataclass(frozen=True)
 class Live(Component):
-    """A component whose object is there already. The user's own is copied where it could be changed."""
+    """A component whose object exists already. Networks are copied, so that the user's stays unchanged."""
 
     given: Any = None
     side: int | None = None
@@ -82,21 +82,21 @@ class Live(Component):
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """None: it is made already."""
+        """Empty: the object exists already."""
         return {}
 
     def with_default(self, **params: Any) -> "Live":
-        """It stays as it is."""
+        """The component itself: a live object takes no parameters."""
         return self
 
     @cached_property
     def made(self) -> Any:
-        """The object; a class is made with nothing, unless it is asked for each model."""
+        """The object; a class is called without arguments, unless it is a factory of attributors."""
         if not inspect.isclass(self.given) or hasattr(self.given, "attribute"):
             return self.given
         outcome = attempt(self.given)
         if outcome.error:
-            raise InputError(f"{self.name} cannot be made with nothing ({outcome.reason}): give an object of it")
+            raise InputError(f"{self.name}() fails without arguments ({outcome.reason}): give an object of the class")
         return outcome.value
 
     @cached_property
@@ -118,13 +118,13 @@ class Live(Component):
 
     @cached_property
     def key(self) -> dict[str, Any]:
-        """What the object is, as far as that can be seen."""
+        """Everything that identifies the object, as far as it can be hashed."""
         state = _LiveState(Path.cwd())
         if (failed := attempt(lambda: state.add(self.given))).error:
             state.unknown.append(failed.reason)
         if state.unknown:
             tell(
-                f"{self.name} holds {state.unknown[0]}, which cannot be looked into: its results are never taken up again"
+                f"{self.name} holds {state.unknown[0]}, which cannot be hashed: its results are not reused by later runs"
             )
         own = sorted(str(keys.source_key(path)["source"]) for path in state.sources)
         versions = {name: keys.version(name) for name in sorted(state.libraries)}
@@ -133,35 +133,35 @@ class Live(Component):
 
 
 class _LiveState(StateDigest):
-    """The state of an object whose source no file key covers: code counts too, of libraries their version."""
+    """The state of an object without a source file of its own: with its code, and the libraries it uses."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.libraries: set[str] = set()
         self.sources: set[Path] = set()
 
-    def _function(self, function: types.FunctionType) -> None:
+    def _hash_function(self, function: types.FunctionType) -> None:
         if self._ours(function.__code__.co_filename):
             for code in codes(function.__code__):
                 self.add((code.co_code, code.co_names, code.co_varnames, code.co_freevars))
                 self.add([const for const in code.co_consts if not isinstance(const, types.CodeType)])
         else:
-            self._foreign(function.__module__)
-        super()._function(function)
+            self._record_library(function.__module__)
+        super()._hash_function(function)
 
-    def _class(self, given: type) -> None:
-        self._foreign(given.__module__)
-        super()._class(given)
+    def _hash_class(self, given: type) -> None:
+        self._record_library(given.__module__)
+        super()._hash_class(given)
 
-    def _object(self, value: Any) -> None:
-        if is_module(value):  # whether it is in training mode changes no value: it is asked in evaluation mode
+    def _hash_object(self, value: Any) -> None:
+        if is_module(value):  # without `training`: the network is used in eval mode anyway
             self.add(type(value))
             self.add({name: held for name, held in vars(value).items() if name != "training"})
         else:
-            super()._object(value)
+            super()._hash_object(value)
 
-    def _foreign(self, module: str | None) -> None:
-        """Take note of a library, and of our own modules by their source."""
+    def _record_library(self, module: str | None) -> None:
+        """Record the library that a module is of; for modules of Diorama their source file."""
         top = (module or "").split(".")[0]
         file = getattr(sys.modules.get(module or ""), "__file__", None) or ""
         if top == "diorama":
@@ -170,7 +170,7 @@ class _LiveState(StateDigest):
             self.libraries.add(top)
 
     def _ours(self, file: str) -> bool:
-        """Whether code is the user's: of no installed library, and not Diorama's. A notebook's has a made-up file."""
+        """Whether code is the user's: not Diorama's or of an installed library. In notebooks the file does not exist."""
         return bool(file) and not any(Path(file).is_relative_to(place) for place in _INSTALLED)
 
 
@@ -178,7 +178,7 @@ _INSTALLED = [Path(place) for place in {*sysconfig.get_paths().values(), str(key
 
 
 def _of_ours(kind: Kind, given: Any) -> spec.Spec | None:
-    """The spec of an object or class of this package whose parameters can be written down."""
+    """The spec of an object or class of this package whose parameters can be written in a spec."""
     made = given if inspect.isclass(given) else type(given)
     place = f"diorama.{kind}s."
     listed = {entry.path: full for full, entry in entries(kind).items()}

@@ -1,4 +1,4 @@
-"""Methods of every kind: objects with a verb, captum and zennit attributors, factories of them, plain functions."""
+"""Makes methods from objects with a verb, captum and zennit attributors, factories of them, and plain functions."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diorama.adapt.arrays import as_layers
-from diorama.adapt.attributors import Attributor, Composite, Made, Zennit
+from diorama.adapt.attributors import Attributor, AttributorFactory, Composite, Zennit
 from diorama.adapt.classifying import is_module
 from diorama.adapt.encoders import Network, transformer
 from diorama.adapt.explaining import heatmaps, tensors
@@ -56,7 +56,7 @@ def method(given: Any, name: str) -> Method:
     bases = [kind for kind, signs in _SIGNS.items() if has(given, *signs)]
     if bases and bases != [Fitting] and not _encodes_tensors(given):
         return wrapped(given, bases)
-    if found := _of_a_library(given):
+    if found := _from_library(given):
         return found
     if callable(given):
         return Function(given)
@@ -71,12 +71,12 @@ def _encodes_tensors(given: Any) -> bool:
     return next(iter(inspect.signature(given.encode).parameters), "") != "frames"
 
 
-def _of_a_library(given: Any) -> Method | None:
-    """What torch, captum, zennit and scikit-learn make, or something of the same form."""
+def _from_library(given: Any) -> Method | None:
+    """A method from an object of torch, captum, zennit or scikit-learn, or one with the same members."""
     if is_module(given):
         return Network(given)
     if has(given, "attribute"):
-        return Made(given) if inspect.isclass(given) else Attributor(given)
+        return AttributorFactory(given) if inspect.isclass(given) else Attributor(given)
     if has(given, "composite", "model", "forward"):
         return Zennit(given)
     if has(given, "context", "register", "handles"):
@@ -85,7 +85,7 @@ def _of_a_library(given: Any) -> Method | None:
 
 
 def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> list[Answer]:
-    """What any kind of explainer says about images (n, h, w, 3) for one target class each, of any kind of model."""
+    """The answers of any explainer about images (n, h, w, 3), for one target class each, of any model."""
     asked = method(given, _name(given)).for_track("explain")
     assert isinstance(asked, Explainer)
     known = as_model(model, _name(model)) if has(model, "logits") else model  # a module alone is enough for gradients
@@ -93,7 +93,7 @@ def explain(given: Any, model: Any, images: np.ndarray, targets: np.ndarray) -> 
 
 
 class Function(Method):
-    """A plain function; it takes the track of whichever protocol judges it."""
+    """A plain function; the protocol that judges it decides its track."""
 
     def __init__(self, given: Callable[..., Any]):
         self.given = given
@@ -103,60 +103,60 @@ class Function(Method):
         return _TRACKS[track](self.given)
 
 
-class _OfTrack(Method):
+class _FunctionMethod(Method):
     def __init__(self, given: Callable[..., Any]):
         self.given = given
 
 
-class _Explains(_OfTrack, Explainer):
+class _FunctionExplainer(_FunctionMethod, Explainer):
     """`(module, x, target) -> map`, or a function of one argument that makes an object with `attribute`.
 
-    x (n, 3, h, w) is plain data, to be cloned, altered or asked for gradients (`x.requires_grad_()`) as it likes.
+    x (n, 3, h, w) is plain data, which the function may clone, change or give gradients (`x.requires_grad_()`).
     """
 
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """One map for each image."""
         if inspect.isfunction(self.given) and len(inspect.signature(self.given).parameters) == 1:
-            return Made(self.given).explain(model, images, targets)
+            return AttributorFactory(self.given).explain(model, images, targets)
         x, target = tensors(model, images, targets)
-        return heatmaps(_called(self.given, model.module, x, target))
+        return heatmaps(_call_function(self.given, model.module, x, target))
 
 
-class _Decomposes(_OfTrack, Decomposer):
+class _FunctionDecomposer(_FunctionMethod, Decomposer):
     """`frames -> Layers`, or (reflectance, shading)."""
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
-        """What it gives."""
+        """The layers that the function returns."""
         return as_layers(self.given(frames))
 
 
-class _Encodes(_OfTrack, Encoder):
+class _FunctionEncoder(_FunctionMethod, Encoder):
     """`images (n, h, w, 3) -> codes`."""
 
     def encode(self, frames: Sequence[Frame]) -> np.ndarray:
-        """What it gives."""
+        """The codes that the function returns."""
         return self.given(np.stack([frame.srgb() for frame in frames]))
 
 
-class _Solves(_OfTrack, Trainer):
+class _FunctionTrainer(_FunctionMethod, Trainer):
     """`(grams, labels, seeds) -> coefficients, intercepts`."""
 
     def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: Any) -> Any:
-        """What it gives."""
+        """The function's solution."""
         return self.given(grams, labels, seeds)
 
 
-_TRACKS: dict[str, type[_OfTrack]] = {
-    "explain": _Explains,
-    "decompose": _Decomposes,
-    "represent": _Encodes,
-    "concept": _Solves,
+_TRACKS: dict[str, type[_FunctionMethod]] = {
+    "explain": _FunctionExplainer,
+    "decompose": _FunctionDecomposer,
+    "represent": _FunctionEncoder,
+    "concept": _FunctionTrainer,
 }
 
 
-def _called(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
-    """What a user's function gives; a function that needs x.grad but did not request it is called again with an x
-    that requires gradients.
+def _call_function(function: Callable[..., Any], module: Any, x: Any, target: Any) -> Any:
+    """The result of a user's function; if it needs x.grad but did not request it, it is called again with an x that
+    requires gradients.
     """
     x = x.contiguous()  # so that it can be viewed in another shape
     try:

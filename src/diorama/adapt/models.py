@@ -1,4 +1,4 @@
-"""Models of every kind: torch modules, plain functions, objects that keep the contract without deriving from it."""
+"""Makes models from torch modules, plain functions, and objects that keep the contract without deriving from it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An outsider's protocol."""
+"""Makes protocols from outsiders' objects."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from diorama.core.contracts import Protocol
 
 
 def protocol(given: Any, name: str) -> Protocol:
-    """A protocol from an object with `track`, `metrics` and `score`, and what else it has."""
+    """A protocol from an object with `track`, `metrics` and `score`, and optional members."""
     if isinstance(given, Protocol):
         return given
     require(given, ("track", "metrics", "score"), "protocol", name)

@@ -1,4 +1,4 @@
-"""Weights from files: safetensors, or torch files with nothing but plain values in them. Nothing in a file is run."""
+"""Reads weights from files: safetensors, or torch files with plain values only. No code in a file is run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _PREFIXES = ("module.", "model.")
 
 
 def read_state(path: str, name: str) -> dict[str, Tensor]:
-    """The state dict in a safetensors or torch file, read without running anything in it.
+    """The state dict in a safetensors or torch file, read without running code in it.
 
-    Also as FunnyBirds and most training scripts write it: under the key `state_dict`, names begin with module. or model.
+    It may be under the key `state_dict`, with names that begin with module. or model., as many training scripts write it.
     """
     return tensors_of(read_file(path, name), path, name)
 
 
 def read_file(path: str, name: str) -> Any:
-    """What a safetensors file, or a torch file with nothing but plain values in it, holds."""
+    """The content of a safetensors file, or of a torch file with plain values only."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise InputError(f"{name}: there is no checkpoint {path}; give a .safetensors or torch file")
@@ -53,7 +53,7 @@ def _read_torch(file: Path, name: str) -> Any:
 
 
 def tensors_of(found: Any, path: str, name: str) -> dict[str, Tensor]:
-    """The tensors by their names in the network."""
+    """The tensors of a loaded file, by their names in the network."""
     if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
         found = found["state_dict"]
     if not isinstance(found, Mapping) or not found or not all(hasattr(v, "shape") for v in found.values()):
@@ -66,9 +66,9 @@ def tensors_of(found: Any, path: str, name: str) -> dict[str, Tensor]:
 
 
 def fill(net: nn.Module, state: Mapping[str, Tensor], path: str, name: str) -> None:
-    """Give a network its weights; the first name or shape that does not fit is said, with how many there are."""
+    """Give a network its weights; InputError names the first name or shape that does not fit."""
     own = net.state_dict()
-    counters = {key for key in own if key.endswith("num_batches_tracked")}  # of no use in eval mode, often left out
+    counters = {key for key in own if key.endswith("num_batches_tracked")}  # unused in eval mode, and often absent
     missing = [key for key in own if key not in state and key not in counters]
     unexpected = [key for key in state if key not in own]
     for what, keys in (("lacks", missing), ("has the unknown", unexpected)):

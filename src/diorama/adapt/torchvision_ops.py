@@ -1,4 +1,4 @@
-"""Lets torchvision be imported beside a torch that its compiled operators were not built for.
+"""Makes torchvision importable with a torch that its compiled operators were not built for.
 
 The default wheel of torchvision then stops with "operator torchvision::nms does not exist" (pytorch/vision#9077, #9085).
 Only the detection operators are compiled; models and transforms work once the missing operators have been declared.
@@ -21,22 +21,22 @@ _declared: list[Any] = []  # a torch.library.Library undeclares its operators wh
 
 
 def make_importable() -> None:
-    """From now on `import torchvision` declares its compiled operators where they cannot be loaded, whoever imports it.
+    """Make every later `import torchvision` declare the compiled operators if they cannot be loaded.
 
     Call it before torchvision, timm, zennit or a user's file is imported. The call itself imports nothing, and it
-    changes nothing where torchvision can be imported anyway.
+    changes nothing if torchvision can be imported anyway.
     """
-    if not any(map(_ours, sys.meta_path)):
+    if not any(map(_is_ours, sys.meta_path)):
         sys.meta_path.insert(0, TorchvisionFinder())
 
 
-def _ours(finder: object) -> bool:
+def _is_ours(finder: object) -> bool:
     """Whether an import finder is of this class, or of the copy of this file that `scripts/torchvision_shim` installs."""
     return type(finder).__name__ == TorchvisionFinder.__name__
 
 
 class TorchvisionFinder:
-    """Finds torchvision where the other finders do, and has it executed with care."""
+    """Finds torchvision with the other finders, and gives it a loader that tries twice."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -44,25 +44,25 @@ class TorchvisionFinder:
         """The spec of torchvision; None for everything else."""
         if fullname != "torchvision":
             return None
-        others = [finder for finder in sys.meta_path if not _ours(finder)]
+        others = [finder for finder in sys.meta_path if not _is_ours(finder)]
         found = next((s for finder in others if (s := finder.find_spec(fullname, path, target))), None)
         if found is not None and found.loader is not None:
-            found.loader = _Careful(found.loader)  # type: ignore[assignment]  # a Loader in all but name
+            found.loader = _RetryingLoader(found.loader)  # type: ignore[assignment]  # a Loader in all but name
         return found
 
 
-class _Careful:
-    """Executes torchvision a second time, with its operators declared, where the first stops for want of them."""
+class _RetryingLoader:
+    """Executes torchvision; if that fails for lack of its operators, declares them and executes it again."""
 
     def __init__(self, loader: Loader):
         self.loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the real loader does it."""
+        """Done by the real loader."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """As the real loader does it, which the module then keeps."""
+        """Done by the real loader, which the module then refers to."""
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
@@ -71,13 +71,13 @@ class _Careful:
         except RuntimeError as error:
             if "torchvision::" not in str(error):
                 raise
-            _forget()
+            _remove_submodules()
             _declare()
             self.loader.exec_module(module)
 
 
-def _forget() -> None:
-    """Drop the submodules that the failed import left behind."""
+def _remove_submodules() -> None:
+    """Remove the submodules that the failed import left in `sys.modules`."""
     for name in [n for n in sys.modules if n.startswith("torchvision.")]:
         del sys.modules[name]
 

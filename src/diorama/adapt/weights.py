@@ -1,4 +1,4 @@
-"""Networks whose weights are a safetensors file of this package or of yours. Imports torch late."""
+"""Networks whose weights are a safetensors file, of this package or the user's. Imports torch late."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Weighted(Contract):
     located = ("checkpoint",)
 
     def __post_init__(self) -> None:
-        _ = self.path  # a missing file is named at once
+        _ = self.path  # so that a missing file is reported at once
 
     @property
     def path(self) -> Path:
@@ -38,22 +38,22 @@ class Weighted(Contract):
 
     @property
     def differentiable(self) -> bool:
-        """True, said without loading the network; without torch there is none."""
+        """True, without loading the network; InputError if torch is not installed."""
         need("torch", self.name, "torch")
         return True
 
     @abstractmethod
     def network(self) -> nn.Module:
-        """The network, its weights not yet those of the file."""
+        """The network before the weights of the file are loaded."""
 
     @cached_property
     def module(self) -> nn.Module:
-        """The network in eval mode, its parameters without gradients; made at first use."""
+        """The network in eval mode, without gradients on its parameters; loaded at first use."""
         need("torch", self.name, "torch")
         return load(self.network(), self.path, self.name)
 
     def fingerprint(self) -> str:
-        """The digest of the weights, so that keys follow their content and not their place."""
+        """The digest of the weights file."""
         return file_digest(self.path)
 
 

@@ -1,4 +1,4 @@
-"""An outsider's world: the members it has decide which capabilities it gets."""
+"""Makes worlds from outsiders' objects: the members of an object decide which capabilities it gets."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _SIGNS: dict[Any, tuple[str, ...]] = {
 
 
 def world(given: Any, name: str) -> World:
-    """A world from an object with `factors`, `truth`, `sample`, `do`, `render`, and what else it has."""
+    """A world from an object with `factors`, `truth`, `sample`, `do`, `render`, and optional members."""
     if isinstance(given, World):
         return given
     require(given, ("factors", "truth", "sample", "do", "render"), "world", name)

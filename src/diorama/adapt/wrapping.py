@@ -1,4 +1,4 @@
-"""An object of a contract's class that forwards to the outsider's object the members which that object has."""
+"""Wraps an outsider's object in a contract's class that forwards to the members which the object has."""
 
 import types
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ from diorama.core.guard import attempt
 
 
 def wrapped(given: Any, bases: Iterable[type]) -> Any:
-    """An instance of the classes with the members of `given`; what it does not have is the contract's own."""
-    kept = _most_special(list(bases))
+    """An instance of the classes with the members of `given`; members it lacks are the contract's defaults."""
+    kept = _most_derived(list(bases))
     names = {name for base in kept for name in _members(base) if has(given, name)}
     for name in sorted(names):
         _check_verb(given, kept, name)
@@ -18,7 +18,7 @@ def wrapped(given: Any, bases: Iterable[type]) -> Any:
 
 
 def _check_verb(given: Any, bases: tuple[type, ...], name: str) -> None:
-    """Raise InputError where the contract has a method and the object something else under its name."""
+    """Raise InputError if a member is a method in the contract but not in the object."""
     ours = next((getattr(base, name) for base in bases if hasattr(base, name)), None)
     theirs = attempt(lambda: getattr(given, name)).value
     if isinstance(ours, types.FunctionType) and not callable(theirs):
@@ -26,14 +26,14 @@ def _check_verb(given: Any, bases: tuple[type, ...], name: str) -> None:
 
 
 def require(given: Any, names: Iterable[str], kind: str, name: str) -> None:
-    """Raise InputError that names what is missing."""
+    """Raise InputError that names the missing members."""
     lacking = [n for n in names if not has(given, n)]
     if lacking:
         raise InputError(f"{name} is no {kind}: it has no {', '.join(lacking)} (see diorama.core.contracts)")
 
 
 def has(given: Any, *names: str) -> bool:
-    """Whether an object has all of some members; one that cannot be read counts as there, and fails when it is used."""
+    """Whether an object has all of some members; one that raises when read counts as present, and fails when used."""
     found = [attempt(lambda name=name: getattr(given, name)).error for name in names]  # type: ignore[misc]
     return not any(isinstance(error, AttributeError) for error in found)
 
@@ -52,6 +52,6 @@ def _member(given: Any, name: str) -> Any:
     return property(lambda self: getattr(given, name))
 
 
-def _most_special(bases: list[type]) -> tuple[type, ...]:
+def _most_derived(bases: list[type]) -> tuple[type, ...]:
     """The classes, less those that are a base of another one in the list."""
     return tuple(b for b in bases if not any(o is not b and issubclass(o, b) for o in bases))

@@ -1,1 +1,1 @@
-"""The skeleton that every evaluation shares: scenes, frames, answers, rows, keys, specs, plans and runs."""
+"""What every evaluation shares: scenes, frames, answers, rows, keys, specs, plans and runs."""

@@ -1,6 +1,6 @@
-"""Answers: what a method says about a frame, each kind with the check that it was said properly.
+"""Answers: the types of what methods return about a frame, each with a check of its shape and values.
 
-A new kind of answer is one class here or anywhere, and one conversion for each family of protocols that takes it
+A new kind of answer is one class, here or elsewhere, and one conversion for each family of protocols that accepts it
 (`part_importance` and `important_parts` for parts, `evidence_map` for mosaics), registered by its type.
 """
 
@@ -18,7 +18,7 @@ class Answer(ABC):
 
     __slots__ = ()
 
-    #: Kept beside every value that is scored from the answer, e.g. how exact a sampled map is.
+    #: Written beside every value that is scored from the answer, e.g. how exact a sampled map is.
     note: str = ""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Mask(Answer):
 class Boxes(Answer):
     """Boxes (n, 4) as x0, y0, x1, y1 with the far edge excluded, and one weight each.
 
-    `examples` are pictures (n, h, w, 3) of what each box is said to look like, which reports show beside it; None: unknown.
+    `examples` are pictures (n, h, w, 3) of the prototype that each box resembles, for reports; None: unknown.
     """
 
     corners: np.ndarray
@@ -62,7 +62,7 @@ class Boxes(Answer):
     examples: np.ndarray | None = None
 
     def check(self, size: tuple[int, int]) -> None:
-        """As many weights, and pictures where there are any, as boxes."""
+        """As many weights, and examples if there are any, as boxes."""
         n = len(self.corners)
         check_array("box corners", self.corners, [(n, 4)])
         check_array("box weights", self.weights, [(n,)])
@@ -72,7 +72,7 @@ class Boxes(Answer):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Similarity(Answer):
-    """A map (h, w) of similarity to prototypes, and the boxes (n, 4) around where they are most similar."""
+    """A map (h, w) of similarity to prototypes, and the boxes (n, 4) around the most similar places."""
 
     values: np.ndarray
     corners: np.ndarray
@@ -85,7 +85,7 @@ class Similarity(Answer):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartScores(Answer):
-    """How important each part of an object is, (parts,), in the world's order: said of parts, not of pixels."""
+    """How important each part of an object is, (parts,), in the world's order."""
 
     values: np.ndarray
 

@@ -1,4 +1,4 @@
-"""How a method is asked: explanations chunk by chunk through the model, decompositions scene by scene; checked, and kept."""
+"""Asks a method: explanations in chunks through the model, decompositions scene by scene; answers are checked and cached."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from diorama.core.errors import AnswerError
 from diorama.core.frame import Frame
 from diorama.core.memory import Key
 from diorama.core.scene import Scene
-from diorama.core.watch import blame
+from diorama.core.watch import raise_if_changed
 from diorama.io.digests import array_digest
 
 if TYPE_CHECKING:
     from diorama.core.bench import Bench
 
-#: A scene, and the class that is asked about where there is one.
+#: A scene, and the target class if the method needs one.
 Question = tuple[Scene, int | None]
 Questions = Mapping[Key, Question]
 #: The answers to questions, one for each point of the method's grid.
@@ -29,58 +29,57 @@ Answers = dict[Key, list[Answer]]
 
 
 def answered(bench: Bench, questions: Questions) -> Answers:
-    """What the method says, at every point of its grid; what it has said already is remembered."""
+    """The method's answers at every point of its grid; known ones come from the cache."""
     known = {key: question for key, question in questions.items() if key in bench.memory}
     found = bench.memory.keep_all(bench.scope, known, lambda nothing: ())
     missing = {key: question for key, question in questions.items() if key not in found}
     if missing and bench.protocol.track == "explain" and not isinstance(bench.asked.object, Control | Saved):
-        return found | _explained(bench, missing)
+        return found | _explain_missing(bench, missing)
     for key, question in missing.items():
-        found[key] = bench.memory.keep(bench.scope, key, partial(_one, bench, *question))
+        found[key] = bench.memory.keep(bench.scope, key, partial(_answer_scene, bench, *question))
     return found
 
 
-def _explained(bench: Bench, missing: Questions) -> Answers:
-    """The explanations that are missing; if the method changed a weight of the model, all of them are discarded."""
+def _explain_missing(bench: Bench, missing: Questions) -> Answers:
+    """Compute missing explanations; if the method changed a weight of the model, all of them are discarded."""
     made: Answers = {}
     watch = bench.asked_model.watch
-    for group in _grouped(bench, missing):
-        made |= bench.memory.keep_all(bench.scope, group, lambda asked: _group(bench, asked))
+    for group in _group_questions(bench, missing):
+        made |= bench.memory.keep_all(bench.scope, group, lambda asked: _answer_group(bench, asked))
     changed = watch.put_back(thorough=True) if watch else []
     if changed:
         bench.memory.drop(missing)
-    blame("the method", changed)
+    raise_if_changed("the method", changed)
     return made
 
 
-def _grouped(bench: Bench, questions: Questions) -> Iterable[Questions]:
-    """Questions that are asked together: image by image, or as many images as make a chunk.
+def _group_questions(bench: Bench, questions: Questions) -> Iterable[Questions]:
+    """Questions that are asked together: those of one image, or as many images as make a chunk.
 
     A method whose forward passes serve several targets is asked about all targets of an image together, and images with
-    as many targets stand together.
+    equally many targets share a chunk.
     """
-    method, images = bench.asked.object, _images(questions)
+    method, images = bench.asked.object, _by_image(questions)
     if isinstance(method, ImageByImage):
         return images
     if isinstance(method, SharedPasses):
         images.sort(key=len, reverse=True)
-        return [dict(chain(*(one.items() for one in some))) for some in _cut(images, bench.chunk)]
-    return [dict(some) for some in _cut(list(questions.items()), bench.chunk)]
+        return [dict(chain(*(one.items() for one in some))) for some in _chunks(images, bench.chunk)]
+    return [dict(some) for some in _chunks(list(questions.items()), bench.chunk)]
 
 
-def _cut(items: list[Any], size: int) -> list[list[Any]]:
+def _chunks(items: list[Any], size: int) -> list[list[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def _images(questions: Questions) -> list[dict[Key, Question]]:
-    """Image by image, all targets together."""
+def _by_image(questions: Questions) -> list[dict[Key, Question]]:
     groups: dict[str, dict[Key, Question]] = {}
     for key, question in questions.items():
         groups.setdefault(question[0].key, {})[key] = question
     return list(groups.values())
 
 
-def _group(bench: Bench, asked: Questions) -> list[list[Answer]]:
+def _answer_group(bench: Bench, asked: Questions) -> list[list[Answer]]:
     """The answers to the questions of one pass, checked."""
     scenes, targets = zip(*asked.values(), strict=True)
     frames = bench.frames(scenes)
@@ -89,7 +88,7 @@ def _group(bench: Bench, asked: Questions) -> list[list[Answer]]:
     with bench.undisturbed(scenes[0]):
         found = [_explain(bench, method, frames, targets) for method in methods]
     answers = [[of_point[i] for of_point in found] for i in range(len(scenes))]
-    return [_checked(bench, frame, several) for frame, several in zip(frames, answers, strict=True)]
+    return [_check_all(bench, frame, several) for frame, several in zip(frames, answers, strict=True)]
 
 
 def _explain(bench: Bench, method: Any, frames: Sequence[Frame], targets: Sequence[Any]) -> list[Answer]:
@@ -118,8 +117,8 @@ def _shared_passes(bench: Bench, method: SharedPasses, frames: Sequence[Frame], 
     return [placed[i] for i in range(len(frames))]
 
 
-def _one(bench: Bench, scene: Scene, target: int | None) -> list[Answer]:
-    """The answers about one scene: a control's, saved ones, or a decomposer's."""
+def _answer_scene(bench: Bench, scene: Scene, target: int | None) -> list[Answer]:
+    """The answers about one scene: of a control, read from a file, or of a decomposer."""
     method = bench.asked.object
     if isinstance(method, Control):
         found = method.answers(bench, scene, target)
@@ -128,11 +127,11 @@ def _one(bench: Bench, scene: Scene, target: int | None) -> list[Answer]:
         with bench.undisturbed(scene):
             found = [method.load(bench.case.key, frame, target)]
     else:
-        found = _decomposed(bench, scene)
-    return _checked(bench, bench.frame(scene), found)
+        found = _decompose(bench, scene)
+    return _check_all(bench, bench.frame(scene), found)
 
 
-def _decomposed(bench: Bench, scene: Scene) -> list[Answer]:
+def _decompose(bench: Bench, scene: Scene) -> list[Answer]:
     frames, asked = bench.shown(bench.views(scene)), bench.asked
     with bench.undisturbed(scene):
         if asked.points == ({},):
@@ -142,7 +141,7 @@ def _decomposed(bench: Bench, scene: Scene) -> list[Answer]:
         return [asked.at_point(point).decompose(frames) for point in asked.points]
 
 
-def _checked(bench: Bench, frame: Frame, answers: list[Answer]) -> list[Answer]:
+def _check_all(bench: Bench, frame: Frame, answers: list[Answer]) -> list[Answer]:
     points = bench.asked.points
     if len(answers) != len(points):
         raise AnswerError(f"sweep gave {len(answers)} answers for a grid of {len(points)} points")

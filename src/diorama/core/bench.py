@@ -1,7 +1,7 @@
-"""The bench: what a protocol may ask for while it scores a case. Everything asked twice is computed once.
+"""The bench: gives a protocol frames, logits and answers while it scores a case, and caches them.
 
-Passes through a model are made in chunks of a fixed size, padded by repeating the last image: kernels give other last
-bits at other batch sizes, so a result must not depend on how many images happened to be asked for together.
+Passes through a model are made in chunks of a fixed size, padded by repeating the last image: the last bits of a kernel's
+results depend on the batch size, and must not depend on how many images happened to be asked for together.
 """
 
 import time
@@ -28,8 +28,8 @@ from diorama.core.memory import Key, Memory, Scope
 from diorama.core.scene import Scene
 from diorama.core.watch import undisturbed
 
-#: Seconds between two lines that say how far a long pass is.
-PATIENCE = 20.0
+#: Seconds between two progress lines of a long pass.
+SAY_EVERY = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Bench:
     fellows: tuple[Protocol, ...] = ()
     #: What computes the model's logits (`adapt.engines`).
     engine: str = engines.USUAL
-    #: How long frames, logits and answers are remembered.
+    #: How long frames, logits and answers stay in the cache.
     scope: Scope = "unit"
     #: Called with every line of `say`.
-    hears: Callable[[str], None] = tell
+    on_line: Callable[[str], None] = tell
 
     # What a protocol asks for
 
@@ -71,7 +71,7 @@ class Bench:
         return self.frames([scene])[0]
 
     def frames(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The frames of several scenes, those not yet known rendered together."""
+        """The frames of several scenes; those that are not cached are rendered together."""
         keys = [("frame", self.world.digest, scene.key) for scene in scenes]
         asked = dict(zip(keys, scenes, strict=True))
         found = self.memory.keep_all(self.scope, asked, lambda missing: rendered(self.world, list(missing.values())))
@@ -93,7 +93,7 @@ class Bench:
         return np.array([found[key] for key in keys])
 
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
-        """What the method says about a scene, at this point of its grid; checked."""
+        """The method's answer about a scene, at this point of its grid; checked."""
         key = self._answer_key((scene, target))
         found = answered(self, {key: (scene, target)})[key][self.point]
         if found.note:
@@ -115,57 +115,57 @@ class Bench:
         if not isinstance(self.asked.object, Saved):
             answered(self, {self._answer_key(question): question for question in questions})
 
-    # What it keeps, where it looks, what it says
+    # Caching, other worlds, progress
 
     def keep(self, scope: Scope, key: Key, compute: Callable[[], Any]) -> Any:
-        """What `compute` gives, remembered for the case, the unit or the run; the notes it raises are raised again.
+        """The result of `compute`, cached for the case, the unit or the run; its notes are raised on every call.
 
-        `key` is a name and all that the value follows from, beside the world and the model.
+        `key` is a name and all that the value depends on besides the world and the model.
         """
         model = self.model.digest if self.model else ""
         return self.memory.keep(scope, ("kept", self.world.digest, model, *key), compute)
 
     def on(self, world: Component, scope: Scope = "unit") -> "Bench":
-        """The same bench with another world: its frames, logits and answers are remembered for as long as `scope` says."""
+        """The same bench with another world, whose frames, logits and answers are cached for `scope`."""
         return replace(self, world=world, scope=scope)
 
     def passes(self, scenes: Sequence[Scene], what: str) -> Iterator[Sequence[Scene]]:
-        """Scenes in chunks, for more scenes than memory holds: what is kept of a chunk is dropped before the next one.
+        """Scenes in chunks, for more scenes than memory holds: the cache drops each chunk before the next one.
 
-        A long pass says from time to time how many images of `what` are done. Its pace is measured without the first chunk,
-        in which kernels are compiled and weights are loaded.
+        A long pass says from time to time how many images of `what` are done. The first chunk, in which kernels are
+        compiled and weights are loaded, is left out of the estimate of the time left.
         """
-        start = said = time.monotonic()
+        start = last = time.monotonic()
         for done in range(0, len(scenes), self.chunk):
             if done == self.chunk:
-                start = said = time.monotonic()
-            if done > self.chunk and time.monotonic() - said > PATIENCE:
-                said = time.monotonic()
-                left = (said - start) / (done - self.chunk) * (len(scenes) - done) / 60
+                start = last = time.monotonic()
+            if done > self.chunk and time.monotonic() - last > SAY_EVERY:
+                last = time.monotonic()
+                left = (last - start) / (done - self.chunk) * (len(scenes) - done) / 60
                 self.say(f"{done} of {len(scenes)} images of {what}, {left:.1f} minutes left")
             with self.memory.passing():
                 yield scenes[done : done + self.chunk]
 
     def say(self, text: str) -> None:
-        """Say in one line how far a long computation is."""
-        self.hears(text)
+        """Report the progress of a long computation in one line."""
+        self.on_line(text)
 
     @contextmanager
     def undisturbed(self, scene: Scene) -> Iterator[None]:
-        """Let the method answer about a scene: what others use is put back if it changes, and that is an error."""
+        """Guard a call of the method: if it changes shared state, that is restored and AnswerError is raised."""
         with undisturbed("the method", self.model.watch if self.model else None, scene.key):
             yield
 
     @property
     def asked_model(self) -> Component:
-        """The model that the cell is about; InputError where it is about none."""
+        """The model of the cell; InputError if it has none."""
         if self.model is None:
             raise InputError("this cell has no model to ask for logits")
         return self.model
 
     @property
     def forward(self) -> Model:
-        """The model as it is asked for logits alone: as it is, or converted for the engine of the plan."""
+        """The model to compute logits with: the model itself, or converted for the engine of the plan."""
         model = self.asked_model
         if self.engine == engines.USUAL:
             return model.object
@@ -179,7 +179,7 @@ class Bench:
         return ("answer", self.world.digest, model, self.asked.digest, scene.key, target, case)
 
     def _logits(self, missing: dict[Key, Scene]) -> Iterator[np.ndarray]:
-        """The logits of scenes, chunk by chunk."""
+        """Compute the logits of scenes, chunk by chunk."""
         frames, model, asked = self.frames(list(missing.values())), self.forward, self.asked_model
         for start in range(0, len(frames), self.chunk):
             part = frames[start : start + self.chunk]

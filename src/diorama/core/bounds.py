@@ -1,6 +1,6 @@
-"""What a number may be, said where a parameter is declared: `masks: Count = 1000`, `width: Positive = 0.25`.
+"""Bounds of numeric parameters, declared as types: `masks: Count = 1000`, `width: Positive = 0.25`.
 
-`diorama show` prints it beside the type, and a spec with another value is refused in one line before anything is made.
+`diorama show` prints them beside the type, and a spec with a value out of bounds is refused before anything is built.
 """
 
 import math

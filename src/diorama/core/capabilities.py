@@ -1,7 +1,6 @@
-"""What a world may be in addition to a `World`: a list, labelled, made of parts … A protocol names what it needs in `needs`.
+"""Capabilities of worlds: a list, labelled, made of parts … A protocol names those it requires in `needs`.
 
-An outsider may write another such class and name it in a protocol of their own: the plan only asks whether the world is an
-instance of it.
+Outsiders may write another such class and require it in their own protocol: the plan only checks `isinstance`.
 """
 
 from abc import abstractmethod
@@ -16,7 +15,7 @@ from diorama.core.scene import Scene
 
 
 class Listed(World):
-    """A world that is a list of scenes: photographs, recorded objects, staged sets that are counted through."""
+    """A world that is a list of scenes: photographs, recorded objects, enumerated staged sets."""
 
     in_words = "a world that is a list of scenes"
 
@@ -44,14 +43,14 @@ class Listed(World):
         return self.scene(int(rng.integers(len(self))))[1]
 
     def do(self, *scene: Any, **changes: Any) -> Scene:
-        """Nothing about a photo can be changed, unless a world says otherwise."""
+        """Nothing about a photo can be changed, unless a world overrides this."""
         if changes:
             raise InputError(f"{scene[0].world} cannot change {next(iter(changes))!r}: a photo was recorded once")
         return scene[0]
 
 
 class Labelled(World):
-    """Every scene is of one of `classes`: their names, or what makes them; empty where the world does not know them."""
+    """Every scene is of one of `classes`: their names, or their parts; empty where the world does not know them."""
 
     in_words = "a world whose scenes have classes"
 
@@ -61,17 +60,17 @@ class Labelled(World):
         return ()
 
     def class_name(self, label: int) -> str:
-        """Called for captions: the name of a class."""
+        """Used in captions: the name of a class."""
         return str(label)
 
     def label(self, scene: Scene) -> int:
-        """Called by mosaics: the class of a scene, from its parameters or else its frame."""
+        """Called by mosaics: the class of a scene, from its parameters if they have it, otherwise from its frame."""
         known = scene.params.get("label")
         return known if type(known) is int else int(self.render([scene])[0].truth["label"])
 
 
 class Parted(Labelled):
-    """Objects have parts that `do(scene, NAME=None)` takes away; `classes` are combinations of part variants."""
+    """Objects have parts that `do(scene, NAME=None)` removes; `classes` are combinations of part variants."""
 
     in_words = "a world whose objects have parts with names"
 
@@ -97,7 +96,7 @@ class Levelled(World):
     """A world whose factors have levels, for protocols on codes."""
 
     in_words = "a world whose factors have levels, like sprites"
-    #: Called by protocols on codes: how many frames a draw has by default, for worlds that are slow to render.
+    #: How many frames a draw has by default in protocols on codes, for worlds that are slow to render.
     drawn: ClassVar[int | None] = None
 
     @property
@@ -107,7 +106,7 @@ class Levelled(World):
 
 
 class Confounded(Levelled):
-    """A world of levels with a part in which factors are confounded: what a data set happens to contain."""
+    """A world of levels with a part in which factors are confounded, as in a data set collected by chance."""
 
     in_words = "a world with a confounded part, like candle"
 

@@ -1,4 +1,4 @@
-"""The cases of a cell as a list that holds few of them: a case is made again when it is asked for later."""
+"""The cases of a cell as a lazy list: only the last few are in memory, others are made again on access."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -6,12 +6,12 @@ from typing import overload
 
 from diorama.core.cases import Case
 
-#: Cases that are held: those asked for last. A scene is tens of kilobytes, and a unit of work needs eight at a time.
+#: Cases in the cache. A scene takes tens of kilobytes, and a unit of work needs eight cases at a time.
 HELD = 64
 
 
 class CaseList(Sequence[Case]):
-    """The cases 0, 1, …, of which only the names are held for as long as the list; `keys` are these."""
+    """The cases 0, 1, …; `keys` has the keys of all of them."""
 
     def __init__(self, make: Callable[[int], Case], count: int) -> None:
         self._made = lru_cache(HELD)(make)

@@ -1,4 +1,4 @@
-"""What passes between protocols and the rest: cases, scores, panels of pictures."""
+"""The objects that protocols return: cases, scores, panels of pictures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from diorama.io.names import readable
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a protocol scores at once: a function of (protocol, world, seed, index), and not of the number of cases."""
+    """The unit that a protocol scores: a function of (protocol, world, seed, index), and not of the number of cases."""
 
     key: str
     payload: dict[str, Any]
-    failure: str = ""  # why the case could not be made; it is then a row with this reason
+    failure: str = ""  # why the case could not be made; its rows then have this reason
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not isinstance(self.payload, dict):
@@ -32,9 +32,9 @@ class Case:
 
 
 def make_case(protocol: Any, world: Any, seed: int, index: int) -> Case:
-    """The index-th case of a protocol; if the protocol fails to make it, a case whose row gives the reason.
+    """The index-th case of a protocol; if the protocol fails to make it, a case whose rows give the reason.
 
-    An InputError stands for all cases: the protocol cannot be used on this world.
+    An InputError is raised, since it applies to all cases: the protocol cannot be used on this world.
     """
     outcome = attempt(lambda: protocol.case(world, seed, index))
     if isinstance(outcome.error, InputError):
@@ -49,8 +49,8 @@ def make_case(protocol: Any, world: Any, seed: int, index: int) -> Case:
 class Score:
     """One metric of one case: a value, or a list with one entry per point of the protocol's own grid `at`.
 
-    Without a value the status is "undefined" or "excluded" and the reason says why; the other metrics stand. Numbers of
-    numpy and torch become Python's.
+    Without a value the status is "undefined" or "excluded" and the reason says why; the case's other metrics stay valid.
+    Numbers of numpy and torch are converted to Python's.
     """
 
     metric: str
@@ -63,7 +63,7 @@ class Score:
         if self.status not in ("ok", "undefined", "excluded"):
             raise AnswerError(f"{self.metric}: the status {self.status!r} is not ok, undefined or excluded"[:300])
         if (self.value is None) == (self.status == "ok"):
-            raise AnswerError(f"{self.metric}: a score has a value where it is ok, and only there")
+            raise AnswerError(f"{self.metric}: a score must have a value if its status is ok, and only then")
         object.__setattr__(self, "value", _plain(self.metric, self.value))
         for name in ("at", "reason"):
             object.__setattr__(self, name, one_line(getattr(self, name)))
@@ -88,16 +88,16 @@ class Matrix:
     values: np.ndarray
 
     def to_json(self) -> dict[str, Any]:
-        """The matrix as a JSON value; what is not finite is None."""
+        """The matrix as a JSON value; values that are not finite become None."""
         rounded = [[float(f"{v:.4g}") if np.isfinite(v) else None for v in row] for row in self.values]
         return {"rows": list(self.rows), "columns": list(self.columns), "values": rounded}
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture of the gallery: (h, w, 3) values in [0, 1] as a screen shows them, and a caption.
+    """A picture of the gallery: (h, w, 3) sRGB values in [0, 1], and a caption.
 
-    `matrix` holds the numbers behind it, where it is a picture of numbers.
+    `matrix` holds the numbers that the picture shows, if it shows numbers.
     """
 
     caption: str

@@ -1,7 +1,7 @@
 """The catalogue: the file system is the registry. `methods/decompose/weiss.py` is `weiss`, its class `Weiss`.
 
 A file that defines the class of its own name (`retinex_gray.py`: `RetinexGray`) is a component of the kind whose folder it
-is in, however deep: folders below are families (`protocols/layers/lmse.py`), or hold a component with what it needs
+is in, at any depth: subfolders are families (`protocols/layers/lmse.py`), or hold a component with its helpers
 (`worlds/birds/birds.py`). Every other file is a helper.
 """
 
@@ -28,7 +28,7 @@ from diorama.core import keys, spec
 from diorama.core.bounds import Within
 from diorama.core.contracts import Contract, Method, Model, Protocol, World
 from diorama.core.errors import InputError, did_you_mean
-from diorama.core.guard import attempt, staying
+from diorama.core.guard import attempt, no_exit
 from diorama.core.scene import digest
 from diorama.core.watch import Snapshot
 
@@ -36,7 +36,7 @@ Kind = Literal["world", "model", "method", "protocol"]
 CONTRACTS: dict[Kind, type[Contract]] = {"world": World, "model": Model, "method": Method, "protocol": Protocol}
 KINDS = tuple(CONTRACTS)
 _PACKAGE = Path(__file__).resolve().parents[1]
-#: What the spec of an object begins with that no file makes (`adapt/live.py`).
+#: The beginning of the spec of a live object (`adapt/live.py`).
 LIVE = "live:"
 Made = TypeVar("Made", bound=Contract)
 
@@ -71,13 +71,13 @@ def bundled(kind: Kind) -> Iterator[Entry]:
 
 
 def _first_line(source: str) -> str:
-    """The first line of a module's docstring. Only one that is written in an unusual way is parsed, which takes long."""
+    """The first line of a module's docstring, by a regular expression where that is enough: parsing is slow."""
     plain = re.match(r'"""([^"\\\n]+)("""\n|\n)', source)
     return plain[1].strip() if plain else (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
 def class_name(path: Path) -> str:
-    """The class that makes a file a component: its name in capitals.
+    """The class that makes a file a component: the file's name in CapWords.
 
     >>> class_name(Path("methods/decompose/retinex_gray.py"))
     'RetinexGray'
@@ -101,10 +101,10 @@ def full_name(kind: Kind, name: str) -> str:
 
 @dataclass(frozen=True)
 class Component(Generic[Made]):
-    """A world, model, method or protocol: its spec, what it is made by, and the object itself.
+    """A world, model, method or protocol: its spec, the class or function that makes it, and the object itself.
 
-    What a component needs of another kind it declares as a parameter of that kind, `source: Component[World]`: a spec
-    that is given there is built before the component is made, and its key is part of the component's.
+    A component that needs another one declares a parameter of its kind, `source: Component[World]`: a spec that is given
+    for it is built first, and its key is part of the component's key.
     """
 
     kind: Kind
@@ -122,13 +122,13 @@ class Component(Generic[Made]):
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """What the target is called with: the parameters given, and the components it declares."""
+        """The arguments for the target: the parameters given, and the components it declares."""
         declared, defaults = nested(self.target, self.kind), _defaults(self)
         given = {**{name: defaults[name] for name in declared if name in defaults}, **self.spec.params}
         return {n: declared[n].component(self.name, n, v) if n in declared else v for n, v in given.items()}
 
     def with_default(self, **params: Any) -> "Component[Made]":
-        """The component with parameters that it takes and its spec leaves open; itself where there are none."""
+        """The component with those of `params` that it takes and its spec leaves open."""
         known = {p.name for p in parameters(self.target, self.kind)} - set(self.spec.params)
         open_ones = {name: value for name, value in params.items() if name in known and value is not None}
         return replace(self, spec=spec.Spec(self.spec.name, {**self.spec.params, **open_ones})) if open_ones else self
@@ -160,16 +160,16 @@ class Component(Generic[Made]):
 
     @cached_property
     def watch(self) -> Snapshot | None:
-        """The torch module behind a model, as it is now; None where there is none."""
-        module, twin = self.object.module, self.object.folded  # type: ignore[attr-defined]
-        return Snapshot(module, *([twin.module] if twin else [])) if is_module(module) else None
+        """A snapshot of the torch modules behind a model; None if it has none."""
+        module, folded = self.object.module, self.object.folded  # type: ignore[attr-defined]
+        return Snapshot(module, *([folded.module] if folded else [])) if is_module(module) else None
 
     @cached_property
     def made(self) -> Any:
-        """What the spec makes, before it is adapted: one of ours, or an outsider's object as it is."""
+        """The object that the spec makes, before it is adapted."""
         if is_maker(self.target, self.kind):
             arguments = self.arguments
-            with staying():
+            with no_exit():
                 outcome = attempt(lambda: self.target(**arguments))
             if isinstance(outcome.error, InputError):
                 raise outcome.error
@@ -182,7 +182,7 @@ class Component(Generic[Made]):
 
     @cached_property
     def key(self) -> dict[str, Any]:
-        """What the component is: target, parameters (data by content, not by path), source and libraries."""
+        """Everything that identifies the component: target, parameters (data by content, not by path), source, libraries."""
         located = self.object.located
         shown = {k: _plain(v) for k, v in self.params.items() if isinstance(v, Component) or k not in located}
         return {
@@ -199,24 +199,22 @@ class Component(Generic[Made]):
         return frozenset(self.key["libraries"]).union(*inner)
 
     def _data(self) -> str | None:
-        """What the component holds beside its source: the answer of its `fingerprint`, or else a digest of the data
-        found in its attributes.
-        """
+        """The digest of the component's data: its own `fingerprint`, or else a digest of its attributes."""
         if self.root == keys.OURS:
             return self.object.fingerprint()
-        told = getattr(type(self.made), "fingerprint", Contract.fingerprint) is not Contract.fingerprint
-        return self._told() if told else self._found()
+        own = getattr(type(self.made), "fingerprint", Contract.fingerprint) is not Contract.fingerprint
+        return self._own_fingerprint() if own else self._state_digest()
 
-    def _told(self) -> str:
-        told = attempt(self.object.fingerprint)
-        if told.error or not isinstance(told.value, str):
-            what = told.reason or f"it gave {type(told.value).__name__}"
-            raise InputError(f"{self.label}: fingerprint() should give a text of what the component holds: {what}")
-        return told.value
+    def _own_fingerprint(self) -> str:
+        given = attempt(self.object.fingerprint)
+        if given.error or not isinstance(given.value, str):
+            what = given.reason or f"it gave {type(given.value).__name__}"
+            raise InputError(f"{self.label}: fingerprint() should return a text that identifies its data: {what}")
+        return given.value
 
-    def _found(self) -> str:
-        """The digest of arrays, weights, files …; where part of it cannot be hashed, earlier results are not reused,
-        and a note says so.
+    def _state_digest(self) -> str:
+        """The digest of arrays, weights, files …; if part of it cannot be hashed, a message says that results are not
+        reused.
         """
         state = StateDigest(self.root.folder.resolve())
         for part in self.arguments.values():
@@ -226,8 +224,8 @@ class Component(Generic[Made]):
             state.add(part)
         if state.unknown:
             print(
-                f"diorama: {self.label} holds {state.unknown[0]}, which cannot be looked into: its results are not reused"
-                " by later runs; give it fingerprint(), a text that changes with what it holds",
+                f"diorama: {self.label} holds {state.unknown[0]}, which cannot be hashed: its results are not reused"
+                " by later runs; give it a fingerprint(), a text that changes with its data",
                 file=sys.stderr,
             )
         return state.digest()
@@ -247,12 +245,12 @@ class Component(Generic[Made]):
 
     @property
     def is_live(self) -> bool:
-        """Whether it is an object of this process that no spec makes."""
+        """Whether it is a live object of this process."""
         return self.spec.name.startswith(LIVE)
 
     @property
     def label(self) -> str:
-        """How the component is shown in tables: its spec as given."""
+        """The component's name in tables: the user's own, or its spec."""
         return self.shown or str(self.spec)
 
 
@@ -271,33 +269,33 @@ def _plain(v: Any) -> Any:
 
 
 def find(kind: Kind, text: str | spec.Spec) -> Component:
-    """The component that a spec names; its parameters are not checked yet. `NAME=SPEC` shows it under another name."""
+    """The component of a spec; its parameters are not checked yet. `NAME=SPEC` gives it another label."""
     if isinstance(text, str) and text.startswith(LIVE):
         gone = text.removeprefix(LIVE)
         raise InputError(f"{gone} was an object of a Python session: call diorama.evaluate with it and the same out=")
     own, text = spec.named(text) if isinstance(text, str) else ("", text)
-    found = _named(kind, spec.parse(text) if isinstance(text, str) else text)
+    found = _find(kind, spec.parse(text) if isinstance(text, str) else text)
     return replace(found, shown=own) if own else found
 
 
-def _named(kind: Kind, parsed: spec.Spec) -> Component:
+def _find(kind: Kind, parsed: spec.Spec) -> Component:
     if ":" not in parsed.name:
-        return _inside(kind, parsed)
+        return _find_bundled(kind, parsed)
     if not of_family(kind, parsed.name):
-        return _outside(kind, parsed)
+        return _load_outside(kind, parsed)
     family, _, name = parsed.name.partition(":")
-    found = _inside(kind, spec.Spec(family, {"name": name, **parsed.params}))
+    found = _find_bundled(kind, spec.Spec(family, {"name": name, **parsed.params}))
     return replace(found, name=f"{found.name}:{name}", shown=str(parsed))
 
 
 def of_family(kind: Kind, name: str) -> bool:
-    """Whether a name is of a component that makes many: timm:resnet50(classes=50) is timm(name=resnet50, classes=50)."""
+    """Whether a name has the form FAMILY:NAME: timm:resnet50(classes=50) is timm(name=resnet50, classes=50)."""
     family, colon, _ = name.partition(":")
     return bool(colon) and family in entries(kind)
 
 
 def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
-    """The component that a spec names, made now, so that mistakes in its parameters show; a component stays as it is."""
+    """The component of a spec, made now, so that mistakes in its parameters are found; a component stays as it is."""
     if isinstance(given, Component):
         return given
     component = find(kind, given)
@@ -308,14 +306,14 @@ def build(kind: Kind, given: str | spec.Spec | Component) -> Component:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A parameter that is a component: its kind, and which texts are not specs but stay text (paths, or names it knows)."""
+    """A parameter that is a component: its kind, and which texts are not specs (paths if `places`, and `names`)."""
 
     kind: Kind
     places: bool = False
     names: tuple[str, ...] = ()
 
     def component(self, owner: str, parameter: str, given: Any) -> Any:
-        """The component that is given as a spec, or as itself; None where there is none."""
+        """The component for a spec, a component or None."""
         if given is None or isinstance(given, Component):
             return given
         if not isinstance(given, str):
@@ -323,14 +321,14 @@ class Nested:
         if self.places and is_place(given):
             return given
         if self.kind == "world" and is_place(given):
-            return _pictures(owner, parameter, given)
+            return _photo_folder(owner, parameter, given)
         if self.names and spec.parse(given).name in self.names:
             return given
         return replace(build(self.kind, given), shown=given)
 
 
 def is_place(text: str) -> bool:
-    """Whether a text is the place of a file or folder rather than the spec of a component.
+    """Whether a text is the path of a file or folder rather than the spec of a component.
 
     >>> is_place("photos/dogs"), is_place("table.csv"), is_place("birds(size=64)"), is_place("./mine.py:Mine")
     (True, True, False, False)
@@ -340,7 +338,7 @@ def is_place(text: str) -> bool:
     return not set("(:") & set(text) and ("/" in text or bool(Path(text).suffix))
 
 
-def _pictures(owner: str, parameter: str, folder: str) -> "Component":
+def _photo_folder(owner: str, parameter: str, folder: str) -> "Component":
     """A folder of pictures as a world."""
     if not Path(folder).expanduser().is_dir():
         raise InputError(f"{owner}: {parameter}: there is no folder {folder!r}: give a folder of pictures or a world")
@@ -351,11 +349,11 @@ def nested(target: Callable[..., Any], kind: Kind) -> dict[str, Nested]:
     """The parameters of a component that are components themselves."""
     if not is_maker(target, kind):
         return {}
-    found = {name: _declared(hint) for name, hint in hints(target).items()}
+    found = {name: _nested_kind(hint) for name, hint in hints(target).items()}
     return {name: declared for name, declared in found.items() if declared}
 
 
-def _declared(hint: Any) -> Nested | None:
+def _nested_kind(hint: Any) -> Nested | None:
     members = options(hint)
     inner = next((typing.get_args(o)[0] for o in members if typing.get_origin(o) is Component), None)
     if inner is None:
@@ -372,24 +370,24 @@ def options(hint: Any) -> tuple[Any, ...]:
 
 
 def hints(target: Callable[..., Any], bounds: bool = False) -> dict[str, Any]:
-    """The types of a maker's parameters, with what they may be if `bounds` is set; none where they cannot be told."""
+    """The types of a maker's parameters, with their bounds if `bounds` is set; empty where they cannot be resolved."""
     try:
         return typing.get_type_hints(target.__init__ if inspect.isclass(target) else target, include_extras=bounds)
     except (NameError, TypeError):
         return {}
 
 
-def _inside(kind: Kind, parsed: spec.Spec) -> Component:
+def _find_bundled(kind: Kind, parsed: spec.Spec) -> Component:
     name = full_name(kind, parsed.name)
     entry = entries(kind)[name]
     if entry.path.suffix != ".py":  # an installed entry point, written package.module:Name
-        return _outside(kind, spec.Spec(str(entry.path), parsed.params))
+        return _load_outside(kind, spec.Spec(str(entry.path), parsed.params))
     module = importlib.import_module(".".join(("diorama", *entry.path.relative_to(_PACKAGE).with_suffix("").parts)))
     target = getattr(module, class_name(entry.path))
     return Component(kind, parsed, name, target, entry.path, keys.OURS)
 
 
-def _outside(kind: Kind, parsed: spec.Spec) -> Component:
+def _load_outside(kind: Kind, parsed: spec.Spec) -> Component:
     where, _, attribute = parsed.name.rpartition(":")
     make_importable()  # a user's file may import torchvision, or what imports it
     if where.endswith(".py"):
@@ -424,7 +422,9 @@ def _load_module(kind: Kind, where: str, name: str) -> tuple[types.ModuleType, k
 
 
 def is_maker(target: Any, kind: Kind) -> bool:
-    """Whether a target makes the component: a class, or for models and methods a function that needs no argument."""
+    """Whether a target is called to make the component: a class, or for models and methods a function without required
+    arguments.
+    """
     if inspect.isclass(target):
         return True
     if kind not in ("model", "method") or not inspect.isfunction(target):
@@ -436,13 +436,13 @@ def parameters(target: Callable[..., Any], kind: Kind = "method") -> list[inspec
     """The named parameters of a component; a function that is the component itself has none."""
     try:
         listed = inspect.signature(target).parameters.values() if is_maker(target, kind) else ()
-    except ValueError:  # some classes written in C do not say
-        raise InputError(f"{target.__module__}:{target.__name__} does not say what it is made from: wrap it") from None
+    except ValueError:  # some classes written in C have no signature
+        raise InputError(f"{target.__module__}:{target.__name__} has no signature: wrap it in a function") from None
     return [p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def check_parameters(owner: str, target: Callable[..., Any], params: Mapping[str, Any], kind: Kind = "method") -> None:
-    """Raise InputError where a target does not take the parameters: their names, or their types where these are plain."""
+    """Raise InputError if a target does not take these parameters, by name or (for plain types) by type."""
     known = {p.name: p for p in parameters(target, kind)}
     if not is_maker(target, kind):
         return
@@ -458,7 +458,7 @@ def check_parameters(owner: str, target: Callable[..., Any], params: Mapping[str
 
 
 def _check_type(owner: str, target: Callable[..., Any], name: str, given: Any) -> None:
-    """Refuse a literal of another type than the parameter's annotation, where that is a plain one."""
+    """Refuse a literal that does not fit the parameter's annotation, where that is a plain type."""
     hint = hints(target).get(name)
     if hint is None:
         return

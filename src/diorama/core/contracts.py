@@ -1,8 +1,8 @@
 """The contracts, on one page: every member that a world, model, method or protocol may have, and who calls it.
 
-What must be written is abstract; what may be written has a body here that does the neutral thing. First-party components
-derive from these classes; an outsider's object is made one of them by `diorama.adapt` when it is built, or refused by
-name. After that nobody asks whether an object has a member: an object of the class has all of its members.
+Required members are abstract; optional members have a neutral default body here. First-party components derive from these
+classes; an outsider's object is made one of them by `diorama.adapt` when it is built, or refused by name. After that no
+code checks with `hasattr` whether an object has a member: an object of the class has all of its members.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 Direction = Literal["lower", "higher"]
 #: The ends of a metric's range; None where it has none.
 Bounds = tuple[float | None, float | None]
-#: Where the plan does not say how many: cases of a world without an end, and draws of many frames.
+#: Defaults where the plan gives no number: cases of a world without a fixed length, and draws of many frames each.
 USUAL_CASES, USUAL_DRAWS = 32, 5
 
 
 # All components ---------------------------------------------------------------------------------------------------------
 
 
-class Contract(ABC):  # noqa: B024 - its kinds say what must be written
-    """What every component may say of itself."""
+class Contract(ABC):  # noqa: B024 - its subclasses have the abstract members
+    """What every component may declare."""
 
-    #: Keys of `core/references.bib`: the papers behind it. Called by manifests and `show`.
+    #: Keys of `core/references.bib`: the papers behind it. Used by manifests and `show`.
     cite: ClassVar[tuple[str, ...]] = ()
     #: Parameters that are paths: keys hash the content there (`fingerprint`), not the path.
     located: ClassVar[tuple[str, ...]] = ()
-    #: The new names of parameters by their old ones: a plan that uses an old name is told the new one.
+    #: The new names of parameters by their old ones: the error message for an old name gives the new one.
     renamed: ClassVar[Mapping[str, str]] = {}
-    #: Parameters for `diorama check` of everything: few samples, enough for its checks and too few for results.
+    #: Parameters for `diorama check`: few samples, enough for its checks and too few for results.
     quick: ClassVar[Mapping[str, Any]] = {}
-    #: A command that shows it at work, {} in the place of its spec. Called by `show`.
+    #: A command that shows it at work, with {} in the place of its spec. Used by `show`.
     example: ClassVar[str] = ""
 
     @property
     def note(self) -> str:
-        """Called by run: a remark that is written beside every value to which the component contributes."""
+        """Called by run: a remark that is written beside every value computed with the component."""
         return ""
 
     def fingerprint(self) -> str | None:
@@ -69,9 +69,9 @@ class World(Contract):
     staged: bool = True
     #: Whether frames take so long to render that the bench keeps them on disk between runs.
     slow: bool = False
-    #: What a capability is called where it is lacking: "mig needs …, which birds is not". Called by plan.
+    #: How messages describe this kind of world: "mig needs …, which birds is not". Used by plan.
     in_words: ClassVar[str] = "a world"
-    #: Called by `render`: other people's folders, each with its function of a `Writing`, or `module:function`.
+    #: Used by `render`: folder layouts of other projects, each with a function that takes a `Writing`, or `module:function`.
     layouts: ClassVar[Mapping[str, str | Callable[..., Any]]] = {}
     example = "diorama render {} -n 16 -o pictures"
 
@@ -87,7 +87,7 @@ class World(Contract):
 
     @property
     def size(self) -> int | None:
-        """The side of its square images in pixels; None where they differ."""
+        """The side of its square images in pixels; None where sizes differ."""
         return None
 
     @property
@@ -144,11 +144,12 @@ class Model(Contract):
     cam_layer: str | None = None
     #: The torch module behind it: sRGB (n, 3, h, w) in, logits out. None: methods that need gradients are skipped.
     module: Any = None
-    #: Of a live network: the copy of each of its parts, by the `id` of the user's own part (the memo of `copy.deepcopy`).
+    #: For a live network: the copy of each of its parts, by the `id` of the user's own part (the memo of `copy.deepcopy`).
     copies: Mapping[int, Any] = {}
-    #: Its faster twin (`adapt.folding.Folded`), where there is one. Used by passes that look at logits and gradients alone.
+    #: Its faster version with folded batch norms (`adapt.folding.Folded`), if any; for passes that need only logits and
+    #: gradients.
     folded: Any = None
-    #: How many of its logits belong to each factor, for a model that tells factors instead of classes.
+    #: How many of its logits belong to each factor, for a model that predicts factors instead of classes.
     heads: tuple[int, ...] | None = None
     #: Digests of the photos it was fitted on, and the parameter with which a world leaves these photos out.
     learnt: frozenset[str] = frozenset()
@@ -173,7 +174,7 @@ class Model(Contract):
 
 
 class Method(Contract):
-    """What all methods may say of themselves."""
+    """What all methods may declare."""
 
     #: The protocols that may judge it.
     track: str = ""
@@ -183,12 +184,12 @@ class Method(Contract):
     gradients: bool = False
     #: Whether its answer depends on the class it is asked about.
     targeted: bool = True
-    #: Whether it is shown the truth, because it plants a known error in it; its rows say so.
+    #: Whether it is shown the truth, because it adds a known error to it; its rows say so.
     given_truth: bool = False
 
     @property
     def grid(self) -> Sequence[dict[str, Any]]:
-        """Parameters to choose, a dictionary per point: a case is judged at the point best on the others."""
+        """Parameter values to choose from, a dictionary per point: a case is judged at the point best on the other cases."""
         return ()
 
     def for_track(self, track: str) -> Method:
@@ -211,12 +212,12 @@ class Explainer(Method):
         """One answer for each image (n, h, w, 3) and target class."""
 
     def refuses(self, model: Model) -> str:
-        """Called by plan: why it cannot explain this model, or nothing."""
+        """Called by plan: why it cannot explain this model, or an empty string."""
         return ""
 
 
 class ImageByImage(Explainer):
-    """An explainer whose passes serve every class: it is given one image and all targets."""
+    """An explainer that needs the same passes for every class: it is given one image and all targets."""
 
     @abstractmethod
     def explain_targets(self, model: Model, image: np.ndarray, targets: Sequence[int]) -> Sequence[Answer]:
@@ -224,26 +225,26 @@ class ImageByImage(Explainer):
 
 
 class SharedPasses(Explainer):
-    """An explainer whose passes through the model serve other explainers too: the bench remembers the passes."""
+    """An explainer whose passes through the model serve other explainers too: the bench caches the passes."""
 
     @property
     @abstractmethod
     def shared(self) -> tuple[Any, ...]:
-        """A name, and everything that the passes depend on except for the model, the images and the targets."""
+        """The cache key of the passes: a name, and all they depend on besides the model, the images and the targets."""
 
     @abstractmethod
     def passes(self, model: Model, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """What passes of n images through the model give for `targets` (k, n), k of each image: an array (k, n, …).
+        """The results (k, n, …) of passing n images through the model, for `targets` (k, n): k of each image.
 
         One forward pass serves all k targets of an image.
         """
 
     @abstractmethod
     def maps(self, passed: np.ndarray) -> Sequence[Answer]:
-        """The answers that follow from the passes of one target of each image, (n, …)."""
+        """The answers computed from the passes of one target of each image, (n, …)."""
 
     def explain(self, model: Model, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """One answer for each image, made of passes of its own."""
+        """One answer for each image, computed from its own passes."""
         return self.maps(self.passes(model, images, np.asarray(targets)[None])[0])
 
 
@@ -259,7 +260,7 @@ class Decomposer(Method):
 
 
 class Sweeping(Decomposer):
-    """A decomposer that answers at all points of its grid more cheaply together."""
+    """A decomposer that computes all points of its grid together, because that is cheaper."""
 
     @abstractmethod
     def sweep(self, frames: Sequence[Frame]) -> Iterable[Layers]:
@@ -283,7 +284,7 @@ class Layered(Decomposer):
         """The gradient (n, d) of the squared error of a branch by the output of a layer."""
 
     def features_of(self, frames: Sequence[Frame], asked: Sequence[At]) -> list[list[np.ndarray]]:
-        """Called by CSM: `features` at several branches and layers; a network that has all from one pass does so here."""
+        """Called by CSM: `features` at several branches and layers; a network that gets all from one pass overrides it."""
         return [[self.features(frames, branch, layer) for layer in layers] for branch, layers in asked]
 
     def loss_grads_of(self, frames: Sequence[Frame], asked: Sequence[At], truths: Sequence[Any]) -> list[list[Any]]:
@@ -312,7 +313,7 @@ class Decoding(Encoder):
 
 
 class Trainer(Method):
-    """Finds the direction that parts a concept from others, from products of activations."""
+    """Finds the direction that separates a concept from others, from inner products of activations."""
 
     track = "concept"
     gradients = True
@@ -330,11 +331,11 @@ class Fitting(Method):
 
     @abstractmethod
     def fit(self, examples: Iterator[list[Frame]], objective: Callable[[Any, Frame], float] | None) -> dict[str, Any]:
-        """Called once a fold: named arrays learnt from frames with their truth; `objective` is the protocol's own."""
+        """Called once per fold: named arrays learnt from frames with their truth; `objective` is the protocol's own."""
 
     @abstractmethod
     def fitted(self, fit: dict[str, Any]) -> Any:
-        """The method that has learnt this."""
+        """The fitted method."""
 
 
 class Saved(Method):
@@ -357,13 +358,13 @@ class Control(Method):
 
 
 class Protocol(Contract):
-    """Judges answers against truth. Its file holds the formula; batching, memory and files are the bench's and run's."""
+    """Scores answers against the truth. Its file holds the formula; bench and run do batching, caching and files."""
 
     #: Which methods it judges: explain, decompose, represent, concept; "" judges the model itself.
     track: str
-    #: Names of truth and classes of worlds that a world must have or be. Checked by plan.
+    #: What a world must have (names of truth) and be (classes of `core.capabilities`). Checked by plan.
     needs: tuple[str | type[World], ...] = ()
-    #: Whether it judges what is said about a model.
+    #: Whether it judges answers about a model, and so needs one.
     model: bool = False
     #: Metrics that tables leave out.
     unlisted: tuple[str, ...] = ()
@@ -381,16 +382,16 @@ class Protocol(Contract):
     @property
     @abstractmethod
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of a case. The first leads, unless `derived` names another."""
+        """The metrics of a case. The first is the leading one, unless `derived` names another."""
 
     @property
     def derived(self) -> tuple[str, ...]:
-        """Metrics of the whole cell, made by `summarise`; the first leads."""
+        """Metrics of the whole cell, computed by `summarise`; the first is the leading one."""
         return ()
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest value of the metric that leads."""
+        """The least and the greatest value of the leading metric."""
         return (0.0, 1.0)
 
     @property
@@ -405,7 +406,7 @@ class Protocol(Contract):
 
     @property
     def no_oracle(self) -> str:
-        """Called by `diorama check`: why the truth has no score at all, or nothing."""
+        """Called by `diorama check`: why the truth has no score at all, or an empty string."""
         return ""
 
     @property
@@ -421,17 +422,17 @@ class Protocol(Contract):
     # When a run is planned
 
     def count(self, world: World, asked: int | None) -> int:
-        """Called by plan: how many cases this world gives when `asked` for so many (None: as many as is usual)."""
+        """Called by plan: how many cases this world gives when `asked` cases are wanted (None: the usual number)."""
         if world.length is None:
             return asked or USUAL_CASES
         return min(asked or world.length, world.length)
 
     def usual_model(self, world: str) -> str:
-        """Called by plan where no model is given: the spec of the one to ask on the world of this name, or nothing."""
+        """Called by plan if no model is given: the spec of the model for the world of this name, or an empty string."""
         return ""
 
     def refuses(self, world: World, model: Model | None, method: Any) -> str:
-        """Called by plan, after `needs`: why this cell makes no sense, or nothing."""
+        """Called by plan, after `needs`: why this cell makes no sense, or an empty string."""
         return ""
 
     def case(self, world: World, seed: int, index: int) -> Case:
@@ -444,7 +445,7 @@ class Protocol(Contract):
         return [case.scene]
 
     def settings(self, world: World) -> dict[str, str]:
-        """Called by manifests: what is printed with every number."""
+        """Called by manifests: settings to print with every number."""
         return {}
 
     def paper(self, model: str, method: str) -> dict[str, float] | None:
@@ -454,22 +455,20 @@ class Protocol(Contract):
     # While a case is computed
 
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
-        """Called once a unit: asks for the frames, logits and answers that its cases need, so that they pass through
+        """Called once per unit: asks for the frames, logits and answers that its cases need, so that they pass through
         the model in common batches.
         """
 
     @abstractmethod
     def score(self, bench: Bench, case: Case) -> Iterable[Score]:
-        """Called once a case and point of the method's grid: its scores. Raises Undefined or Excluded."""
+        """Called once per case and point of the method's grid: its scores. Raises Undefined or Excluded."""
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
-        """Called after `score`: what is kept beside the rows, as `keep/<case>.npz`."""
+        """Called after `score`: arrays to store beside the rows, as `keep/<case>.npz`."""
         return {}
 
     def seen(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
-        """Called by the lab for a case that is not one scene: the `answer` and the true arrays by name; empty for all
-        other cases.
-        """
+        """Called by the lab for a case that is not one scene: the `answer` and the true arrays by name; otherwise empty."""
         return {}
 
     def fold(self, index: int, count: int) -> list[int]:
@@ -478,16 +477,16 @@ class Protocol(Contract):
 
     @property
     def objective(self) -> Callable[[Any, Frame], float] | None:
-        """Called by fits: the score of one answer on one frame, lower is better, for methods that learn to please it."""
+        """Called by fits: the score of one answer on one frame, lower is better, for methods that are fitted to it."""
         return None
 
     def oracle(self, bench: Bench, scene: Any, target: int | None) -> Answer:
         """Called by controls: the true answer."""
-        raise Undefined("the protocol does not say what the truth would answer")
+        raise Undefined("the protocol has no oracle")
 
     def dosed(self, bench: Bench, scene: Any, target: int | None, dose: float) -> Answer:
         """Called by controls for each of `doses`: the true answer with an error of this size."""
-        raise Undefined("the protocol does not say how a dose spoils the truth")
+        raise Undefined("the protocol does not say how to add an error to the true answer")
 
     # When it is looked at
 

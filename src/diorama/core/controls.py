@@ -10,13 +10,13 @@ from diorama.core.scene import Scene
 if TYPE_CHECKING:
     from diorama.core.bench import Bench
 
-#: Ten steps from nothing to everything, the default doses of a protocol.
+#: Ten steps from no error to the full error, for protocols to use as `doses`.
 DOSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle(Control):
-    """Answers with the truth, through the same answer type and checks as everyone."""
+    """Answers with the truth, through the same answer types and checks as methods."""
 
     protocol: Any
 
@@ -27,7 +27,7 @@ class Oracle(Control):
 
 @dataclass(frozen=True, slots=True)
 class Dosed(Control):
-    """Answers with the truth spoilt by each of the protocol's doses."""
+    """Answers with the truth plus an error of each of the protocol's doses."""
 
     protocol: Any
 

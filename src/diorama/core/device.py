@@ -10,12 +10,12 @@ from diorama.core.errors import InputError
 
 _VARIABLE = "DIORAMA_DEVICE"
 _WORKERS = "DIORAMA_WORKERS"
-#: What Linux has below /dev where there is an accelerator of any make.
+#: Entries of /dev on Linux that show that there may be an accelerator.
 _NODES = ("nvidia0", "nvidiactl", "kfd", "dri", "dxg", "accel")
 
 
 def choose(device: str) -> None:
-    """Choose the device for this process and its children: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
+    """Choose the device for this process and the processes it starts: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`."""
     kind = device.partition(":")[0]
     if kind not in ("auto", "cpu", "cuda", "mps", "xpu"):
         raise InputError(f"unknown device {device!r}; write auto, cpu, cuda, cuda:1, mps or xpu")
@@ -26,7 +26,7 @@ def choose(device: str) -> None:
 
 @contextmanager
 def using(device: str) -> Iterator[None]:
-    """Use a device inside, and the one chosen before after it."""
+    """Use a device inside, and restore the previous choice afterwards."""
     before = os.environ.get(_VARIABLE)
     choose(device)
     try:
@@ -49,24 +49,24 @@ def current() -> str:
 
 
 def _accelerated() -> bool:
-    """Whether this machine could have an accelerator: asking torch takes seconds, and every plan asks."""
+    """Whether this machine could have an accelerator, without importing torch, which takes seconds."""
     return sys.platform != "linux" or any(os.path.exists(f"/dev/{node}") for node in _NODES)
 
 
-def expect(device: str) -> None:
-    """Declare the device of workers on other machines, `cpu` or `gpu`: results are planned for it, whatever this one has."""
+def set_for_workers(device: str) -> None:
+    """Declare the device of workers on other machines, `cpu` or `gpu`: the run is planned for it, not for this machine's."""
     _set(_WORKERS, device or None)
 
 
-def of_workers() -> str:
-    """The device that the passes of a run are made on: that of workers elsewhere, or this process's own."""
+def for_workers() -> str:
+    """The device of the run's passes: the declared one of workers elsewhere, or this process's own."""
     return os.environ.get(_WORKERS) or current()
 
 
-def check_expected() -> None:
-    """Raise InputError where a run was planned for graphics processors, and this process has none."""
+def check_for_workers() -> None:
+    """Raise InputError if the run was planned for GPUs and this process has none."""
     if os.environ.get(_WORKERS) == "gpu" and current() == "cpu":
-        raise InputError("the run was planned for GPUs (--gpus), and torch finds none here: its rows would be others")
+        raise InputError("the run was planned for GPUs (--gpus), and torch finds none here: its rows would differ")
 
 
 def chunk(device: str) -> int:
@@ -84,19 +84,18 @@ def _check(device: str, kind: str) -> None:
         raise InputError(f"device {device!r} is not available to torch on this machine: use --device auto or cpu")
 
 
-#: What libraries read when they are loaded: how many threads they may use.
+#: Environment variables from which libraries read their number of threads when they are loaded.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def start_with_one_thread() -> None:
-    """Have libraries that are not loaded yet, here and in processes started from here, use one thread."""
+    """Give one thread to libraries that are not loaded yet, in this process and those it starts."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and torch use one thread, so that sums are added in the same order on every machine and by any number
-    of processes.
+    """Let BLAS and torch use one thread, so that sums are added in the same order on every machine.
 
     Several processes are also faster than several threads.
     """

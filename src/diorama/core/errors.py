@@ -1,4 +1,4 @@
-"""Errors that a user is meant to read: one line that names the bad value and the fix."""
+"""Errors for the user: one line that names the bad value and the fix."""
 
 import sys
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ class InputError(ValueError):
     """Something the user gave cannot be used. The message is one line: what is wrong, and what would be right."""
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the line alone."""
+        """The line alone, without a traceback, in notebooks."""
         return [f"{type(self).__name__}: {self}"]
 
 
-#: What is true whenever a command ends before its work is done.
-KEPT = "what was computed is kept, and the same command goes on"
+#: Ends the messages of commands that stop before their work is done.
+KEPT = "finished results are kept; run the same command again to continue"
 
 
 class AnswerError(ValueError):
@@ -34,7 +34,7 @@ class Excluded(Exception):  # noqa: N818
 
 
 def shortened(message: str, longest: int = 500) -> str:
-    """A message as one line; of a long one the beginning, which names the fault, and the end, which names the fix.
+    """A message as one line; a long one is cut in the middle: its beginning names the fault, its end the fix.
 
     >>> shortened("no file\\n'" + 1000 * "a" + "': give another", longest=40)
     "no file 'aaaaaaaaaaa … aa': give another"
@@ -44,13 +44,22 @@ def shortened(message: str, longest: int = 500) -> str:
     return text if len(text) <= longest else f"{text[: longest - tail - 3]} … {text[-tail:]}"
 
 
+def count(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "case"), count(1200, "case")
+    ('1 case', '1,200 cases')
+    """
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
 def tell(line: str) -> None:
-    """Say something that a user should know though the work goes on."""
+    """Print a warning for the user on stderr."""
     print(shortened(f"diorama: {line}"), file=sys.stderr, flush=True)
 
 
 def did_you_mean(name: str, known: list[str]) -> str:
-    """A hint for a misspelt name: the nearest known ones, those that it is a part of, or all of them when there are few.
+    """A hint for a misspelt name: the nearest known names, those that contain it, or the first twenty.
 
     >>> did_you_mean("retinex_grey", ["retinex_gray", "weiss"])
     "did you mean 'retinex_gray'?"
@@ -90,7 +99,7 @@ _EXTRAS |= dict.fromkeys(("starlette", "uvicorn", "websockets", "anywidget"), "l
 
 
 def missing_package(error: ImportError) -> str:
-    """What an import failed for, with the extra that brings it.
+    """The message of a failed import, with the extra to install.
 
     >>> missing_package(ModuleNotFoundError("No module named 'torch'", name="torch"))
     "No module named 'torch': pip install 'diorama[torch]'"
@@ -101,7 +110,7 @@ def missing_package(error: ImportError) -> str:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import libraries inside that may not be installed: one that is missing is one line that names its extra."""
+    """Turn a failed import inside into an InputError that names the extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,8 +1,8 @@
-"""Scenes of a labelled world to learn from: the scene at every index, and all classes that the scene may belong to.
+"""Training examples from a labelled world: scenes, and all classes that each scene may belong to.
 
-Of a world whose objects have parts, some examples lack parts on purpose (Hesse et al. 2023, §4): a network that has never
-seen a bird without its beak says nothing sensible when a protocol takes the beak away. Such an example belongs to every
-class that has the parts that are left.
+If the objects of the world have parts, some examples lack parts on purpose (Hesse et al. 2023, §4): a network that has
+never seen a bird without its beak gives meaningless logits when a protocol removes the beak. Such an example belongs to
+every class that has the parts that are left.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from diorama.core.scene import Scene, rng
 class Order:
     """Which examples to stage: `count` of a world, drawn for a purpose.
 
-    `removal` takes n ~ U{0 … parts} random parts from every second one; `bare` takes all parts from each.
+    `removal` removes n ~ U{0 … parts} random parts from every second example; `bare` removes all parts from each.
     """
 
     world: Labelled
@@ -53,11 +53,11 @@ class Order:
 
     @property
     def what(self) -> str:
-        """What the examples are, for whoever waits for their rendering."""
+        """What the examples are, for progress messages."""
         return f"{self.purpose} scenes"
 
     def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
-        """The arrays that hold them when they are rendered: type and shape of a row."""
+        """The arrays for the rendered examples: type and shape of a row."""
         image, classes = self.example(0)[0].image.shape, len(self.world.classes)
         return {"images": (np.uint8, image), "labels": (np.int64, ()), "targets": (np.bool_, (classes,))}
 
@@ -75,18 +75,16 @@ class Order:
 
 
 def described(world: Labelled) -> str:
-    """A world in words that are the same in every process: the name of its class, with its parameters where printing
-    the world shows them.
-    """
+    """A text for a world that is the same in every process: its `repr`, or the name of its class if that has an address."""
     shown = repr(world)
     return type(world).__qualname__ if " at 0x" in shown else shown
 
 
 def targets_of(world: Labelled, frame: Frame, gone: Iterable[str] = ()) -> np.ndarray:
-    """The classes that a frame may belong to when the parts `gone` were taken away, bool (classes,).
+    """The classes that a frame may belong to after the parts `gone` were removed, bool (classes,).
 
-    A part also counts as gone where the truth's factors say None for it. Where classes are not made of parts, it is the
-    frame's own class.
+    A part also counts as gone if the truth's factors have None for it. If classes are not made of parts, only the
+    frame's own class is possible.
     """
     hot, label = np.zeros(len(world.classes), bool), int(frame.truth["label"])
     hot[label] = True
@@ -107,7 +105,7 @@ def compatible_classes(classes: Sequence[Mapping[str, int]], kept: Mapping[str, 
 
 
 def labelled(world: Any, name: str, asking: str) -> Labelled:
-    """The world, if it is staged and its classes are known: what a network can be fitted to."""
+    """The world, if a network can be fitted to it: it must be staged and know its classes."""
     if not isinstance(world, Labelled):
         raise InputError(f"{asking}: {name} has no classes to tell apart; give a world that has, e.g. birds")
     if world.length is not None:

@@ -1,4 +1,4 @@
-"""Fits: what a method learnt from the other cases of its fold, computed once and kept as safetensors with a checksum."""
+"""Fits: what a method learnt from the other cases of its fold, computed once and stored as safetensors with a checksum."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,43 +21,43 @@ Fit = dict[str, np.ndarray]
 
 
 def fitted(cell: Cell, index: int, folder: Path, memory: Memory) -> Asked:
-    """The method of a cell, fitted on the fold that may be seen when case `index` is judged."""
+    """The method of a cell, fitted on the fold for case `index`."""
     training = cell.protocol.object.fold(index, cell.count)
     if not training:
         raise ValueError(f"{cell.labels['method']} is fitted on other cases, and there is no other case: raise -n")
-    key = memory.keep("run", ("fold", cell.key, *training), lambda: _key(cell, training))
-    return memory.keep("run", ("fit", key), lambda: _learned(cell, key, _load_or_fit(cell, training, folder / key)))
+    key = memory.keep("run", ("fold", cell.key, *training), lambda: _fit_key(cell, training))
+    return memory.keep("run", ("fit", key), lambda: _with_fit(cell, key, _load_or_fit(cell, training, folder / key)))
 
 
-def _key(cell: Cell, training: list[int]) -> str:
-    """All that a fit depends on. Protocols that show a method the same scenes and give it no objective share one fit."""
+def _fit_key(cell: Cell, training: list[int]) -> str:
+    """The key of a fit. Protocols with the same training scenes and no objective share one fit."""
     scenes = [scene.key for i in training for scene in cell.protocol.object.scenes(cell.world.object, cell.cases[i])]
     aim = None if cell.protocol.object.objective is None else cell.protocol.digest
     model = cell.model.digest if cell.model else None
     return digest([cell.world.digest, model, cell.asked.digest, keys.engine_key(), cell.chunk, aim, scenes])
 
 
-def _learned(cell: Cell, key: str, fit: Fit) -> Asked:
+def _with_fit(cell: Cell, key: str, fit: Fit) -> Asked:
     asked = cell.asked
     learned = adapt("method", asked.object.fitted(fit), str(cell.labels["method"]))
     return Asked(learned, digest([asked.digest, key]), asked.points, asked.at_point)
 
 
 def _load_or_fit(cell: Cell, training: list[int], folder: Path) -> Fit:
-    """The fit that is there, or a new one. Two machines may both make one; then the first to be written counts."""
+    """The stored fit, or a new one. If two machines compute it at once, the first one written is used by both."""
     path = folder / "fit.safetensors"
     make_folder(folder)
     with locked(folder / "lock", wait=True):
         known = _load(path)
         if known is None:
             fit = cell.asked.object.fit(_examples(cell, training), cell.protocol.object.objective)
-            create_whole(path, _packed(fit))
+            create_whole(path, _pack(fit))
             known = _load(path)
     assert known is not None
     return known
 
 
-def _packed(fit: Fit) -> bytes:
+def _pack(fit: Fit) -> bytes:
     from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(array) for name, array in fit.items()}
@@ -65,7 +65,7 @@ def _packed(fit: Fit) -> bytes:
 
 
 def _load(path: Path) -> Fit | None:
-    """The fit in a file, or None if there is no file or a damaged one, which is set aside."""
+    """The fit in a file, or None if there is no file; a damaged file is set aside."""
     from safetensors import SafetensorError, safe_open
     from safetensors.numpy import save
 

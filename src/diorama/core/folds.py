@@ -8,7 +8,7 @@ import numpy as np
 def leave_one_out(scores: np.ndarray, direction: Literal["lower", "higher"]) -> np.ndarray:
     """For each case the grid point with the best sum over all *other* cases (Grosse et al. 2009, §4.2).
 
-    `scores` is (cases, points). Ties go to the first point. With one case there is nothing to choose on.
+    `scores` is (cases, points). Ties go to the first point. At least two cases are needed.
 
     >>> leave_one_out(np.array([[0.0, 9.0], [3.0, 2.0], [3.0, 2.0]]), "lower")
     array([1, 0, 0])

@@ -1,4 +1,4 @@
-"""A frame: what a camera saw of a scene, and the truth that was staged or measured."""
+"""A frame: the image of a scene, and the truth that was staged or measured."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
@@ -22,7 +22,7 @@ class Frame:
 
     `reflectance`, `shading` and `specular` are (h, w, 1) or (h, w, 3), `mask` is (h, w) bool. Staged worlds satisfy
     image = reflectance·shading + specular in linear light exactly; recorded ones up to one global scale and a residual.
-    Frames are shared by everyone who asks about a scene: arrays, dictionaries and lists in them cannot be written to.
+    Frames are cached and shared: arrays, dictionaries and lists in them are read-only.
     """
 
     scene: Scene
@@ -36,11 +36,11 @@ class Frame:
         unknown = sorted(set(self.truth) - set(TRUTH))
         if unknown:
             raise InputError(f"unknown truth {unknown[0]!r}; the vocabulary is {', '.join(TRUTH)}")
-        object.__setattr__(self, "image", _fixed(self.image))
-        object.__setattr__(self, "truth", _fixed(self.truth))
+        object.__setattr__(self, "image", _read_only(self.image))
+        object.__setattr__(self, "truth", _read_only(self.truth))
 
     def blind(self) -> "Frame":
-        """What a method gets of the frame: the image and the mask, and a scene that says nothing but its key.
+        """What a method gets of the frame: the image, the mask, and a scene without parameters (`sealed`).
 
         The mask is part of the question: released algorithms for photographs of objects take it.
         """
@@ -62,42 +62,42 @@ class Frame:
         return self.image if self.encoding == "srgb" else linear_to_srgb(self.image)
 
 
-class _FixedDict(dict[Any, Any]):
-    """A dictionary that cannot be written to."""
+class _ReadOnlyDict(dict[Any, Any]):
+    """A read-only dictionary."""
 
     def _refuse(self, *given: Any, **named: Any) -> NoReturn:
         raise TypeError("a frame's truth cannot be written to: copy it first")
 
     def __reduce_ex__(self, version: Any) -> tuple[Any, ...]:
-        return dict, (dict(self),)  # a copy is the reader's own
+        return dict, (dict(self),)  # copies are plain dictionaries, which can be changed
 
     __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 
 
-class _FixedList(list[Any]):
-    """A list that cannot be written to."""
+class _ReadOnlyList(list[Any]):
+    """A read-only list."""
 
     def __reduce_ex__(self, version: Any) -> tuple[Any, ...]:
         return list, (list(self),)
 
-    _refuse = _FixedDict._refuse
+    _refuse = _ReadOnlyDict._refuse
     __setitem__ = __delitem__ = __iadd__ = __imul__ = append = extend = insert = _refuse
     pop = remove = clear = sort = reverse = _refuse
 
 
-def _fixed(value: Any) -> Any:
-    """The same arrays, dictionaries and lists, through which nothing can be written."""
+def _read_only(value: Any) -> Any:
+    """A read-only view of arrays, dictionaries and lists."""
     if isinstance(value, np.ndarray):
         view = value.view()
         view.flags.writeable = False
         return view
-    if isinstance(value, _FixedDict | _FixedList):
+    if isinstance(value, _ReadOnlyDict | _ReadOnlyList):
         return value
     if isinstance(value, dict):
-        return _FixedDict({name: _fixed(held) for name, held in value.items()})
+        return _ReadOnlyDict({name: _read_only(held) for name, held in value.items()})
     if isinstance(value, list):
-        return _FixedList(map(_fixed, value))
-    return tuple(map(_fixed, value)) if type(value) is tuple else value
+        return _ReadOnlyList(map(_read_only, value))
+    return tuple(map(_read_only, value)) if type(value) is tuple else value
 
 
 def srgb_to_linear(x: np.ndarray) -> np.ndarray:
@@ -138,15 +138,15 @@ def residual(frame: Frame) -> float:
     capture. Gray layers are held against the gray image.
     """
     index, truth = np.flatnonzero(frame.mask), frame.truth
-    product = _inside(truth["reflectance"], index) * _inside(truth["shading"], index)
-    image = _inside(frame.linear(), index)
+    product = _masked_pixels(truth["reflectance"], index) * _masked_pixels(truth["shading"], index)
+    image = _masked_pixels(frame.linear(), index)
     if product.shape[1] == 1:
         image = channel_mean(image)[:, None]
-    target = image if truth.get("specular") is None else image - _inside(truth["specular"], index)
+    target = image if truth.get("specular") is None else image - _masked_pixels(truth["specular"], index)
     scale = np.vdot(product, target) / np.maximum(np.vdot(product, product), 1e-300)
     return float(np.linalg.norm(target - scale * product) / np.maximum(np.linalg.norm(image), 1e-300))
 
 
-def _inside(layer: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _masked_pixels(layer: np.ndarray, index: np.ndarray) -> np.ndarray:
     """The masked pixels of an (h, w, c) layer as (n, c); by index, which is several times faster than by mask."""
     return layer.reshape(-1, layer.shape[2]).take(index, axis=0).astype(np.float64)

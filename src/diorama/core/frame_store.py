@@ -1,7 +1,7 @@
-"""Frames of worlds that render slowly, kept on disk between runs; what comes back is what was rendered, to the bit.
+"""The disk cache for frames of worlds that render slowly; a cached frame equals the rendered one to the bit.
 
-A frame is kept under the digest of the world's key (parameters, data, source of the renderer, libraries) and the scene.
-`io.stock` says where, how much, and what happens to damaged files.
+The cache key is the digest of the world's key (parameters, data, source of the renderer, libraries) and the scene.
+`io.disk_cache` says where the cache is, how large it gets, and what happens to damaged files.
 """
 
 import json
@@ -13,16 +13,16 @@ import numpy as np
 from diorama.core.catalogue import Component
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
-from diorama.io.stock import STOCK
+from diorama.io.disk_cache import DISK_CACHE
 
 _LAYERS = ("reflectance", "shading", "specular")
 
 
 def rendered(world: Component, scenes: Sequence[Scene]) -> list[Frame]:
-    """The frames of scenes in order; those of a slow world from the disk, where they are there already."""
+    """The frames of scenes in order; those of a slow world come from the disk cache if it has them."""
     if not world.object.slow:
         return list(world.object.render(list(scenes)))
-    found = {scene.key: _recalled(world, scene) for scene in scenes}
+    found = {scene.key: _recall(world, scene) for scene in scenes}
     missing = {scene.key: scene for scene in scenes if found[scene.key] is None}
     for frame in world.object.render(list(missing.values())) if missing else ():
         found[frame.scene.key] = frame
@@ -31,48 +31,48 @@ def rendered(world: Component, scenes: Sequence[Scene]) -> list[Frame]:
 
 
 def _keep(world: Component, frame: Frame) -> None:
-    """Keep a frame, if its arrays and words can be written so that they come back as they are."""
+    """Add a frame to the cache, unless its arrays or JSON values would be read back differently."""
     arrays = {n: v for n, v in frame.truth.items() if isinstance(v, np.ndarray)}
     words = {n: v for n, v in frame.truth.items() if n not in arrays}
-    said = {"encoding": frame.encoding, "order": list(frame.truth), "words": words}
+    header = {"encoding": frame.encoding, "order": list(frame.truth), "words": words}
     try:
-        text = json.dumps(said, allow_nan=False)
+        text = json.dumps(header, allow_nan=False)
     except (TypeError, ValueError):
         return
-    exact = _plain(json.loads(text)) == _plain(said)
+    exact = _with_types(json.loads(text)) == _with_types(header)
     if not exact or not all(v.flags.c_contiguous and not v.dtype.hasobject for v in (frame.image, *arrays.values())):
         return
-    image = {} if _follows(frame) else {"image": frame.image}
-    STOCK.keep([world.digest, frame.scene.key], {**image, **arrays, "said": np.frombuffer(text.encode(), np.uint8)})
+    arrays |= {} if _is_composed(frame) else {"image": frame.image}
+    DISK_CACHE.keep([world.digest, frame.scene.key], {**arrays, "header": np.frombuffer(text.encode(), np.uint8)})
 
 
-def _recalled(world: Component, scene: Scene) -> Frame | None:
-    arrays = STOCK.recall([world.digest, scene.key])
+def _recall(world: Component, scene: Scene) -> Frame | None:
+    arrays = DISK_CACHE.recall([world.digest, scene.key])
     if arrays is None:
         return None
     try:
-        said = json.loads(arrays.pop("said").tobytes())
+        header = json.loads(arrays.pop("header").tobytes())
         image = arrays.pop("image", None)
-        truth = {n: arrays[n] if n in arrays else said["words"][n] for n in said["order"]}
-        return Frame(scene, _composed(arrays) if image is None else image, said["encoding"], truth)
+        truth = {n: arrays[n] if n in arrays else header["words"][n] for n in header["order"]}
+        return Frame(scene, _compose(arrays) if image is None else image, header["encoding"], truth)
     except (KeyError, ValueError, TypeError, AttributeError):  # another file in its place
         return None
 
 
-def _follows(frame: Frame) -> bool:
-    """Whether the image can be computed from its layers to the last bit, so that it need not be kept."""
+def _is_composed(frame: Frame) -> bool:
+    """Whether the image can be computed from its layers to the last bit, so that it need not be stored."""
     layers = {name: frame.truth.get(name) for name in _LAYERS}
     if not all(isinstance(v, np.ndarray) and v.shape == frame.image.shape for v in layers.values()):
         return False
-    return np.array_equal(_composed(layers), frame.image)
+    return np.array_equal(_compose(layers), frame.image)
 
 
-def _composed(layers: dict[str, Any]) -> np.ndarray:
+def _compose(layers: dict[str, Any]) -> np.ndarray:
     return np.asarray(layers["reflectance"] * layers["shading"] + layers["specular"])
 
 
-def _plain(value: Any) -> Any:
-    """A JSON value whose types count when it is compared: 1 is not 1.0 or True."""
+def _with_types(value: Any) -> Any:
+    """A JSON value with its types, for strict comparison: 1 is not 1.0 or True."""
     if isinstance(value, dict):
-        return {(type(k), k): _plain(v) for k, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, list) else (type(value), value)
+        return {(type(k), k): _with_types(v) for k, v in value.items()}
+    return [_with_types(v) for v in value] if isinstance(value, list) else (type(value), value)

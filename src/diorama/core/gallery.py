@@ -14,7 +14,7 @@ from diorama.core.contracts import Protocol
 from diorama.core.guard import attempt
 from diorama.core.plan import Cell
 from diorama.core.rows import Row
-from diorama.core.run import NOBODY, Run, Step, Watch, asked_for, keep_maps
+from diorama.core.run import NO_WATCH, Run, Step, Watch, asked_for, keep_maps
 from diorama.core.scene import digest
 from diorama.core.summary import Settled, hardest, means, settle
 from diorama.io.images import encode_webp, quantise, resize
@@ -27,10 +27,10 @@ from diorama.io.store import checksum, write_json, write_whole
 WORST, SIDE = 6, 144
 
 
-def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1)) -> None:
-    """Make the pictures that are not there yet: per cell a strip `keep/<case>.webp` and its captions.
+def illustrate(run: Run, watch: Watch = NO_WATCH, share: Sequence[int] = (0, 1)) -> None:
+    """Make the missing pictures: per case a strip `keep/<case>.webp` and its captions.
 
-    All cells of a world, model and protocol are drawn on the same cases, so that methods can be seen side by side.
+    All cells of a world, model and protocol show the same cases, so that methods can be compared side by side.
 
     With the share (i, n), every n-th cell that has a model is drawn, from the i-th on, and every n-th case of the others.
     """
@@ -42,27 +42,27 @@ def illustrate(run: Run, watch: Watch = NOBODY, share: Sequence[int] = (0, 1)) -
                 alone.setdefault((cell.world.digest, index), []).append((cell, point))
         elif numbers[cell.key] % of == mine:
             _draw_together(run, cell, found, watch)
-    # case by case, so that frames and factorisations are shared; by numbers that stay while others draw
+    # case by case, so that frames and factorisations are shared; by case index, which is the same in all processes
     for at in sorted(at for at in alone if at[1] % of == mine):
         for cell, point in alone[at]:
             _try_to_draw(run, cell, at[1], point, watch)
         run.memory.end("unit")
     for cell in run.cells if run.plan.keep else ():
-        _keep_what_was_known(run, cell, range(mine, cell.count, of), watch)
+        _keep_earlier_maps(run, cell, range(mine, cell.count, of), watch)
 
 
 class Sketches:
-    """Pictures drawn while cases are scored: of those on which methods do worst, among all that this process has seen.
+    """Draws pictures while cases are scored: of the worst cases that this process has seen so far.
 
-    The worst of all are among the worst of each process, so that hardly any answer is asked for again once all are known:
-    not a second pass of RISE or LIME. A case that is no longer among the worst loses its pictures.
+    The worst cases of the run are among the worst of each process, so that at the end hardly any answer (a second pass of
+    RISE or LIME) has to be computed again. The pictures of a case that is no longer among the worst are removed.
     """
 
     def __init__(self) -> None:
-        self.seen: dict[Group, list[tuple[float, int]]] = {}  # how good each case is, and its index
+        self.seen: dict[Group, list[tuple[float, int]]] = {}  # goodness and index of the worst cases
 
     def unit_ended(self, run: Run, k: int, watch: Watch) -> None:
-        """Draw those cases of a unit that are among the worst so far. Methods with a grid wait until it is settled."""
+        """Draw the cases of a unit that are among the worst so far. Methods with a grid wait until its point is chosen."""
         unit = run.units[k]
         for group, cells in _groups(unit.cells if unit.cells[0].model else []).items():
             columns = []
@@ -88,7 +88,7 @@ class Sketches:
 
 
 def tidy(run: Run) -> None:
-    """Remove pictures of cases that are not shown: other processes had them among their worst, or there were fewer."""
+    """Remove pictures of cases that are not among the worst of the whole run."""
     for cell, cases in chosen(run):
         folder = run.cell_folder(cell) / "keep"
         wanted = {picture_path(run, cell, *at) for at in cases}
@@ -97,22 +97,20 @@ def tidy(run: Run) -> None:
 
 
 def _remove(picture: Path) -> None:
-    for path in (picture.with_suffix(".json"), picture):  # the captions say that both are there
+    for path in (picture.with_suffix(".json"), picture):  # captions first: if they exist, so must the picture
         path.unlink(missing_ok=True)
 
 
-def _keep_what_was_known(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
-    """Keep the answers of cases that were scored by an earlier command, which did not ask to keep them."""
+def _keep_earlier_maps(run: Run, cell: Cell, indices: range, watch: Watch) -> None:
+    """Store the answers of cases that were scored by an earlier command without `--keep maps`."""
     for index in indices:
-        step = Step("picture", cell.key, index)
-        if step not in watch.lost:
-            watch.begin(step)
+        if watch.enters(Step("picture", cell.key, index)):
             keep_maps(run, cell, index)
             run.memory.end("unit")
 
 
 def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
-    """The cells that lack pictures of the cases that are shown, with these cases: (index, grid point)."""
+    """The cells with missing pictures, and the cases to draw: (index, grid point)."""
     found = []
     for cell, cases in chosen(run, worst):
         if lacking := [at for at in cases if not whole_picture(picture_path(run, cell, *at))]:
@@ -121,9 +119,9 @@ def pending(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, in
 
 
 def chosen(run: Run, worst: int = WORST) -> list[tuple[Cell, list[tuple[int, int]]]]:
-    """The cells that are drawn, and the cases that are shown of each: (index, grid point)."""
+    """The cells that have pictures, and the cases shown of each: (index, grid point)."""
     groups = _groups(run.cells).values()
-    return [at for cells in groups for at in _chosen([(cell, _scored(run, cell)) for cell in cells], worst)]
+    return [at for cells in groups for at in _worst_cases([(cell, _scores_of(run, cell)) for cell in cells], worst)]
 
 
 #: World, model and protocol: cells that are drawn on the same cases.
@@ -142,20 +140,20 @@ def _groups(cells: Sequence[Cell]) -> dict[Group, list[Cell]]:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The value of each case of a cell by the first metric that has any, and the grid points chosen."""
+    """The value of each case of a cell by the first metric that has values, and the grid points chosen."""
 
     values: dict[str, float]
     points: dict[str, int]
 
 
-def _scored(run: Run, cell: Cell) -> Scored:
+def _scores_of(run: Run, cell: Cell) -> Scored:
     protocol, rows = cell.protocol.object, run.rows(cell)
     settled = settle(rows, protocol.metrics[0], protocol.direction) if cell.at else Settled(rows, {})
     values = next(filter(None, (_values(settled.rows, m) for m in protocol.metrics)), {})
     return Scored(values, settled.chosen)
 
 
-def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
+def _worst_cases(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, list[tuple[int, int]]]]:
     """The cases on which the methods of a group do worst on average, for each of its cells that has a value there."""
     methods = [scored.values for cell, scored in group if not cell.control] or [scored.values for _, scored in group]
     index = {case: i for i, case in enumerate(group[0][0].cases.keys)}
@@ -167,18 +165,14 @@ def _chosen(group: list[tuple[Cell, Scored]], count: int) -> list[tuple[Cell, li
 
 
 def _try_to_draw(run: Run, cell: Cell, index: int, point: int, watch: Watch) -> None:
-    step = Step("picture", cell.key, index)
-    if step not in watch.lost:
-        watch.begin(step)
+    if watch.enters(Step("picture", cell.key, index)):
         attempt(partial(_draw, run, cell, index, point))
 
 
 def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Watch) -> None:
     """The pictures of a cell with a model, whose passes are made together."""
     cases = [cell.cases[index] for index, _ in found]
-    step = Step("prepare", cell.key, -1)  # of the pictures
-    if cases and not cell.fitted and step not in watch.lost:
-        watch.begin(step)
+    if cases and not cell.fitted and watch.enters(Step("prepare", cell.key, -1)):  # -1: for pictures
         attempt(partial(cell.protocol.object.prepare, cell.bench(cases[0], run.memory), cases))
     for index, point in found:
         _try_to_draw(run, cell, index, point, watch)
@@ -186,29 +180,29 @@ def _draw_together(run: Run, cell: Cell, found: list[tuple[int, int]], watch: Wa
 
 
 def _values(rows: list[Row], metric: str) -> dict[str, float]:
-    """The value of every case; of a list over the protocol's own grid the mean."""
+    """The value of every case; for a list over the protocol's own grid its mean."""
     return {row.case: float(np.mean(row.value)) for row in rows if row.metric == metric and row.status == "ok"}  # type: ignore[arg-type]
 
 
 def picture_path(run: Run, cell: Cell, index: int, point: int) -> Path:
-    """Where the picture of a case at a grid point is; its captions are beside it, and end in `.json`."""
+    """The picture of a case at a grid point; its captions are beside it, in a file ending in `.json`."""
     return case_path(run.cell_folder(cell) / "keep", f"{cell.cases.keys[index]}@{point}", ".webp")
 
 
 def _draw(run: Run, cell: Cell, index: int, point: int) -> None:
     case = cell.cases[index]
-    bench = cell.bench(case, run.memory, _asked_at(run, cell, index, point))
+    bench = cell.bench(case, run.memory, _method_at(run, cell, index, point))
     panels: list[Panel] = cell.protocol.object.pictures(bench, case)
     if not panels:
         return
     path, picture = picture_path(run, cell, index, point), encode_webp(strip(panels, SIDE))
     write_whole(path, picture)
     captions = _captions(cell, case.key, point, panels)
-    # last: it says that both are there
+    # last: if the captions exist, so must the picture
     write_json(path.with_suffix(".json"), {**captions, "picture": checksum(picture)})
 
 
-def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
+def _method_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
     """The method at one grid point alone, so that a picture costs one answer and not a sweep."""
     asked = asked_for(run, cell, index)
     if len(asked.points) == 1:
@@ -218,7 +212,7 @@ def _asked_at(run: Run, cell: Cell, index: int, point: int) -> Asked:
 
 
 def _captions(cell: Cell, case: str, point: int, panels: list[Panel]) -> dict[str, Any]:
-    """What a report is told of a strip: captions, which panels are the same in other cells, and the numbers in them."""
+    """The data of a strip for reports: captions, digests of panels (to find equal ones in other cells), matrices."""
     return {
         "case": case,
         "point": cell.asked.points[point],

@@ -1,4 +1,4 @@
-"""The one place where any failure of a user's component is caught and turned into a reason."""
+"""The one place where failures of a user's component are caught and turned into a reason."""
 
 import os
 import traceback
@@ -13,12 +13,12 @@ from diorama.io.names import readable
 
 
 class Note(UserWarning):
-    """Something a component wants the reader of its rows to know, though the value stands."""
+    """A warning of a component for the readers of its rows; the value stays valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call gave: a value, or the exception it raised; the notes it left either way."""
+    """The result of a call: its value or the exception it raised, and its notes."""
 
     value: Any
     error: BaseException | None
@@ -26,7 +26,7 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        """What the exception says, in one line."""
+        """The message of the exception, in one line."""
         if isinstance(self.error, ModuleNotFoundError):
             return one_line(missing_package(self.error))
         return "" if self.error is None else one_line(self.error)
@@ -44,18 +44,18 @@ class Outcome:
         return attempt(lambda: readable("".join(traceback.format_exception(self.error)))).value or self.reason
 
 
-def one_line(said: Any) -> str:
+def one_line(value: Any) -> str:
     """A text of one line and at most 400 characters for any object, even if its `str` fails or holds characters that
     cannot be encoded.
     """
-    shown = attempt(lambda: " ".join(readable(said).split())[:400])  # `__str__` is the component's own code
-    return f"({type(said).__name__} cannot be shown)" if shown.error else shown.value
+    shown = attempt(lambda: " ".join(readable(value).split())[:400])  # `__str__` is the component's own code
+    return f"({type(value).__name__} cannot be shown)" if shown.error else shown.value
 
 
 def attempt(call: Callable[[], Any]) -> Outcome:
-    """Call a user's component and catch whatever it raises; notes are collected, other warnings pass.
+    """Call a user's component and catch whatever it raises; notes are collected, other warnings are issued again.
 
-    `sys.exit` and exceptions of any base are failures too; only Ctrl-C ends the run.
+    `sys.exit` and every BaseException are failures too; only Ctrl-C ends the run.
 
     >>> attempt(lambda: 1 / 0).reason
     'ZeroDivisionError: division by zero'
@@ -73,14 +73,14 @@ def attempt(call: Callable[[], Any]) -> Outcome:
 
 
 @contextmanager
-def staying() -> Iterator[None]:
-    """While a user's file is imported or a component made: `os._exit` there is a failure, not the end of the command."""
+def no_exit() -> Iterator[None]:
+    """Make `os._exit` raise an error inside: a user's file that is imported there must not end the command."""
     real, here = os._exit, os.getpid()
 
     def refused(code: int = 0) -> NoReturn:
         if os.getpid() == here:
             raise RuntimeError(f"it called os._exit({code})")
-        real(code)  # a process of its own may end as it likes
+        real(code)  # a process that the component forked may exit
 
     os._exit = refused  # type: ignore[assignment]
     try:
@@ -91,7 +91,7 @@ def staying() -> Iterator[None]:
 
 @contextmanager
 def noting() -> Iterator[list[str]]:
-    """Collect the notes that are raised inside; other warnings pass."""
+    """Collect the notes that are raised inside; other warnings are issued again."""
     notes: list[str] = []
     caught: list[warnings.WarningMessage] = []
     try:

@@ -1,7 +1,7 @@
 """Networks that explain themselves: what a method may ask of the torch module behind a model.
 
-A family of networks (`models/families`) derives from one of these classes; a method looks for it with `inside` and says
-before the run that a network lacks it. Methods thereby know no family, and anybody's network may join by deriving.
+A family of networks (`models/families`) derives from one of these classes; a method finds it with `inside`, and refuses
+other networks before the run. So methods do not depend on families, and outsiders' networks can derive from the classes too.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ class Homogeneous(ABC):  # noqa: B024 - a promise without a method
 class Prototypes(ABC):
     """A network that compares patches with learnt prototypes and adds up the similarities (ProtoPNet)."""
 
-    #: What every prototype is a picture of, (prototypes, h, w, 3) in [0, 1]; None where that is not known.
+    #: The image patch behind each prototype, (prototypes, h, w, 3) in [0, 1]; None where it is not known.
     pictures: np.ndarray | None = None
 
     @abstractmethod
     def similarities(self, x: Tensor) -> Tensor:
-        """How similar every place of the last map is to every prototype, (n, prototypes, h, w)."""
+        """The similarity of each position of the last feature map to each prototype, (n, prototypes, h, w)."""
 
     @property
     @abstractmethod
     def connections(self) -> Tensor:
-        """The weight (classes, prototypes) of every prototype's largest similarity in every logit."""
+        """The weight (classes, prototypes) of each prototype's largest similarity in each logit."""
 
     @property
     @abstractmethod
     def owner(self) -> Tensor:
-        """The class (prototypes,) that every prototype was made for."""
+        """The class (prototypes,) that each prototype belongs to."""
 
 
 def inside(module: nn.Module | None, kind: Callable[..., Kind]) -> Kind | None:
-    """The first part of a module that is of a kind, or None."""
+    """The first submodule of a class, or None."""
     parts: Any = () if module is None else module.modules()
     return next((part for part in parts if isinstance(part, kind)), None)  # type: ignore[arg-type]
 
 
 def entering(module: nn.Module, part: Any, x: Tensor) -> Tensor:
-    """What a part of a module is given when the module is given `x`: the image behind a wrapper's normalisation."""
+    """The input that a submodule gets when the module is given `x`, e.g. the image after a wrapper's normalisation."""
     import torch
 
     seen: list[Tensor] = []

@@ -1,4 +1,4 @@
-"""What can be looked at of a case: its frame, its truth and the answer, as arrays; kept beside the rows on request."""
+"""Frame, truth and answer of a case as arrays, for people to look at; stored beside the rows on request (`--keep maps`)."""
 
 import json
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from diorama.io.images import quantise
 from diorama.io.names import case_path
 from diorama.io.store import write_whole
 
-#: Cases of a cell that are kept, and the most bytes of one, compressed.
+#: The most cases of a cell that are stored, and the most bytes of one, compressed.
 MOST, LARGEST = 500, 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeptCase:
-    """A case: the image (h, w, 3) sRGB in [0, 1] or None, true arrays by name, and the answer's arrays by name.
+    """The image (h, w, 3) sRGB in [0, 1] or None, the true arrays by name, and the answer's arrays by name.
 
     The arrays of an answer have one more axis in front: the points of the method's grid.
     """
@@ -37,57 +37,58 @@ class KeptCase:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listening(Bench):
-    """A bench that remembers what was answered."""
+class _RecordingBench(Bench):
+    """A bench that records the answers it gives."""
 
     heard: dict[tuple[str, int | None], Answer] = field(default_factory=dict)
 
     def answer(self, scene: Scene, target: int | None = None) -> Answer:
-        """As the bench, and remembered."""
+        """The answer of the bench, recorded."""
         found = Bench.answer(self, scene, target)
         self.heard.setdefault((scene.key, target), found)
         return found
 
 
 def look(cell: Cell, index: int, asked: Asked, memory: Memory) -> KeptCase:
-    """Score a case once more and note what was answered. A failure is ignored: the rows of the case already report it."""
+    """Score a case again and record the answers. A failure is ignored: the rows of the case already report it."""
     protocol, case = cell.protocol.object, cell.cases[index]
     points: list[dict[str, np.ndarray]] = []
     truth: dict[str, Any] = {}
     frame: np.ndarray | None = None
     for point in range(len(asked.points)):
         plain = cell.bench(case, memory, asked, point)
-        bench = _Listening(**{f.name: getattr(plain, f.name) for f in fields(plain)})
-        attempt(partial(_scored, bench))
+        bench = _RecordingBench(**{f.name: getattr(plain, f.name) for f in fields(plain)})
+        attempt(partial(_score, bench))
         seen = attempt(partial(protocol.seen, bench, case)).value or {}
         if "scene" in case.payload:
             shown = attempt(partial(bench.frame, case.scene)).value
             if shown is not None:
                 frame, truth = shown.srgb(), {name: value for name, value in shown.truth.items() if value is not None}
         truth |= {name: value for name, value in seen.items() if name != "answer"}
-        points.append({"answer": seen["answer"]} if "answer" in seen else _arrays(_about(bench, truth.get("label"))))
+        own = {"answer": seen["answer"]} if "answer" in seen else _arrays(_own_answer(bench, truth.get("label")))
+        points.append(own)
     names = list(points[0])
     alike = [p for p in points if list(p) == names]
     return KeptCase(frame, truth, {name: np.stack([p[name] for p in alike]) for name in names})
 
 
-def _scored(bench: Bench) -> None:
+def _score(bench: Bench) -> None:
     for _ in bench.protocol.score(bench, bench.case):
         pass
 
 
-def _about(bench: _Listening, label: Any) -> Answer | None:
-    """What was said about the case's own scene, for its true class where that was asked, or else first."""
+def _own_answer(bench: _RecordingBench, label: Any) -> Answer | None:
+    """The answer about the case's own scene: for its true class if that was asked, otherwise the first."""
     if "scene" not in bench.case.payload:
         return None
     key = bench.case.scene.key
-    said = {target: answer for (scene, target), answer in bench.heard.items() if scene == key}
+    answers = {target: answer for (scene, target), answer in bench.heard.items() if scene == key}
     own = label if isinstance(label, int) else None
-    return said.get(own, next(iter(said.values()), None))
+    return answers.get(own, next(iter(answers.values()), None))
 
 
 def _arrays(answer: Answer | None) -> dict[str, np.ndarray]:
-    """The arrays that an answer is made of, by name."""
+    """The arrays of an answer, by name."""
     if answer is None or not is_dataclass(answer):
         return {}
     held = {f.name: getattr(answer, f.name) for f in fields(answer)}
@@ -95,7 +96,7 @@ def _arrays(answer: Answer | None) -> dict[str, np.ndarray]:
 
 
 def place(cell: Path, case: str) -> Path:
-    """Where what is kept of a case lies, in the folder of its cell."""
+    """The file of a case, in the folder of its cell."""
     return case_path(cell / "maps", case, ".npz")
 
 
@@ -103,7 +104,7 @@ def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
     """Write a case: the image in 8 bits, answers in half precision, and the truth that the protocol needs."""
     kept: dict[str, Any] = {} if found.frame is None else {"frame": quantise(found.frame, 8)}
     wanted = {name for name in needs if isinstance(name, str)} | {"label", "mask", "factors"}
-    kept |= {f"truth/{name}": _plain(value) for name, value in found.truth.items() if name in wanted}
+    kept |= {f"truth/{name}": _to_array(value) for name, value in found.truth.items() if name in wanted}
     for name, array in found.answer.items():
         scale = max(float(np.abs(array).max(initial=0)), 1e-30)
         kept |= {f"answer/{name}": (array / scale).astype(np.float16), f"scale/{name}": np.float64(scale)}
@@ -113,25 +114,24 @@ def write(path: Path, found: KeptCase, needs: tuple[Any, ...]) -> None:
         write_whole(path, data.getvalue())
 
 
-def _plain(value: Any) -> np.ndarray:
-    """An array, or the text of what is none."""
+def _to_array(value: Any) -> np.ndarray:
+    """An array as it is, anything else as its JSON text."""
     return value if isinstance(value, np.ndarray) else np.array(json.dumps(value, default=str))
 
 
 def read(path: Path) -> KeptCase | None:
-    """What is kept in a file; None where there is none, or a damaged one."""
-    found = attempt(lambda: _read(path))
-    return found.value
+    """The case stored in a file; None if there is no file, or a damaged one."""
+    return attempt(lambda: _read(path)).value
 
 
 def _read(path: Path) -> KeptCase:
     with np.load(path, allow_pickle=False) as file:
         held = {name: file[name] for name in file.files}
     frame = held["frame"].astype(np.float32) / 255 if "frame" in held else None
-    answers = {n: a.astype(np.float32) * np.float32(held[f"scale/{n}"]) for n, a in _of(held, "answer/")}
-    truth = {name: json.loads(str(array)) if array.dtype.kind == "U" else array for name, array in _of(held, "truth/")}
+    answers = {n: a.astype(np.float32) * np.float32(held[f"scale/{n}"]) for n, a in _below(held, "answer/")}
+    truth = {n: json.loads(str(a)) if a.dtype.kind == "U" else a for n, a in _below(held, "truth/")}
     return KeptCase(frame, truth, answers)
 
 
-def _of(held: Mapping[str, np.ndarray], prefix: str) -> list[tuple[str, np.ndarray]]:
+def _below(held: Mapping[str, np.ndarray], prefix: str) -> list[tuple[str, np.ndarray]]:
     return [(name.removeprefix(prefix), array) for name, array in held.items() if name.startswith(prefix)]

@@ -1,8 +1,8 @@
 """Content keys: the digest of a component's parameters, source, data and libraries; its label plays no part.
 
 The source of a component is that of its module and of every first-party module it imports, as abstract syntax without
-docstrings and annotations, so that formatting, comments, documentation and types change no key; what is imported for an
-annotation alone does not count. What can change values without being imported by a component is the engine.
+docstrings and annotations, so that formatting, comments, documentation and types change no key; imports that only
+annotations use do not count. Modules that can change values although no component imports them are the engine.
 """
 
 import importlib.metadata
@@ -20,7 +20,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A first-party tree: modules named `package.…` live under `folder` (`package` empty: the folder's own modules)."""
+    """A tree of source files: modules named `package.…` are under `folder` (`package` empty: the folder's own modules)."""
 
     package: str
     folder: Path
@@ -39,7 +39,7 @@ class Root:
 
 
 OURS = Root("diorama", _PACKAGE)
-#: Modules that can change values although no component imports them; they are hashed, their imports are not followed.
+#: The engine's modules are hashed; their imports are not followed.
 ENGINE = (
     *("core/answers", "core/asking", "core/bench", "core/cases", "core/contracts", "core/controls", "core/device"),
     *("core/fits", "core/folds", "core/frame", "core/frame_store", "core/guard", "core/memory", "core/rows"),
@@ -48,17 +48,17 @@ ENGINE = (
 
 
 def engine_key(root: Root = OURS) -> str:
-    """The digest of the engine: how cases are put together, asked, fitted and scored."""
+    """The digest of the engine's source."""
     paths = [root.folder / f"{name}.py" for name in ENGINE]
     return digest([sources.facts(path).syntax for path in paths])
 
 
 def source_key(path: Path, root: Root = OURS) -> dict[str, object]:
-    """The digest of a module's source with everything first-party it imports, and the libraries all of them use."""
+    """The digest of a module's source and of all first-party modules it imports, with the libraries that these use."""
     roots = (root,) if root == OURS else (root, OURS)
     files, libraries = closure(path.resolve(), roots)
     parts = [sources.facts(f).syntax for f in files]
-    sources.remember()
+    sources.CACHE.write()
     return {"source": digest(sorted(parts)), "libraries": {name: version(name) for name in sorted(libraries)}}
 
 
@@ -79,7 +79,7 @@ def closure(start: Path, roots: tuple[Root, ...]) -> tuple[set[Path], set[str]]:
     return files, libraries
 
 
-#: Distributions of modules that are called otherwise: found at once, where a list of all distributions takes long.
+#: Distributions whose name is not that of their module. Listing all distributions to find them would be slow.
 CALLED = {
     "cv2": ("opencv-contrib-python", "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless"),
     "PIL": ("pillow",),
@@ -91,7 +91,7 @@ CALLED = {
 @cache
 def version(library: str) -> str:
     """The major.minor of the distribution that provides a top-level module, or "absent"."""
-    for distribution in _named(library):
+    for distribution in _distributions_of(library):
         try:
             return ".".join(importlib.metadata.version(distribution).split(".")[:2])
         except importlib.metadata.PackageNotFoundError:
@@ -99,8 +99,8 @@ def version(library: str) -> str:
     return "absent"
 
 
-def _named(library: str) -> Iterator[str]:
-    """Distributions that may provide a module: the one of its name, and only then, since that is slow, all that say so."""
+def _distributions_of(library: str) -> Iterator[str]:
+    """Distributions that may provide a module, most likely ones first: the full list is slow to build."""
     yield library
     yield from CALLED.get(library, ())
     yield from distributions().get(library, [])

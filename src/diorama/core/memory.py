@@ -1,7 +1,7 @@
-"""What one process has computed and may be asked for again: one memory with one byte budget for all cells of a run.
+"""The cache of a process: one for all cells of a run, with a budget in bytes.
 
-Every value is kept for a scope, at whose end it is dropped: a case, a unit of work, or the run. When the budget is exceeded
-the least recently used value is dropped first, and computed again when it is asked for: a value must follow from its key.
+Every value belongs to a scope, at whose end it is dropped: a case, a unit of work, or the run. When the budget is exceeded
+the least recently used value is dropped, and computed again when it is asked for: the key must determine the value.
 """
 
 import warnings
@@ -19,18 +19,18 @@ from diorama.core.scene import Scene
 Scope = Literal["case", "unit", "run"]
 #: Scopes from the shortest to the longest.
 SCOPES: tuple[Scope, ...] = ("case", "unit", "run")
-#: Bytes that a process keeps.
+#: The default budget in bytes.
 BUDGET = 1 << 30
 #: Bytes that are assumed for an object that is not an array.
 _SMALL = 100
-#: What takes no more bytes than this hardly gives room.
+#: Values of at most so many bytes are dropped last: dropping them frees hardly any memory.
 _LITTLE = 1000
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Entry:
     value: Any
     scope: Scope
     size: int
@@ -39,81 +39,81 @@ class _Kept:
 
 
 class Memory:
-    """Values by key. A value that is larger than the whole budget is kept alone, until the next value is kept."""
+    """Values by key. A value larger than the whole budget is cached alone, until the next value is added."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget, self.size = budget, 0
-        self._kept: dict[Key, _Kept] = {}  # the least recently used first
+        self._entries: dict[Key, _Entry] = {}  # the least recently used first
         self._number = 0
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._kept
+        return key in self._entries
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def keep(self, scope: Scope, key: Key, compute: Callable[[], Any]) -> Any:
-        """What is kept under a key; computed now if it is not there. Its notes are raised for everyone who asks."""
+        """The value of a key, computed now if it is not cached. Its notes are raised on every call."""
         return self.keep_all(scope, {key: None}, lambda missing: [compute()])[key]
 
     def keep_all(
         self, scope: Scope, asked: Mapping[Key, Any], compute: Callable[[dict[Key, Any]], Iterable[Any]]
     ) -> dict[Key, Any]:
-        """What is kept under several keys; `compute` is given the questions that are missing, and answers them in order."""
-        found = {key: self._used(key) for key in asked if key in self._kept}
+        """The values of several keys; `compute` is called with the missing entries of `asked` and returns their values."""
+        found = {key: self._touch(key) for key in asked if key in self._entries}
         missing = {key: question for key, question in asked.items() if key not in found}
         if missing:
             with noting() as notes:
                 values = list(compute(missing))
-            found |= {k: self._put(scope, k, v, tuple(notes)) for k, v in zip(missing, values, strict=True)}
+            found |= {k: self._add(scope, k, v, tuple(notes)) for k, v in zip(missing, values, strict=True)}
         for note in dict.fromkeys(note for key in asked for note in found[key].notes):
             warnings.warn(note, Note, stacklevel=3)
         return {key: found[key].value for key in asked}
 
     def drop(self, keys: Iterable[Key]) -> None:
-        """Forget what is kept under some keys."""
-        for key in [key for key in keys if key in self._kept]:
-            self.size -= self._kept.pop(key).size
+        """Drop the values of some keys."""
+        for key in [key for key in keys if key in self._entries]:
+            self.size -= self._entries.pop(key).size
 
     def end(self, scope: Scope) -> None:
-        """Forget what was kept for a scope that has ended, and for shorter ones."""
+        """Drop the values of a scope that has ended, and of shorter ones."""
         ended = SCOPES[: SCOPES.index(scope) + 1]
-        self.drop([key for key, kept in self._kept.items() if kept.scope in ended])
+        self.drop([key for key, kept in self._entries.items() if kept.scope in ended])
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """At the end of the block, forget what was kept in it, except for what is kept for the whole run."""
+        """At the end of the block, drop the values added in it, except for those of the whole run."""
         first = self._number
         try:
             yield
         finally:
-            self.drop([key for key, kept in self._kept.items() if kept.number >= first and kept.scope != "run"])
+            self.drop([key for key, kept in self._entries.items() if kept.number >= first and kept.scope != "run"])
 
-    def _used(self, key: Key) -> _Kept:
-        kept = self._kept[key] = self._kept.pop(key)  # now the last
+    def _touch(self, key: Key) -> _Entry:
+        kept = self._entries[key] = self._entries.pop(key)  # now the last
         return kept
 
-    def _put(self, scope: Scope, key: Key, value: Any, notes: tuple[str, ...]) -> _Kept:
+    def _add(self, scope: Scope, key: Key, value: Any, notes: tuple[str, ...]) -> _Entry:
         self.drop([key])  # where `compute` itself has kept it in the meantime
-        kept = _Kept(value, scope, size_of(value), notes, self._number)
+        kept = _Entry(value, scope, size_of(value), notes, self._number)
         self._number += 1
         self._make_room(kept.size)
-        self._kept[key], self.size = kept, self.size + kept.size
+        self._entries[key], self.size = kept, self.size + kept.size
         return kept
 
     def _make_room(self, size: int) -> None:
-        """Let the least recently used go, those first that take room: what lies in a file would give none."""
+        """Drop the least recently used values, large ones first: small ones (and arrays mapped from a file) free nothing."""
         if self.size + size <= self.budget:
             return
         for little in (False, True):
-            for key in [k for k, kept in self._kept.items() if (kept.size <= _LITTLE) == little]:
+            for key in [k for k, kept in self._entries.items() if (kept.size <= _LITTLE) == little]:
                 if self.size + size <= self.budget:
                     return
                 self.drop([key])
 
 
 def size_of(value: Any) -> int:
-    """The bytes of the arrays in a value, and a little for everything else; arrays that lie in a file count nothing.
+    """The bytes of the arrays in a value, and a little for everything else, also for arrays mapped from a file.
 
     >>> size_of({"a": np.zeros(1000), "b": [np.zeros(10, np.float32)]})
     8240

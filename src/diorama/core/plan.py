@@ -1,4 +1,4 @@
-"""A plan: which worlds, models, methods and protocols, how many cases; and the cells it comes to."""
+"""A plan: which worlds, models, methods and protocols, how many cases; and its expansion to cells."""
 
 import json
 import tomllib
@@ -34,9 +34,9 @@ LISTS = ("worlds", "models", "methods", "protocols")
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for, in specs; the same in TOML, on the command line and in Python, where components may be live.
+    """What the user asked for, as specs: in TOML, on the command line, or in Python, where components may be live objects.
 
-    `keep="maps"` keeps every answer beside the rows; `engine` computes logits (`adapt.engines`).
+    `keep="maps"` stores every answer beside the rows; `engine` computes logits (`adapt.engines`).
     """
 
     worlds: Sequence[str | Component]
@@ -60,27 +60,27 @@ class Plan:
 
     def imports(self) -> list[str]:
         """The files and modules outside this package whose code the plan names, in its order."""
-        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in self._named()]
+        files = [str(Path(name).resolve()) if name.endswith(".py") else name for name in self._outside_names()]
         return list(dict.fromkeys(files))
 
     def files(self) -> list[str]:
-        """The user's files among them, as the plan spells them."""
-        return list(dict.fromkeys(name for name in self._named() if name.endswith(".py")))
+        """The files outside this package, as the plan spells them."""
+        return list(dict.fromkeys(name for name in self._outside_names() if name.endswith(".py")))
 
     def moved(self, now: dict[str, str]) -> "Plan":
-        """The same plan where some of the files are elsewhere."""
+        """The same plan with other paths for some of its files: `now` maps old paths to new ones."""
         worlds, methods, protocols, models = (
             [spec.respelt(text, now) if isinstance(text, str) else text for text in texts]
             for texts in (self.worlds, self.methods, self.protocols, self.models)
         )
         return replace(self, worlds=worlds, methods=methods, protocols=protocols, models=models)
 
-    def _named(self) -> list[str]:
+    def _outside_names(self) -> list[str]:
         texts = [text for name in LISTS for text in getattr(self, name) if isinstance(text, str)]
         return [name for text in texts for name in spec.outside(text) if name not in entries("model")]
 
     def covers(self, other: "Plan") -> bool:
-        """Whether everything that the other plan asks for is asked for here too."""
+        """Whether this plan includes everything that the other one asks for."""
         more = all(set(getattr(other, name)) <= set(getattr(self, name)) for name in LISTS)
         enough = self.cases == other.cases or (other.cases and (self.cases or USUAL_CASES) >= other.cases)
         same = (self.seed, self.engine) == (other.seed, other.engine)
@@ -133,7 +133,7 @@ class Plan:
 
 
 def written(given: str | Component) -> str:
-    """A component as a plan names it: its spec, preceded by the user's own name for it where there is one."""
+    """A component as written in a plan: its spec, with NAME= in front if the user named it."""
     if isinstance(given, str):
         return given
     return f"{given.shown}={given.spec}" if given.shown and not given.is_live else str(given.spec)
@@ -157,7 +157,7 @@ class Cell:
 
     @cached_property
     def asked(self) -> Asked:
-        """The method as the bench sees it."""
+        """The method in the form that the bench takes."""
         if self.method is None and not self.control:  # a protocol that judges the model itself
             return Asked(None, "", ({},), lambda point: None)
         if self.method is None:
@@ -176,16 +176,16 @@ class Cell:
         return made
 
     def bench(self, case: Case, memory: Memory, asked: Asked | None = None, point: int = 0) -> Bench:
-        """The bench of a case, for the method as it is or as it was fitted."""
+        """The bench of a case; `asked` is the fitted method, if it is fitted."""
         given = (self.world, self.model, asked or self.asked, self.protocol.object, case, memory)
         return Bench(*given, point, self.chunk, self.fellows, self.engine)
 
     @cached_property
     def chunk(self) -> int:
-        """Images per pass: what the device takes, where torch has a part in the cell at all."""
+        """Images per pass: the device's chunk if any component uses torch, otherwise the CPU's."""
         parts = [part for part in (self.world, self.model, self.method, self.protocol) if part]
         torch = any("torch" in part.libraries for part in parts)
-        return device.chunk(device.of_workers() if torch else "cpu")
+        return device.chunk(device.for_workers() if torch else "cpu")
 
     @property
     def fitted(self) -> bool:
@@ -212,7 +212,7 @@ class Cell:
 
     @property
     def labels(self) -> dict[str, str | None]:
-        """How the cell is shown."""
+        """The labels of its components, for tables."""
         method = self.method.label if self.method else self.control or None
         model = self.model.label if self.model else None
         return {"world": self.world.label, "model": model, "method": method, "protocol": self.protocol.label}
@@ -227,18 +227,18 @@ class Cell:
         return references(list(dict.fromkeys(key for part in parts for key in part.object.cite)))
 
     def _as_published(self) -> bool:
-        """Whether a published value may stand beside this cell: all cases of the world as it was published."""
+        """Whether published values may be shown for this cell: it has all cases of the world as it was published."""
         world = self.world.object
         return not self.control and world.length in (None, self.count) and world.as_published
 
     def _paper(self) -> dict[str, float] | None:
-        """What the paper reports for the network and method whose family this cell's belong to."""
+        """The paper's values for this model and method, by the names of their components."""
         if self.method is None:
             return None
         return self.protocol.object.paper(self.model.name if self.model else "", self.method.name)
 
     def manifest(self) -> dict[str, Any]:
-        """What is written beside the rows: all that a report needs to know of the cell, and what its key is made of."""
+        """The manifest that is written beside the rows: all that a report needs, and everything that the key hashes."""
         protocol = self.protocol.object
         question, meanings = asked(protocol, (*protocol.derived, *protocol.metrics))
         return {
@@ -283,18 +283,18 @@ def expand(plan: Plan) -> Expansion:
     """Every cell of a plan. Impossible pairs are skipped with a reason; if nothing is left that is an error."""
     engines.check(plan.engine)
     parts = {kind: [build(kind, text) for text in getattr(plan, f"{kind}s")] for kind in ("world", "model", "protocol")}
-    methods = [build("method", _in_track(given, parts["protocol"])) for given in plan.methods]
+    methods = [build("method", _with_track(given, parts["protocol"])) for given in plan.methods]
     for components in (*parts.values(), methods):
         _check_names(components)
     _check_needs(parts, plan)
     cells: dict[str, Cell] = {}
     skipped: list[dict[str, Any]] = []
-    suited = _Suited()
+    on_world = _OnWorlds()
     for world in parts["world"]:
         for protocol in parts["protocol"]:
             reason, count = lacking(world, protocol), 0
             if not reason:
-                count = _count(world, protocol, plan.cases)
+                count = _count_cases(world, protocol, plan.cases)
                 reason = "" if count else f"{world.label} has no case for {protocol.name}"
             if reason:  # reported once, not for every method
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": reason})
@@ -302,26 +302,27 @@ def expand(plan: Plan) -> Expansion:
             models, why = _models(protocol, world, parts["model"])
             if why:
                 skipped.append({**Cell(world, None, None, protocol, plan.seed, count).labels, "reason": why})
-            for model, (given, control) in product(models, _asked(methods, parts["protocol"], protocol, plan.controls)):
-                method, why = suited(given, world)
+            judged = _judged(methods, parts["protocol"], protocol, plan.controls)
+            for model, (given, control) in product(models, judged):
+                method, why = on_world(given, world)
                 cell = Cell(world, model, method, protocol, plan.seed, count, control, engine=plan.engine)
                 if reason := refusal(cell) or why:
                     skipped.append({**cell.labels, "reason": reason})
                 elif (same := cells.setdefault(cell.key, cell)).labels != cell.labels:
-                    skipped.append({**cell.labels, "reason": f"it is the same as {_told_apart(same, cell)}"})
+                    skipped.append({**cell.labels, "reason": f"it is the same as {_difference(same, cell)}"})
     if not cells:
         raise InputError(f"nothing can be run: {'; '.join(dict.fromkeys(s['reason'] for s in skipped)) or 'no pair'}")
-    return Expansion(_acquainted(list(cells.values())), skipped)
+    return Expansion(_with_fellows(list(cells.values())), skipped)
 
 
-class _Suited:
-    """Methods with the parameters that follow from a world; each is made once."""
+class _OnWorlds:
+    """Methods with the parameters that follow from a world (`Method.on_world`); each is built once."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, str], tuple[Component, str]] = {}
 
     def __call__(self, method: Component | None, world: Component) -> tuple[Component | None, str]:
-        """The method with the parameters that follow from this world; or as it is, and why they cannot be found."""
+        """The method with the parameters that follow from this world; or unchanged, and why they cannot be set."""
         if method is None:
             return None, ""
         at = (method.label, world.label)
@@ -334,7 +335,7 @@ class _Suited:
 
 
 def _models(protocol: Component, world: Component, given: list[Component]) -> tuple[Sequence[Component | None], str]:
-    """The models to ask about a world: those given, else the protocol's usual one; and why there are none."""
+    """The models for a world: those given, else the protocol's usual one; or none, and why."""
     if not protocol.object.model:
         return [None], ""
     if given:
@@ -345,7 +346,7 @@ def _models(protocol: Component, world: Component, given: list[Component]) -> tu
     return [build("model", usual)], ""
 
 
-def _acquainted(cells: list[Cell]) -> list[Cell]:
+def _with_fellows(cells: list[Cell]) -> list[Cell]:
     """The cells, each with the protocols that judge the same answers (`fellows`)."""
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for cell in cells:
@@ -358,19 +359,19 @@ def _group(cell: Cell) -> tuple[str, str, str]:
 
 
 def _check_names(components: list[Component]) -> None:
-    """Tables know components by their labels: two that differ are not called the same."""
+    """Refuse two different components with one label: tables tell components apart by it."""
     known: dict[str, Component] = {}
     for component in components:
         if known.setdefault(component.label, component).digest != component.digest:
             raise InputError(f"two {component.kind}s are called {component.label!r}: give one another name, NAME=SPEC")
 
 
-def _told_apart(one: Cell, other: Cell) -> str:
+def _difference(one: Cell, other: Cell) -> str:
     return ", ".join(str(label) for kind, label in one.labels.items() if label != other.labels[kind])
 
 
 def _check_needs(parts: dict[str, list[Component]], plan: Plan) -> None:
-    """Every protocol gets what it needs from the plan, and nothing is given that no protocol takes."""
+    """Refuse a plan that lacks a model or method that a protocol needs, or has a model that none uses."""
     protocols, models = parts["protocol"], parts["model"]
     for protocol in protocols:
         usual = any(protocol.object.usual_model(world.name) for world in parts["world"])
@@ -382,7 +383,7 @@ def _check_needs(parts: dict[str, list[Component]], plan: Plan) -> None:
         raise InputError(f"model {models[0].label!r} is not used: {protocols[0].name} judges methods that need none")
 
 
-def _count(world: Component, protocol: Component, asked: int | None) -> int:
+def _count_cases(world: Component, protocol: Component, asked: int | None) -> int:
     """How many cases a protocol makes of a world."""
     outcome = attempt(lambda: protocol.object.count(world.object, asked))
     if outcome.error or not isinstance(outcome.value, int):
@@ -394,10 +395,10 @@ def _count(world: Component, protocol: Component, asked: int | None) -> int:
     return max(outcome.value, 0)
 
 
-def _asked(
+def _judged(
     methods: list[Component], protocols: list[Component], protocol: Component, controls: bool
 ) -> Iterator[tuple[Component | None, str]]:
-    """The methods and controls for a protocol, without methods of another track that another protocol can judge."""
+    """The methods and controls for a protocol, without methods of a track that only another protocol judges."""
     if not protocol.object.track:
         yield None, ""
         return
@@ -412,7 +413,7 @@ def _asked(
             yield None, "dose"
 
 
-def _in_track(given: str | Component, protocols: list[Component]) -> str | Component:
+def _with_track(given: str | Component, protocols: list[Component]) -> str | Component:
     """`random` means `decompose/random` where the plan's protocols are all of that track."""
     if isinstance(given, Component):
         return given

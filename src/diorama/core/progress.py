@@ -1,10 +1,10 @@
-"""The function that long work calls to say how far it is; bars, lines in a log and launchers are such functions."""
+"""The type of progress callbacks: progress bars, log lines, launchers."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called while work goes on."""
+    """A function that long work calls from time to time."""
 
     def __call__(self, done: int, total: int, doing: str = "", /) -> None:
-        """How much is done, how much there is, and in words what is being done."""
+        """How much is done, of how much, and in words what is being done."""

@@ -1,9 +1,9 @@
 """The record of a cell: means, intervals and notes of its rows, written beside them by the process that finished the cell.
 
-Some metrics are of a whole cell and only its protocol knows how they are made (FunnyBirds' mX, CSM's ratios). A run writes
-them into `summary.json` of each cell when it ends; a report, a comparison or a gate reads them there, so that reading
-results imports and builds nothing. A record holds the digest of the rows it was made from. Where it does not fit the rows
-that are there, readers take plain means of the rows and say that running again completes the rest.
+Only the protocol can compute the metrics of a whole cell (FunnyBirds' mX, CSM's ratios). A run writes them into
+`summary.json` of each cell when it ends; reports, comparisons and gates read that file, so that they need not import or
+build components. A record holds the digest of the rows it was made from. If the rows have changed since, readers use plain
+means of the rows, and say that running again completes the rest.
 """
 
 import json
@@ -23,7 +23,7 @@ from diorama.io.store import content, write_json
 if TYPE_CHECKING:
     from diorama.core.run import Run
 
-#: Goes up when records are made in another way: older ones no longer fit.
+#: Raised when records are computed differently: older ones become invalid.
 VERSION = 1
 NAME = "summary.json"
 UNREAD = "its protocol has not summarised these rows yet: run the same command again"
@@ -34,8 +34,8 @@ Whole = Callable[[Sequence[Row]], Condensed]
 class Record:
     """One value per case and metric, the grid points chosen, and the summaries of all metrics.
 
-    `places` says for each case where on the protocol's own grid it was read, `grid` draws that grid, `curve` has the
-    summaries at each dose of a dose cell. `whole` is False where the metrics of the whole cell are not known.
+    `places` has the point of the protocol's own grid at which each case was read, `grid` the data for a figure of that
+    grid, `curve` the summaries at each dose of a dose cell. `whole` is False if the metrics of the whole cell are unknown.
     """
 
     settled: Settled
@@ -47,11 +47,11 @@ class Record:
 
 
 def record(run: "Run") -> None:
-    """Write the record of every cell of a run that has rows, where the one that is there does not fit them."""
+    """Write the record of every cell of a run whose rows have none, or an outdated one."""
     for cell in run.cells:
         rows, folder = run.rows(cell), run.cell_folder(cell)
         manifest = read_manifest(folder)
-        if rows and manifest is not None and _fitting(folder, rows) is None:
+        if rows and manifest is not None and _read_valid(folder, rows) is None:
             whole = cell.protocol.object.summarise if manifest.get("derived") else None
             made = attempt(lambda m=manifest, r=rows, w=whole: make(m, r, w))  # type: ignore[misc]
             if made.error is None:
@@ -59,8 +59,8 @@ def record(run: "Run") -> None:
 
 
 def read(folder: Path, manifest: dict[str, Any], rows: list[Row]) -> Record:
-    """The record of a cell's rows: the one beside them if it fits, or else what the rows alone say."""
-    return _fitting(folder, rows) or make(manifest, rows)
+    """The record of a cell's rows: the one beside them if it is valid, otherwise one made from the rows alone."""
+    return _read_valid(folder, rows) or make(manifest, rows)
 
 
 def digest(rows: Sequence[Row]) -> str:
@@ -70,14 +70,14 @@ def digest(rows: Sequence[Row]) -> str:
 
 
 def make(manifest: dict[str, Any], rows: list[Row], whole: Whole | None = None) -> Record:
-    """What the rows come to; `whole` is the protocol's `summarise`, without which metrics of the whole cell are unknown."""
+    """The record of some rows. Without `whole`, the protocol's `summarise`, metrics of the whole cell are unknown."""
     derived = list(manifest.get("derived", ())) if whole else []
     known = bool(whole) or not manifest.get("derived")
     if manifest["control"] == "dose":  # the grid is the result, nothing is chosen
         return Record(Settled(rows, {}), known, curve=_curves(manifest, rows, derived, whole))
     settled = settle(rows, manifest["metrics"][0], manifest["direction"]) if manifest["at"] else Settled(rows, {})
     if whole is None or not rows:
-        settled = Settled([_single(row) for row in settled.rows], settled.chosen)
+        settled = Settled([_without_grid(row) for row in settled.rows], settled.chosen)
         return Record(settled, known, _summaries(manifest, settled.rows, manifest["metrics"]))
     found = whole(settled.rows)
     summary = _summaries(manifest, found.rows, [*derived, *manifest["metrics"]], found.derived)
@@ -99,14 +99,14 @@ def _curves(
 
 
 def _grid_alone(row: Row, points: int) -> bool:
-    """Whether a list has one value for each point of the method's grid, and the protocol no grid of its own."""
+    """Whether a value is a list with one entry per point of the method's grid, so that the protocol has no own grid."""
     return isinstance(row.value, list) and len(row.value) == points
 
 
 def _summaries(
     manifest: dict[str, Any], rows: Sequence[Row], names: Sequence[str], derived: dict[str, Summary] | None = None
 ) -> dict[str, Summary]:
-    """A metric of the whole cell, or the mean over cases."""
+    """The summary of each metric: of the whole cell where it is derived, otherwise over the cases."""
     of: dict[str, list[Row]] = {name: [] for name in names}
     for row in rows:
         of[row.metric].append(row)
@@ -115,17 +115,17 @@ def _summaries(
 
 
 def bounds(manifest: dict[str, Any], metric: str) -> Bounds:
-    """What a metric's intervals are kept within: its own range, or else the one that the protocol declares."""
+    """The range that clips a metric's intervals: its own, or else the protocol's."""
     lo, hi = manifest.get("ranges", {}).get(metric, manifest["range"])
     return lo, hi
 
 
-def _single(row: Row) -> Row:
-    """The row; without a value if that is a list over a grid that only the protocol can read."""
+def _without_grid(row: Row) -> Row:
+    """The row; made undefined if its value is a list over the protocol's own grid, which only the protocol can read."""
     return replace(row, value=None, status="undefined", reason=UNREAD) if isinstance(row.value, list) else row
 
 
-def _fitting(folder: Path, rows: Sequence[Row]) -> Record | None:
+def _read_valid(folder: Path, rows: Sequence[Row]) -> Record | None:
     try:
         found = json.loads(content(folder / NAME))
         return _from_json(found, rows) if found["rows"] == digest(rows) else None

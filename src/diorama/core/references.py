@@ -20,7 +20,7 @@ class Reference:
 
 
 def references(keys: list[str]) -> list[Reference]:
-    """The works that the keys name; a key that is not in the file is taken as the reference itself.
+    """The works of some keys; a key that is not in the file is taken as the text of the reference.
 
     >>> references(["weiss2001"])[0].text
     'Yair Weiss: Deriving intrinsic images from image sequences. International Conference on Computer Vision, 2001'
@@ -29,11 +29,11 @@ def references(keys: list[str]) -> list[Reference]:
     >>> references(["Doe 1999"])[0].text
     'Doe 1999'
     """
-    return [_known().get(key, Reference(key, key, "")) for key in keys]
+    return [_all_references().get(key, Reference(key, key, "")) for key in keys]
 
 
 @cache
-def _known() -> dict[str, Reference]:
+def _all_references() -> dict[str, Reference]:
     entries = Path(__file__).with_name("references.bib").read_text(encoding="utf-8").strip().split("\n\n")
     return {reference.key: reference for reference in map(_parse, entries)}
 

@@ -1,4 +1,4 @@
-"""Why world, model, method and protocol do not fit together, said in one line before anything is computed."""
+"""Finds out why a world, model, method and protocol do not fit together: one line, before anything is computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lacking(world: Component, protocol: Component) -> str:
 def refusal(cell: Cell) -> str:
     """Why a cell makes no sense, or an empty string."""
     protocol, world = cell.protocol.object, cell.world.object
-    if cell.model and (reason := _unfit(cell.world, cell.model)):
+    if cell.model and (reason := _model_refusal(cell.world, cell.model)):
         return reason
     if cell.method is None:
         return ""
@@ -47,18 +47,18 @@ def refusal(cell: Cell) -> str:
     return protocol.refuses(world, model, cell.asked.object)
 
 
-def _learnt_from(model: Component, world: Component) -> str:
-    """How many of the photos that a world shows its model was fitted on, by content, or an empty string."""
+def _was_fitted_on(model: Component, world: Component) -> str:
+    """Why a model cannot be judged on photos that it was fitted on (found by content), or an empty string."""
     learnt: frozenset[str] = model.object.learnt
     shown: frozenset[str] = world.object.contents if learnt else frozenset()
     if not learnt & shown:
         return ""
     count, fix = f"{len(learnt & shown)} of the {len(shown)}", f"{world.name}(…, {model.object.leave_out})"
-    said = f"{model.name} was fitted on {count} photos that {world.name} shows"
-    return f"{said}: write {fix} to leave them out, or show other photos"
+    reason = f"{model.name} was fitted on {count} photos that {world.name} shows"
+    return f"{reason}: write {fix} to leave them out, or show other photos"
 
 
-def _unfit(world: Component, model: Component) -> str:
+def _model_refusal(world: Component, model: Component) -> str:
     """Why a model cannot be asked about a world's images, or an empty string: their size, or the number of classes."""
     wanted, size = model.object.size, world.object.size
     if wanted and size and size != wanted:
@@ -71,4 +71,4 @@ def _unfit(world: Component, model: Component) -> str:
         on = "FOLDER_OF_CLASS_FOLDERS" if world.object.length is not None else f"{str(world.spec)!r}"
         fit = f'fit one for these with -M "head(backbone={model.name}, on={on})"'
         return f"{model.name} has {classes} classes, {world.name} has {known}: {fit}"
-    return _learnt_from(model, world)
+    return _was_fitted_on(model, world)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 Status = Literal["ok", "undefined", "excluded", "error"]
-#: The beginning of the reason of a row whose value is undefined, but is counted as 0 by the protocol.
+#: The reason of a row whose value is undefined, but is counted as 0 by the protocol, begins so.
 AS_ZERO = "undefined, counted as 0: "
 
 
@@ -15,7 +15,7 @@ class Row:
     """One value of one metric for one case of one cell. `value` is finite if and only if `status` is "ok".
 
     A list value has one entry per point of the grid named by `at`. `reason` says why there is no value, or carries a
-    note. `seconds` is what the whole case took, the same in all rows of the case.
+    note. `seconds` is the time of the whole case, the same in all rows of the case.
     """
 
     cell: str
@@ -34,7 +34,7 @@ class Row:
             raise ValueError(f"row {self.case}/{self.metric}: value {self.value!r} does not fit status {self.status!r}")
 
     def line(self) -> str:
-        """The row as one line of JSON, without the cell, which the file's place names."""
+        """The row as one line of JSON, without the cell, which the path of the file names."""
         shown = asdict(self)
         del shown["cell"]
         return json.dumps(shown, allow_nan=False, ensure_ascii=False) + "\n"
@@ -59,7 +59,7 @@ def read_row(cell: str, line: bytes) -> Row:
     if type(found["seconds"]) not in (int, float) or not _numeric(found["value"]):
         raise ValueError("a row has a value that is not a number")
     if not math.isfinite(found["seconds"]):
-        raise ValueError("a row took forever")
+        raise ValueError("the seconds of a row are not finite")
     return Row(cell=cell, **found)
 
 

@@ -1,4 +1,4 @@
-"""A run: a directory of cells. `work_unit` computes the rows of one unit that are missing; launchers start nothing else."""
+"""A run: a directory of cells. `work_unit` computes the missing rows of one unit; launchers call nothing else."""
 
 import platform
 import time
@@ -26,13 +26,13 @@ from diorama.core.rows import Row, Status
 from diorama.core.watch import undisturbed
 from diorama.io.locks import locked
 from diorama.io.names import case_path
-from diorama.io.row_files import Rows, heal, read_rows, rows_between, write_part
+from diorama.io.row_files import Rows, read_rows, rows_between, set_damaged_aside, write_part
 from diorama.io.run_folder import SCHEMA, cell_folder, check_layout, check_readable, damage, manifest_damage
 from diorama.io.store import content, json_bytes, remove_leftovers, set_aside, write_json, write_whole
 
-#: Consecutive cases that share passes through a model. Without a model a unit is smaller, so that shards are even.
+#: Consecutive cases that share passes through a model. Without a model units may be smaller, so that shards are even.
 BLOCK = 8
-#: Finished cases are written after so many seconds, even in the middle of a unit: the most work that a kill may cost.
+#: Finished cases are written after so many seconds, even in the middle of a unit: the most work lost to a kill.
 FLUSH = 10.0
 
 
@@ -55,21 +55,21 @@ class Run:
 
     @cached_property
     def units(self) -> "list[Unit]":
-        """What is computed together, in a fixed order."""
+        """The units of work, in a fixed order."""
         return units(self)
 
     def title(self, key: str) -> str:
-        """What a cell is called while it is computed: its method, and its protocol."""
+        """The name of a cell in progress messages: its method and its protocol."""
         labels = next(cell.labels for cell in self.cells if cell.key == key)
         return " by ".join(label for label in (labels["method"] or labels["model"], labels["protocol"]) if label)
 
     @cached_property
     def memory(self) -> Memory:
-        """What this process has computed for the run."""
+        """The cache of this process for the run."""
         return Memory()
 
     def cell_folder(self, cell: Cell) -> Path:
-        """Where a cell lives."""
+        """The folder of a cell."""
         return cell_folder(self.folder, cell.key)
 
     def rows(self, cell: Cell) -> list[Row]:
@@ -90,31 +90,31 @@ def _lacks(cell: Cell, case: str, known: Rows) -> bool:
 
 
 def create(folder: Path, plan: Plan) -> Run:
-    """Make a run directory, or take up an existing one with a new plan: cells already there are kept and reused."""
-    with taken(folder, plan) as run:
+    """Make a run directory, or continue an existing one with a new plan: cells already there are reused."""
+    with locked_run(folder, plan) as run:
         return run
 
 
 @contextmanager
-def taken(folder: Path, plan: Plan) -> Iterator[Run]:
-    """A run directory made or taken up, and locked against other runs: a second one is refused and changes nothing."""
+def locked_run(folder: Path, plan: Plan) -> Iterator[Run]:
+    """`create`, with the directory locked: a second run on it is refused and changes nothing."""
     run = Run(folder, plan)
-    _ = run.expansion  # a mistake in the plan is found before anything is written
+    _ = run.expansion  # so that a mistake in the plan is found before anything is written
     with ExitStack() as held:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             check_layout(folder)
             held.enter_context(locked(folder / "lock"))
-            _lay_out(run)
+            _write_layout(run)
         except OSError as error:
             why = error.strerror or error
             raise InputError(f"cannot write to {folder}: {why}; choose another place with -o") from error
         yield run
-        remove_leftovers(folder)  # of workers that outlived a killed run, and wrote when this one had begun
+        remove_leftovers(folder)  # of workers that outlived a killed run and wrote after this one began
 
 
-def _lay_out(run: Run) -> None:
-    """Write what a run directory holds before its first row, and mend what is damaged."""
+def _write_layout(run: Run) -> None:
+    """Write the files of a run directory other than rows, and repair damaged ones."""
     folder = run.folder
     remove_leftovers(folder)
     for name in ("run.json", "cells.json"):
@@ -124,17 +124,17 @@ def _lay_out(run: Run) -> None:
     write_json(folder / "run.json", {"schema": SCHEMA, "diorama": diorama.__version__, **machine})
     for cell in run.cells:
         if run.cell_folder(cell).exists():
-            _mend(run, cell)
+            _repair(run, cell)
     write_whole(folder / "plan.toml", run.plan.to_toml().encode())
     listed = [{"key": cell.key, "cases": cell.cases.keys} for cell in run.cells]
-    # enough to read the results without any component: which cells and cases the plan comes to
+    # the cells and cases of the plan, so that results can be read without building any component
     write_json(folder / "cells.json", {"cells": listed, "skipped": run.expansion.skipped})
 
 
-def _mend(run: Run, cell: Cell) -> None:
-    """Set damaged parts of a cell aside; write its manifest again if it is not what it should be."""
+def _repair(run: Run, cell: Cell) -> None:
+    """Set damaged parts of a cell aside; write its manifest again if it is damaged or outdated."""
     folder = run.cell_folder(cell)
-    heal(folder, cell.key, tell)
+    set_damaged_aside(folder, cell.key, tell)
     path = folder / "manifest.json"
     if path.exists() and (why := manifest_damage(path)):
         tell(set_aside(path, why))
@@ -151,7 +151,7 @@ def open_run(folder: Path) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is computed together: a block of consecutive cases over all cells of one world and model."""
+    """A unit of work: a block of consecutive cases over all cells of one world and model."""
 
     cells: list[Cell]
     indices: range
@@ -172,7 +172,7 @@ def units(run: Run) -> list[Unit]:
 
 
 def _by_method(cells: list[Cell]) -> list[Cell]:
-    """Those of a method after each other: what it has read for one protocol is still there for the next."""
+    """Cells of one method next to each other, so that the next protocol finds its answers in the cache."""
     digests = [cell.method.digest if cell.method else "" for cell in cells]
     return [cells[i] for i in sorted(range(len(cells)), key=lambda i: digests.index(digests[i]))]
 
@@ -190,23 +190,29 @@ class Step:
 class Watch:
     """Functions that are called before every step, and after every finished case with the reason if it failed.
 
-    `lost` are steps to be given up, and why.
+    `lost` are steps to skip, and why.
     """
 
     begin: Callable[[Step], None] = lambda step: None
     finished: Callable[[str], None] = lambda failure: None
     lost: Mapping[Step, str] = field(default_factory=dict)
 
+    def enters(self, step: Step) -> bool:
+        """Call `begin`, unless the step is to be skipped; returns whether it is to be done."""
+        if wanted := step not in self.lost:
+            self.begin(step)
+        return wanted
 
-NOBODY = Watch()
+
+NO_WATCH = Watch()
 
 
-#: Called with a run and the number of a unit whose rows are there.
+#: Called with a run and the number of a unit whose rows are written.
 Ended = Callable[[Run, int, Watch], None]
 
 
 def silent(done: int, total: int, doing: str = "") -> None:
-    """Progress that nobody looks at."""
+    """Show no progress."""
 
 
 def work(run: Run, shard: int, shards: int, progress: Progress = silent) -> None:
@@ -237,20 +243,20 @@ def missing_of(run: Run, k: int) -> list[tuple[Cell, int]]:
     return found
 
 
-def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended | None = None) -> None:
+def work_unit(run: Run, k: int, watch: Watch = NO_WATCH, ended: Ended | None = None) -> None:
     """Compute the rows of unit `k` that are missing and write them as parts.
 
-    `ended` is called once they are written, while frames, logits and answers of the unit are remembered.
+    `ended` is called once they are written, while frames, logits and answers of the unit are still cached.
     """
     out, prepared, missing = Writer(run), dict[str, float](), missing_of(run, k)
     for cell, index in missing[:1] if run.units[k].cells[0].model else ():
-        _ = cell.bench(cell.cases[index], run.memory).forward  # a network that an engine cannot compute ends the run
+        _ = cell.bench(cell.cases[index], run.memory).forward  # ends the run if the engine cannot convert the network
     try:
         for cell, index in missing:
             if cell.key not in prepared:
                 prepared[cell.key] = _prepare(run, cell, run.units[k], watch)
             rows = score_case(run, cell, index, watch, prepared[cell.key])
-            _keep_arrays(run, cell, index)  # before the rows, which say that all of the case is there
+            _store_arrays(run, cell, index)  # before the rows: a case with rows counts as complete
             if run.plan.keep:
                 keep_maps(run, cell, index)
             run.memory.end("case")
@@ -259,26 +265,26 @@ def work_unit(run: Run, k: int, watch: Watch = NOBODY, ended: Ended | None = Non
         out.flush()
         if missing and ended:
             ended(run, k, watch)
-    finally:  # also when this process is told to stop
+    finally:  # also when this process is stopped
         run.memory.end("unit")
         out.flush()
 
 
 class Writer:
-    """Finished cases on their way to the disk: written when a unit ends, and in between when it takes long."""
+    """Buffers finished cases: they are written when a unit ends, and in between when it takes long."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.since = run, time.monotonic()
         self.cases: dict[str, tuple[Cell, dict[int, list[Row]]]] = {}
 
     def add(self, cell: Cell, index: int, rows: list[Row]) -> None:
-        """Take the rows of a finished case."""
+        """Add the rows of a finished case."""
         self.cases.setdefault(cell.key, (cell, {}))[1][index] = rows
         if time.monotonic() - self.since > FLUSH:
             self.flush()
 
     def flush(self) -> None:
-        """Write all that was taken, one part per cell."""
+        """Write the buffered cases, one part per cell."""
         for key, (cell, cases) in list(self.cases.items()):
             folder = self.run.cell_folder(cell)
             if not (folder / "manifest.json").exists():
@@ -289,48 +295,45 @@ class Writer:
 
 
 def give_up(run: Run, k: int, why: str) -> int:
-    """Write the cases of unit `k` that are missing as error rows that say why; how many there are."""
+    """Write error rows with a reason for the missing cases of unit `k`; returns their number."""
     missing, out = missing_of(run, k), Writer(run)
     for cell, index in missing:
-        out.add(cell, index, _failed(run, cell, cell.cases[index], "error", why, why, 0.0))
+        out.add(cell, index, _no_value(run, cell, cell.cases[index], "error", why, why, 0.0))
     out.flush()
     return len(missing)
 
 
 def _prepare(run: Run, cell: Cell, unit: Unit, watch: Watch) -> float:
-    """Let the protocol ask for what all cases of the unit need, so that it passes through the model together.
+    """Call the protocol's `prepare` for all cases of the unit; returns the seconds it took per case.
 
-    All cases take part, also those that are known, so that a resumed run makes the same passes. What fails here is
-    asked for again, and reported, case by case. Returns the seconds it took, for each case.
+    Cases that have their rows take part too, so that a resumed run makes the same passes. A failure here is ignored: it
+    happens again, and is reported, when the case is scored.
     """
     prepare, step = cell.protocol.object.prepare, Step("prepare", cell.key, unit.indices.start)
-    if cell.fitted or step in watch.lost:
+    if cell.fitted or not watch.enters(step):
         return 0.0
-    watch.begin(step)
     start, cases = time.perf_counter(), [cell.cases[i] for i in unit.indices if i < cell.count]
     attempt(lambda: prepare(cell.bench(cases[0], run.memory), cases))
     return (time.perf_counter() - start) / len(cases)
 
 
-def _keep_arrays(run: Run, cell: Cell, index: int) -> None:
-    """What a protocol wants kept of a case beside its rows, as `keep/<case>.npz`."""
+def _store_arrays(run: Run, cell: Cell, index: int) -> None:
+    """Write the arrays that a protocol stores of a case beside its rows, as `keep/<case>.npz`."""
     arrays, case = cell.protocol.object.arrays, cell.cases[index]
-    found = attempt(
-        lambda: arrays(cell.bench(case, run.memory), case)
-    ).value  # what fails here has failed, and been reported, as a score
-    if found:
+    # a failure here is ignored: scoring the case has reported it
+    if found := attempt(lambda: arrays(cell.bench(case, run.memory), case)).value:
         data = BytesIO()
         np.savez_compressed(data, **found)
         write_whole(arrays_path(run, cell, case), data.getvalue())
 
 
 def arrays_path(run: Run, cell: Cell, case: Case) -> Path:
-    """Where the arrays that a protocol keeps of a case are."""
+    """The file of the arrays that a protocol stores of a case."""
     return case_path(run.cell_folder(cell) / "keep", case.key, ".npz")
 
 
 def keep_maps(run: Run, cell: Cell, index: int) -> None:
-    """Keep frame, truth and answer of a case; only of the first `kept.MOST` cases, and not twice."""
+    """Store frame, truth and answer of a case; only of the first `kept.MOST` cases, and not twice."""
     path = kept.place(run.cell_folder(cell), cell.cases.keys[index])
     if index >= kept.MOST or cell.control == "dose" or path.exists():
         return
@@ -339,26 +342,26 @@ def keep_maps(run: Run, cell: Cell, index: int) -> None:
         kept.write(path, found.value, cell.protocol.object.needs)
 
 
-def score_case(run: Run, cell: Cell, index: int, watch: Watch = NOBODY, prepared: float = 0.0) -> list[Row]:
+def score_case(run: Run, cell: Cell, index: int, watch: Watch = NO_WATCH, prepared: float = 0.0) -> list[Row]:
     """The rows of one case: its scores at every point of the method's grid, or why there are none.
 
-    The seconds that preparing it took are counted in.
+    `prepared` are the seconds that preparing it took; they are added to those of the rows.
     """
     start, case = time.perf_counter(), cell.cases[index]
     lost = [why for what in ("fit", "case") if (why := watch.lost.get(Step(what, cell.key, index)))]
     if lost:
-        return _failed(run, cell, case, "error", lost[0], lost[0], 0.0)
-    outcome = attempt(lambda: _scored(cell, case, _asked(run, cell, index, watch), run.memory))
+        return _no_value(run, cell, case, "error", lost[0], lost[0], 0.0)
+    outcome = attempt(lambda: _score_rows(cell, case, _method_for_case(run, cell, index, watch), run.memory))
     seconds = round(time.perf_counter() - start + prepared, 4)
     if outcome.error is None:
         trace_path(run, cell, case).unlink(missing_ok=True)  # of an earlier attempt
         note = "; ".join([*_standing_notes(cell), *outcome.notes])
         rows: list[Row] = outcome.value
         return [replace(row, reason=row.reason or note, seconds=seconds) for row in rows]
-    return _failed(run, cell, case, *_failure(outcome), seconds)
+    return _no_value(run, cell, case, *_failure(outcome), seconds)
 
 
-def _failed(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
+def _no_value(run: Run, cell: Cell, case: Case, status: Status, reason: str, trace: str, seconds: float) -> list[Row]:
     if status == "error":
         write_whole(trace_path(run, cell, case), trace.encode(errors="backslashreplace"))
     return [Row(cell.key, case.key, m, None, status, reason, "", seconds) for m in cell.protocol.object.metrics]
@@ -373,11 +376,11 @@ def _failure(outcome: Outcome) -> tuple[Status, str, str]:
 
 
 def trace_path(run: Run, cell: Cell, case: Case) -> Path:
-    """Where the traceback of a failed case is kept."""
+    """The file with the traceback of a failed case."""
     return case_path(run.cell_folder(cell) / "errors", case.key, ".txt")
 
 
-def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
+def _method_for_case(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
     """The method that answers for a case; fitting it counts as a step of its own."""
     if cell.fitted:
         watch.begin(Step("fit", cell.key, index))
@@ -387,24 +390,24 @@ def _asked(run: Run, cell: Cell, index: int, watch: Watch) -> Asked:
 
 
 def _standing_notes(cell: Cell) -> list[str]:
-    """What components want said beside every value: the `note` of a world, model or method."""
+    """The notes for every value of a cell: `note` of the world, model and method, and whether the truth was shown."""
     parts = (cell.world, cell.model, cell.method)
-    told = ["the method was shown the truth"] if cell.asked.object and cell.asked.object.given_truth else []
-    return told + [one_line(part.object.note) for part in parts if part and part.object.note]
+    notes = ["the method was shown the truth"] if cell.asked.object and cell.asked.object.given_truth else []
+    return notes + [one_line(part.object.note) for part in parts if part and part.object.note]
 
 
 def asked_for(run: Run, cell: Cell, index: int) -> Asked:
-    """The method as it is asked about one case: fitted on its fold where it is fitted at all."""
+    """The method for one case: fitted on the fold of the case, if it is a method that is fitted."""
     return fitted(cell, index, run.folder / "fits", run.memory) if cell.fitted else cell.asked
 
 
-def _scored(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
+def _score_rows(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
     """Every metric of a case; a list over the grid where the method has one."""
     if case.failure:
         raise AnswerError(f"the case could not be made: {case.failure}")
     protocol = cell.protocol.object
     found: dict[str, list[Score]] = {}
-    with _watched(cell, case):
+    with _model_guarded(cell, case):
         for point in range(len(asked.points)):
             for score in protocol.score(cell.bench(case, memory, asked, point), case):
                 found.setdefault(score.metric, []).append(score)
@@ -412,17 +415,17 @@ def _scored(cell: Cell, case: Case, asked: Asked, memory: Memory) -> list[Row]:
     return [Row(cell.key, case.key, m, s.value, s.status, s.reason, s.at) for m, s in merged.items()]
 
 
-def _watched(cell: Cell, case: Case) -> AbstractContextManager[None]:
-    """Questions that a protocol itself puts to the model (TCAV reads layers, CG logits) are watched in the same way."""
+def _model_guarded(cell: Cell, case: Case) -> AbstractContextManager[None]:
+    """Guard shared state while the protocol itself uses the model (TCAV reads layers, CG logits)."""
     if cell.model is None:
         return nullcontext()
     return undisturbed(f"{cell.model.name}, asked by {cell.protocol.name},", cell.model.watch, case.key)
 
 
 def _merge(metric: str, scores: list[Score], points: int, at: str) -> Score:
-    """One score from those at every grid point; a metric scored at one point only does not depend on the grid.
+    """One score with the values at all grid points; a metric scored at one point only does not depend on the grid.
 
-    If the protocol has a grid too, its points come one after another within each point of the method's grid.
+    If the protocol has a grid too, its points are listed within each point of the method's grid.
     """
     failed = next((s for s in scores if s.status != "ok"), None)
     if failed:

@@ -1,4 +1,4 @@
-"""A scene: the JSON that says everything about one staged or recorded moment, and the randomness derived from keys."""
+"""A scene: the JSON that fully describes one staged or recorded image; and random generators derived from keys."""
 
 import hashlib
 import json
@@ -20,12 +20,12 @@ def canonical(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     except (ValueError, TypeError, RecursionError) as error:
-        said = " ".join(str(error).split())[:80]
-        raise InputError(f"{_shown(value)} cannot be JSON ({said}): give finite numbers and words") from error
+        why = " ".join(str(error).split())[:80]
+        raise InputError(f"{_shown(value)} cannot be JSON ({why}): give finite numbers and words") from error
 
 
 def _shown(value: Any) -> str:
-    """The beginning of a value, for errors; a value nested too deeply has no spelling."""
+    """The beginning of a value's `repr`, for errors."""
     try:
         return repr(value)[:120]
     except RecursionError:
@@ -33,7 +33,7 @@ def _shown(value: Any) -> str:
 
 
 def encoded(value: Any) -> bytes:
-    """The canonical spelling in UTF-8; a name that is not text is refused.
+    """The canonical spelling in UTF-8; text that cannot be encoded is refused.
 
     >>> encoded("é")
     b'"\\xc3\\xa9"'
@@ -55,7 +55,7 @@ def digest(value: Any) -> str:
 
 
 def rng(*parts: Any) -> np.random.Generator:
-    """A generator that is a function of its parts (seed, purpose, case …) and of nothing else.
+    """A generator that depends on nothing but its parts (seed, purpose, case …).
 
     >>> bool(rng(0, "case", 3).random() == rng(0, "case", 3).random())
     True
@@ -65,14 +65,14 @@ def rng(*parts: Any) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Scene:
-    """One scene of a world. `params` holds JSON only and leaves nothing to chance: rendering is a function of it."""
+    """One scene of a world. `params` holds JSON only, with no randomness left: rendering is a function of it."""
 
     world: str
     params: dict[str, Any]
 
     @cached_property
     def key(self) -> str:
-        """The scene's content digest."""
+        """The digest of the scene's content."""
         return digest([self.world, self.params])
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class _Sealed(Scene):
 
     @property
     def key(self) -> str:
-        """The key of the scene that is hidden."""
+        """The key of the original scene."""
         return self.known_as
 
 

@@ -1,9 +1,8 @@
-"""What keys need to know of source files: the digest of their code, and the modules they import. Remembered between
-processes.
+"""Facts about source files for keys: the digest of their code, and the modules they import; cached between processes.
 
-Parsing the package takes seconds. What was found is kept in `sources.json` of the cache folder by the file's size, times and
-inode. Changing a file changes at least its ctime, which nobody can set; only the clock of the file system is coarse, so a
-file that changed less than two seconds before it was read is read again the next time.
+Parsing the package takes seconds, so the facts are cached in `sources.json` of the cache folder by each file's size, times
+and inode. Changing a file changes at least its ctime, which cannot be set; but the clock of the file system is coarse, so a
+file that changed less than two seconds before it was read is not cached.
 """
 
 import ast
@@ -19,11 +18,11 @@ from diorama.core.scene import digest
 from diorama.io.files import cache_folder
 from diorama.io.store import write_whole
 
-#: Goes up when facts are found in another way.
+#: Raised when facts are computed differently.
 VERSION = 1
-#: How long a file must have been as it is before what was found in it is kept, in nanoseconds.
+#: How long a file must have been unchanged before it is cached, in nanoseconds.
 SETTLED = 2 * 10**9
-#: Files that are remembered at most.
+#: The most files in the cache.
 MOST = 2000
 
 
@@ -35,59 +34,54 @@ class Facts:
     imports: tuple[str, ...]
 
 
-class Remembered:
-    """Facts by path and stamp, as they were found in this process or kept by an earlier one."""
+class Cache:
+    """Facts by path and stamp, from this process or an earlier one."""
 
     def __init__(self) -> None:
         self.known: dict[str, tuple[list[int], Facts]] | None = None
         self.fresh = False
 
     def recall(self, path: Path, stamp: list[int]) -> Facts | None:
-        """What is known of a file with this stamp."""
+        """The facts of a file, if they are cached with this stamp."""
         if self.known is None:
-            self.known = _read(_place())
+            self.known = _read(_cache_file())
         kept = self.known.get(str(path))
         return kept[1] if kept and kept[0] == stamp else None
 
     def keep(self, path: Path, stamp: list[int], facts: Facts) -> None:
-        """Remember the facts of a file, unless it changed in the last two seconds."""
+        """Add the facts of a file, unless it changed in the last two seconds."""
         if self.known is not None and time.time_ns() - max(stamp[1:3]) > SETTLED:
             self.known[str(path)] = (stamp, facts)
             self.fresh = True
 
     def write(self) -> None:
-        """Write what is new for later processes; nothing happens where the cache folder cannot be written to."""
+        """Write the cache for later processes if it has new facts and its folder is writable."""
         if self.fresh and self.known:
             last = list(self.known.items())[-MOST:]
             files = {path: [stamp, facts.syntax, list(facts.imports)] for path, (stamp, facts) in last}
             try:
-                write_whole(_place(), json.dumps({"version": VERSION, "files": files}).encode())
+                write_whole(_cache_file(), json.dumps({"version": VERSION, "files": files}).encode())
             except OSError:
                 return
             self.fresh = False
 
 
-MEMORY = Remembered()
+CACHE = Cache()
 
 
 def facts(path: Path) -> Facts:
-    """What is in a source file now."""
+    """The facts of a source file as it is now."""
     stamp = _stamp(path)
-    known = MEMORY.recall(path, stamp)
+    known = CACHE.recall(path, stamp)
     if known is None:
         tree = ast.parse(path.read_bytes(), filename=str(path))
         imports = _imports(tree)
         known = Facts(_syntax(path.stem, tree), imports)
-        MEMORY.keep(path, stamp, known)
+        CACHE.keep(path, stamp, known)
     return known
 
 
-def remember() -> None:
-    """Keep what was found for later processes."""
-    MEMORY.write()
-
-
-def _place() -> Path:
+def _cache_file() -> Path:
     return cache_folder() / "sources.json"
 
 
@@ -97,7 +91,7 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _read(path: Path) -> dict[str, tuple[list[int], Facts]]:
-    """What an earlier process kept; nothing if the file is absent, damaged or of another version."""
+    """The cache that an earlier process wrote; empty if the file is absent, damaged or of another version."""
     try:
         found: Any = json.loads(path.read_bytes())
         files = found["files"] if found["version"] == VERSION else {}
@@ -112,8 +106,8 @@ def _read(path: Path) -> dict[str, tuple[list[int], Facts]]:
 def _imports(tree: ast.Module) -> tuple[str, ...]:
     """The modules and names that a file imports for more than its annotations.
 
-    A block for type checkers counts in a module that loads its names lazily (`__getattr__`): nothing else names them. An
-    imported name that is used nowhere is there for others to import, and counts too.
+    Imports under TYPE_CHECKING count in a module that loads its names lazily (`__getattr__`): nothing else names them. An
+    imported name that is used nowhere counts too: it is a re-export.
     """
     lazy = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body)
     typed, noted = set() if lazy else _within(_typing_only(tree)), _within(_annotations(tree))

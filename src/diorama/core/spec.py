@@ -10,7 +10,7 @@ from diorama.core.errors import InputError
 
 _NAME = re.compile(r"[\w./~-]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w.]*:[A-Za-z_]\w*|[A-Za-z_][\w./:-]*")
 _KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
-#: What ends the name of a file or module to the left of a colon in a spec.
+#: Characters that cannot be in the name of a file or module to the left of a colon in a spec.
 _ENDS = re.compile(r"[\s(),=:'\"\[\]{}]")
 _DEEPEST = 100
 _CLOSING = {")": "(", "]": "[", "}": "{"}
@@ -26,7 +26,7 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        return self.name + "(" + ", ".join(f"{k}={_spell(v)}" for k, v in self.params.items()) + ")"
+        return self.name + "(" + ", ".join(f"{k}={_value_text(v)}" for k, v in self.params.items()) + ")"
 
 
 def parse(text: str) -> Spec:
@@ -61,7 +61,7 @@ def parse(text: str) -> Spec:
 
 
 def named(text: str) -> tuple[str, str]:
-    """The name of one's own that stands before a spec, or an empty one, and the spec.
+    """Split `NAME=SPEC` into the user's name, empty if there is none, and the spec.
 
     >>> named("IG (ours)=./expl.py:ig"), named("lime(samples=200)")
     (('IG (ours)', './expl.py:ig'), ('', 'lime(samples=200)'))
@@ -78,7 +78,7 @@ def value(word: str, context: str = "") -> Any:
     (3, None, 'data/mit', 'a b', ['apple', 'a b'])
     """
     try:
-        return _checked(ast.literal_eval(word), word)
+        return _check_value(ast.literal_eval(word), word)
     except InputError:
         raise
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -92,12 +92,12 @@ def value(word: str, context: str = "") -> Any:
     return word
 
 
-def _checked(found: Any, word: str) -> Any:
-    """A value that can be written down: finite numbers, text, True, False, None, and lists, tuples or dicts of them."""
+def _check_value(found: Any, word: str) -> Any:
+    """Refuse values other than finite numbers, text, True, False, None, and lists, tuples or dicts of them."""
     if isinstance(found, list | tuple):
-        return type(found)(_checked(v, word) for v in found)
+        return type(found)(_check_value(v, word) for v in found)
     if isinstance(found, dict):
-        return {_checked(k, word): _checked(v, word) for k, v in found.items()}
+        return {_check_value(k, word): _check_value(v, word) for k, v in found.items()}
     if isinstance(found, float) and not math.isfinite(found):
         raise InputError(f"cannot read the value {_cut(word)!r}: it is not a finite number")
     if isinstance(found, str):
@@ -146,7 +146,7 @@ def _split(text: str, whole: str) -> list[str]:
     return parts
 
 
-def _spell(v: Any) -> str:
+def _value_text(v: Any) -> str:
     return v if isinstance(v, str) and re.fullmatch(r"[A-Za-z_./~][\w./~-]*", v) and value(v) == v else repr(v)
 
 
@@ -172,7 +172,7 @@ def outside(text: str) -> list[str]:
 
 
 def respelt(text: str, now: dict[str, str]) -> str:
-    """A spec in which some files are spelt in another way.
+    """A spec with other paths for some of its files: `now` maps old paths to new ones.
 
     >>> respelt("pair(encoder=/a.py:encode, decoder=./b/a.py:decode)", {"/a.py": "/x/a.py"})
     'pair(encoder=/x/a.py:encode, decoder=./b/a.py:decode)'

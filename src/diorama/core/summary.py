@@ -17,8 +17,8 @@ from diorama.metrics.intervals import interval
 class Summary:
     """Mean over the cases with a value, its 95 % interval (bootstrap-t over cases), and the count of every status.
 
-    `std` is the standard deviation over cases (n − 1), where there are two. Cases that are undefined but counted as 0 are
-    in the mean and in `n_undefined`.
+    `std` is the standard deviation over cases (n − 1), of at least two. Cases that are undefined but counted as 0 are in
+    the mean and in `n_undefined`.
     """
 
     mean: float | None
@@ -36,7 +36,7 @@ class Summary:
 
 
 def summarise(rows: Iterable[Row], within: Bounds = (None, None)) -> Summary:
-    """The summary of one metric's rows, each with a single value; the interval is kept `within` the metric's range.
+    """The summary of one metric's rows, each with a single value; the interval is clipped to the range `within`.
 
     >>> summarise([Row("c", "a", "m", 1.0), Row("c", "b", "m", None, "error", "why")]).mean
     1.0
@@ -46,7 +46,7 @@ def summarise(rows: Iterable[Row], within: Bounds = (None, None)) -> Summary:
     counts = Counter(row.status for row in rows)
     mean = float(values.mean()) if len(values) else None
     low, high = (end if end is None else reach([end, *values]) for end, reach in zip(within, (min, max), strict=True))
-    ends = interval(values).within(low, high)  # a range that a value has left is wider than was declared
+    ends = interval(values).within(low, high)  # a value out of the declared range widens it
     std = float(values.std(ddof=1)) if len(values) > 1 else None
     zeros = sum(row.status == "ok" and row.reason.startswith(AS_ZERO) for row in rows)
     ok, undefined = len(values) - zeros, counts["undefined"] + zeros
@@ -62,9 +62,9 @@ class Settled:
 
 
 def settle(rows: Sequence[Row], metric: str, direction: Direction) -> Settled:
-    """Choose a grid point for each case on `metric` over the other cases, and keep the values at that point.
+    """Choose a grid point for each case by `metric` over the other cases, and take the values at that point.
 
-    Cells without a grid pass unchanged. A case that failed does not take part in the choice for other cases.
+    Rows without a grid stay unchanged. A failed case does not take part in the choice for other cases.
     """
     tuned = [row for row in rows if row.metric == metric and isinstance(row.value, list)]
     if not any(isinstance(row.value, list) for row in rows):
@@ -110,11 +110,12 @@ def pick(row: Row, point: int, points: int) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """What a protocol's `summarise` makes of the rows of a cell.
+    """The result of a protocol's `summarise` for the rows of a cell.
 
-    `rows` have one value per case and metric; `chosen` says for each case where on the protocol's own grid it was read;
-    `derived` are metrics of the whole cell (also those of `rows` that are not plain means); `grid` has that grid's
-    name, its points, the curves over it and the points chosen, for the figure, and which curve they were chosen by (`lead`).
+    `rows` have one value per case and metric; `chosen` has the point of the protocol's own grid at which each case was
+    read; `derived` are metrics of the whole cell (also those of `rows` that are not plain means); `grid` has the data for
+    a figure of that grid: its name, its points, the curves over it, the points chosen, and the curve they were chosen by
+    (`lead`).
     """
 
     rows: list[Row]
@@ -135,13 +136,13 @@ def mean_ranks(table: dict[str, dict[str, float]], direction: Direction) -> dict
     values = np.array([[table[m][c] for c in shared] for m in table])
     better = values if direction == "lower" else -values
     below = (better[None] < better[:, None]).sum(axis=1)
-    equal = (better[None] == better[:, None]).sum(axis=1)  # with itself
+    equal = (better[None] == better[:, None]).sum(axis=1)  # counts itself
     ranks = (below + (equal + 1) / 2).mean(axis=1)
     return dict(zip(table, map(float, ranks), strict=True))
 
 
 def hardest(columns: Sequence[Mapping[str, float]], direction: str) -> list[str]:
-    """Cases, the one with the worst mean over the columns first.
+    """Cases ordered by their mean over the columns, the worst first.
 
     >>> hardest([{"a": 0.1, "b": 0.9}, {"a": 0.2, "b": 0.3, "c": 0.5}], "lower")
     ['b', 'c', 'a']

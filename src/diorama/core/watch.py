@@ -1,6 +1,6 @@
-"""Guards what methods share against changes by any of them: the model, and the global switches of torch, numpy and Python.
+"""Guards the state that methods share against changes: the model, and global settings of torch, numpy and Python.
 
-After every answer the cheap signs are looked at (version counters, mode, hooks, gradients, switches), after every group of
+After every answer the cheap signs are compared (version counters, mode, hooks, gradients, settings), after every group of
 answers all weights. Changes are undone, and the rows of the component that made them say what it changed.
 """
 
@@ -21,8 +21,8 @@ from diorama.core.scene import digest
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-#: What hangs on a module, by the name torch keeps it under.
-_HELD = {
+#: Dictionaries of a torch module, by attribute, with their names in messages.
+_DICTS = {
     "_modules": "layers",
     "_parameters": "parameters",
     "_buffers": "buffers",
@@ -37,7 +37,7 @@ _NAMED = 3
 
 
 class Snapshot:
-    """Torch modules as they were, with a copy of their weights to compare with and to put back."""
+    """The state of torch modules, with a copy of their weights, to detect and undo changes."""
 
     def __init__(self, *modules: nn.Module) -> None:
         self._modules = [_Layer(name, part) for module in modules for name, part in module.named_modules()]
@@ -49,11 +49,11 @@ class Snapshot:
         return [layer.sign() for layer in self._modules] + [held.sign() for held in self._tensors]
 
     def put_back(self, thorough: bool) -> list[str]:
-        """Undo every change and say what they were; `thorough` compares all values too."""
+        """Undo every change and name them; `thorough` compares all values too."""
         if not thorough and self._look() == self._signs:
             return []
-        found = [said for layer in self._modules for said in layer.put_back()]
-        found += [said for held in self._tensors for said in held.put_back()]
+        found = [change for layer in self._modules for change in layer.put_back()]
+        found += [change for held in self._tensors for change in held.put_back()]
         self._signs = self._look()
         return list(dict.fromkeys(found))
 
@@ -64,27 +64,27 @@ class _Layer:
     def __init__(self, name: str, module: nn.Module) -> None:
         self.name, self.fields = name or "the module", module.__dict__
         self.training, self.forward = module.training, self.fields.get("forward")
-        self.hung = [self.fields[kind] for kind in _HELD]
-        self.held = {kind: dict(self.fields[kind]) for kind in _HELD}
-        own = type(module).__module__.startswith("torch.nn.")  # others may count their calls or keep what they saw
+        self.live = [self.fields[kind] for kind in _DICTS]
+        self.saved = {kind: dict(self.fields[kind]) for kind in _DICTS}
+        own = type(module).__module__.startswith("torch.nn.")  # others may have counters or caches
         settings = {k: v for k, v in self.fields.items() if own and k[0] != "_" and isinstance(v, _PLAIN)}
         self.settings = {k: v for k, v in settings.items() if k != "training"}
 
     def sign(self) -> list[Any]:
-        """What is cheap to compare: mode, and the identity of all that hangs on it."""
+        """A value that is cheap to compare: mode, and the identity of forward, layers, weights and hooks."""
         fields = self.fields
-        return [fields["training"], id(fields.get("forward")), *(tuple(map(id, h.values())) for h in self.hung if h)]
+        return [fields["training"], id(fields.get("forward")), *(tuple(map(id, d.values())) for d in self.live if d)]
 
     def put_back(self) -> Iterator[str]:
         """Undo changes and name them."""
         if self.fields["training"] != self.training:
             self.fields["training"] = self.training
             yield f"{'eval' if self.training else 'training'} mode of {self.name}"
-        for kind, held in self.held.items():
-            if not _same(self.fields[kind], held):
+        for kind, saved in self.saved.items():
+            if not _same_objects(self.fields[kind], saved):
                 self.fields[kind].clear()
-                self.fields[kind].update(held)
-                yield f"{_HELD[kind]} of {self.name}"
+                self.fields[kind].update(saved)
+                yield f"{_DICTS[kind]} of {self.name}"
         if self.fields.get("forward") is not self.forward:
             del self.fields["forward"]
             if self.forward is not None:
@@ -96,7 +96,7 @@ class _Layer:
                 yield f"{name} of {self.name}"
 
 
-def _same(now: dict[str, Any], then: dict[str, Any]) -> bool:
+def _same_objects(now: dict[str, Any], then: dict[str, Any]) -> bool:
     return now.keys() == then.keys() and all(now[name] is then[name] for name in then)
 
 
@@ -109,7 +109,7 @@ class _Weights:
         self.grad = None if tensor.grad is None else tensor.grad.clone()
 
     def sign(self) -> tuple[int, bool, int | None]:
-        """What is cheap to compare."""
+        """A value that is cheap to compare."""
         grad = self.tensor.grad
         return self.tensor._version, self.tensor.requires_grad, None if grad is None else grad._version
 
@@ -140,14 +140,14 @@ def _equal(a: Tensor, b: Tensor) -> bool:
     return torch.equal(a, b) if whole is None else torch.equal(a.view(whole), b.view(whole))
 
 
-def _folder() -> str:
+def _working_folder() -> str:
     try:
         return os.getcwd()
     except OSError:  # it was deleted under us
         return ""
 
 
-def _go(folder: str) -> None:
+def _set_folder(folder: str) -> None:
     if folder:
         os.chdir(folder)
 
@@ -156,7 +156,7 @@ def _go(folder: str) -> None:
 _Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
 _SWITCHES: dict[str, _Switch] = {
     "numpy's handling of errors": (np.geterr, lambda v: np.seterr(**v)),
-    "the working directory": (_folder, _go),
+    "the working directory": (_working_folder, _set_folder),
 }
 
 
@@ -194,15 +194,15 @@ _GLOBAL = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backwa
 
 
 @contextmanager
-def undisturbed(who: str, watch: Snapshot | None, chance: str) -> Iterator[None]:
-    """Let a component answer; raise AnswerError, with everything put back, if it changed what others use.
+def undisturbed(who: str, watch: Snapshot | None, seed: str) -> Iterator[None]:
+    """Guard a call of a component: restore shared state that it changed, and raise AnswerError.
 
-    Inside, the global generators (`random`, `numpy.random`, `torch`) are seeded from `chance`; afterwards they go on as
-    before. So no answer depends on another one, and the caller's random numbers do not depend on the answers.
+    Inside, the global generators (`random`, `numpy.random`, `torch`) are seeded from the text `seed`; their states are
+    restored afterwards. So no answer depends on another one, and the caller's random numbers do not depend on the answers.
     """
     switches = _switches()
     before = {name: read() for name, (read, _) in switches.items()}
-    states = _seeded(chance)
+    states = _seed_globals(seed)
     try:
         yield
     finally:
@@ -212,19 +212,19 @@ def undisturbed(who: str, watch: Snapshot | None, chance: str) -> Iterator[None]
         for name in changed:
             switches[name][1](before[name])
         changed += watch.put_back(thorough=False) if watch else []
-    blame(who, changed)
+    raise_if_changed(who, changed)
 
 
-def blame(who: str, changed: list[str]) -> None:
+def raise_if_changed(who: str, changed: list[str]) -> None:
     """Raise AnswerError if a component changed anything."""
     if changed:
         more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-        raise AnswerError(f"{who} changed what others use: {', '.join(changed[:_NAMED])}{more}; it was put back")
+        raise AnswerError(f"{who} changed shared state: {', '.join(changed[:_NAMED])}{more}; it was restored")
 
 
-def _seeded(chance: str) -> list[Callable[[], Any]]:
-    """Seed the global generators; returns what puts them back."""
-    seed = int(digest(chance)[:8], 16)
+def _seed_globals(text: str) -> list[Callable[[], Any]]:
+    """Seed the global generators; returns functions that restore their states."""
+    seed = int(digest(text)[:8], 16)
     python, array = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(seed)

@@ -1,9 +1,9 @@
-"""What docstrings say in a form that programs read: a line for each parameter, each metric, and what a protocol asks.
+"""Reads the parts of docstrings that programs use: a line for each parameter, each metric, and a protocol's question.
 
-A line is a name, two blanks or more, and its meaning; it goes on in lines that begin with three blanks. A class documents
-its parameters so; the module of a protocol its question (`asks`) and its metrics, whose meaning begins with ↑ where more
-is better, ↓ where less is, and · where neither is. In a question `{methods}` stands for what is judged ("three
-explanations"), `{do}` or `{Do}` for its verb. Docstrings have no part in keys: better words make no result stale.
+A line is a name, two or more spaces, and its meaning; continuation lines begin with three spaces. A class documents its
+parameters this way; the module of a protocol its question (`asks`) and its metrics, whose meaning begins with ↑ if higher
+is better, ↓ if lower is, and · if neither is. In a question `{methods}` stands for what is judged ("three explanations"),
+`{do}` or `{Do}` for its verb. Docstrings have no part in keys: better words make no result stale.
 """
 
 import inspect
@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 _LINE = re.compile(r"^([a-z]\w*) {2,}(\S.*)$")
-#: How a meaning says which values are better.
+#: The marks at the beginning of a metric's meaning: which values are better.
 MARKS = {"↑": "higher", "↓": "lower", "·": ""}
 
 
 def is_line(text: str) -> bool:
-    """Whether a text begins with a line of a name and its meaning."""
+    """Whether the first line of a text is a name and its meaning."""
     return bool(_LINE.match(text.partition("\n")[0]))
 
 
@@ -41,7 +41,7 @@ def documented(text: str) -> dict[str, str]:
 
 
 def asked(protocol: Any, metrics: Iterable[str]) -> tuple[str, dict[str, list[str]]]:
-    """What a protocol asks, and of each metric that is documented which way is better ("" where neither) and its meaning.
+    """The question of a protocol; and for each documented metric which way is better ("" if neither) and its meaning.
 
     >>> from diorama.protocols.codes.sap import Sap
     >>> question, meanings = asked(Sap(), ["sap", "other"])
@@ -52,7 +52,7 @@ def asked(protocol: Any, metrics: Iterable[str]) -> tuple[str, dict[str, list[st
     for owner in reversed(type(protocol).__mro__):
         module = inspect.getmodule(owner)
         for text in (module.__doc__ if module else "", owner.__doc__):
-            said = documented(inspect.cleandoc(text or ""))
-            found |= {name: line for name, line in said.items() if name == "asks" or line[0] in MARKS}  # no parameters
+            lines = documented(inspect.cleandoc(text or ""))
+            found |= {name: line for name, line in lines.items() if name == "asks" or line[0] in MARKS}  # no parameters
     known = {name: found[name] for name in metrics if name in found}
     return found.get("asks", ""), {name: [MARKS[text[0]], text[1:].strip()] for name, text in known.items()}

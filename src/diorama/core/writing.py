@@ -1,4 +1,4 @@
-"""What a layout is asked to write: so many scenes of a world, to a folder. Layouts are functions of it (`World.layouts`)."""
+"""The argument of layout functions (`World.layouts`): which scenes of a world to write to a folder, and how many."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from diorama.core.scene import Scene, encoded
 
 @dataclass(frozen=True)
 class Writing:
-    """So many scenes of a world, each changed alike, written to a folder; `model` names further targets (flat)."""
+    """The first `count` scenes of a world, each with the same changes; `model` gives further targets (layout `flat`)."""
 
     world: Component
     count: int
@@ -26,20 +26,20 @@ class Writing:
     model: Component | None = None
 
     def scenes(self, count: int) -> Iterator[tuple[str, Scene]]:
-        """The scenes with their names, one after the other; progress is told when the next is asked for."""
+        """The scenes with their names, one after the other; each request for the next one reports progress."""
         for i in range(count):
             name, scene = self.world.object.scene_at(self.seed, i)
             yield name, self.world.object.do(scene, **self.changes) if self.changes else scene
             self.progress(i + 1, count)
 
     def unchanged(self, layout: str) -> None:
-        """Refuse changes in a layout that writes scenes as they are."""
+        """Refuse `--do` in a layout that writes scenes as they are."""
         if self.changes:
             raise InputError(f"layout {layout!r} writes scenes unchanged: leave --do {next(iter(self.changes))}=… out")
 
     @contextmanager
     def manifest(self) -> Iterator[Callable[[dict[str, Any]], None]]:
-        """Write manifest.json case by case, as the frames are made; the file has its name once it is whole."""
+        """Write manifest.json case by case, as the frames are made; the file gets its name when it is complete."""
         self.out.mkdir(parents=True, exist_ok=True)
         part = self.out / f".manifest.json.{os.getpid()}"
         head = {"world": self.world.label, "seed": self.seed, "do": self.changes}

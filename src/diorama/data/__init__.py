@@ -1,4 +1,4 @@
-"""Scenes as data: a world in Python, a folder for a training loop of one's own, weak labels, a teacher's pictures."""
+"""Scenes as data: worlds in Python, folders for training loops, weak labels, pictures for teaching."""
 
 from diorama.data.weak import labelled, query, sharing
 

@@ -1,4 +1,4 @@
-"""Pictures for a lesson: a figure as a file or in a notebook's cell. matplotlib is imported when one is drawn."""
+"""Base class of pictures that can be saved or shown in a notebook. matplotlib is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARP = 144
 
 
 class Drawn:
-    """Something that can be drawn: `figure()` is what `save` writes and a notebook shows."""
+    """An object with a picture: `figure()` makes it, `save` writes it, and notebooks show it."""
 
     def figure(self) -> Figure:
         """The picture as a matplotlib figure."""
@@ -43,14 +43,14 @@ class Drawn:
 
 
 def blank(width: float, height: float) -> Figure:
-    """An empty figure of so many inches."""
+    """An empty figure; width and height in inches."""
     with importing():
         from matplotlib.figure import Figure
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def short(spec: str) -> str:
-    """A spec as a title has room for: its name without parameters and folders.
+    """A short form of a spec for titles: its name without parameters and folders.
 
     >>> short("checkpoint(path=out, arch='./mine.py:build')"), short("../nets/mine.py:build"), short("timm:resnet18")
     ('checkpoint', 'mine.py:build', 'timm:resnet18')

@@ -1,13 +1,13 @@
-"""The layout `dataset`: a folder that somebody's own training loop can start from.
+"""The layout `dataset`: a folder for the user's own training loop.
 
     images/train-00000.png …   8-bit sRGB
-    labels.csv                 file, split, label, every factor; of worlds with levels `labelled` (the 10 % whose labels may
-                               be used), of confounded ones `confounded` (whether the image is in the confounded part)
+    labels.csv                 file, split, label, every factor; for worlds with levels `labelled` (the 10 % whose labels may
+                               be used), for confounded ones `confounded` (whether the image is in the confounded part)
     boxes.csv                  file, what, x0, y0, x1, y1 from the top left, far edge excluded
     pairs.csv                  first, second, shared: pairs of training images that share factors (weak supervision)
     dataset.json               world, seed, changes, counts, classes or levels
 
-The scenes are those of `diorama.world(…).torch_dataset`: none of them is a scene that `diorama run` judges on.
+The scenes are those of `diorama.world(…).torch_dataset`: none of them is used by `diorama run`.
 """
 
 import csv
@@ -28,7 +28,7 @@ from diorama.io.store import write_json
 
 Record = dict[str, Any]
 SHARES: dict[Split, float] = {"train": 0.8, "val": 0.1, "test": 0.1}
-#: Pairs that share a factor, for each factor, as a share of the training images.
+#: The number of pairs that share a factor, for each factor, relative to the number of training images.
 PAIRS = 0.1
 
 
@@ -54,7 +54,7 @@ def write_dataset(ask: Writing) -> Path:
         boxes += _boxes(name, frame)
         sheet.add(frame.srgb())
         ask.progress(len(rows), count)
-    pairs = _weak(rows, staged, seed)
+    pairs = _weak_labels(rows, staged, seed)
     for table, found in (("boxes.csv", boxes), ("pairs.csv", pairs)):
         if found:
             write_csv(out / table, found)
@@ -68,7 +68,7 @@ def write_dataset(ask: Writing) -> Path:
 
 
 def _counts(count: int, length: int | None) -> dict[Split, int]:
-    """How many images each split has, at least one."""
+    """The number of images of each split, at least one."""
     if count < 10:
         raise InputError(f"-n {count}: a training, a validation and a test set need at least 10 scenes")
     if length is not None and count > length:
@@ -90,8 +90,8 @@ def _boxes(name: str, frame: Frame) -> list[Record]:
     return [{"file": name, "what": what, **dict(zip(ends, box, strict=True))} for what, box in named if box]
 
 
-def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
-    """Mark the training images whose labels may be used; gives pairs of training images that share factors."""
+def _weak_labels(rows: list[Record], world: Any, seed: int) -> list[Record]:
+    """Mark the training images whose labels may be used; returns pairs of training images that share factors."""
     if not isinstance(world, Levelled):
         return []
     names, train = list(world.levels), [row for row in rows if row["split"] == "train"]
@@ -101,7 +101,7 @@ def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
         row["labelled"] = int(places.get(row["file"], -1) in chosen)
     pairs = []
     for name in names:
-        if len({row[name] for row in train}) < len(train):  # else no two share it
+        if len({row[name] for row in train}) < len(train):  # otherwise no two images share it
             pairs += [(train[a], train[b]) for a, b in sharing(train, [name], max(1, int(PAIRS * len(train))), seed)]
     return [
         {"first": a["file"], "second": b["file"], "shared": " ".join(n for n in names if a[n] == b[n])}
@@ -110,7 +110,7 @@ def _weak(rows: list[Record], world: Any, seed: int) -> list[Record]:
 
 
 def write_csv(path: Path, rows: list[Record]) -> None:
-    """Rows as a table; the columns of the first that has most, empty where a row has no value."""
+    """Write rows as a CSV table with the columns of all rows; a cell is empty if its row has no value."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, restval="")

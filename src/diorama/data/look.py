@@ -1,4 +1,4 @@
-"""What one change does: the picture before and after, where it differs, and what a network says of both."""
+"""The effect of one change: the picture before and after, the difference, and a network's logits for both."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.scene import Scene
 from diorama.data.figures import Drawn, blank, short
-from diorama.data.views import WorldView, world
+from diorama.data.views import numbered, world
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Classes whose logits are drawn.
+#: The number of classes whose logits are drawn.
 SHOWN = 6
 BEFORE, AFTER = "#4c72b0", "#dd8452"
 
@@ -29,7 +29,7 @@ BEFORE, AFTER = "#4c72b0", "#dd8452"
 class Look(Drawn):
     """One scene before and after a change; images are sRGB (h, w, 3), `difference` (h, w) the largest over channels.
 
-    `logits_before` and `logits_after` (classes,) are there if a model was asked.
+    `logits_before` and `logits_after` (classes,) are None if no model was given.
     """
 
     world: str
@@ -49,9 +49,9 @@ class Look(Drawn):
 
     def __repr__(self) -> str:
         changed = f"{(self.difference > 1 / 255).mean():.1%} of the pixels changed"
-        return f"<look at {self.world}, scene {self.name}: {told(self.changes)}; {changed}{self._said()}>"
+        return f"<look at {self.world}, scene {self.name}: {changes_text(self.changes)}; {changed}{self._logit_text()}>"
 
-    def _said(self) -> str:
+    def _logit_text(self) -> str:
         if self.logits_before is None or self.logits_after is None:
             return ""
         top = int(self.logits_before.argmax())
@@ -70,18 +70,18 @@ class Look(Drawn):
         wide = 2.6 * width / height
         drawn = blank(3 * wide + (3.4 if asked else 0.3), 3.3)
         places = drawn.subplots(1, 4 if asked else 3, width_ratios=[wide] * 3 + [3.0] * asked)
-        pictures = {"before": self.before.srgb(), told(self.changes): self.after.srgb()}
+        pictures = {"before": self.before.srgb(), changes_text(self.changes): self.after.srgb()}
         for axes, (title, image) in zip(places, pictures.items(), strict=False):
             axes.imshow(image, interpolation="nearest")
-            _bare(axes, title)
+            _hide_ticks(axes, title)
         places[2].imshow(self.difference, cmap="magma", vmin=0, vmax=max(float(self.difference.max()), 1e-6))
-        _bare(places[2], "difference")
+        _hide_ticks(places[2], "difference")
         if asked:
             self._bars(places[3])
         return drawn
 
     def _bars(self, axes: Axes) -> None:
-        """The largest logits before, each beside its value after; the classes that lead after are among them."""
+        """Draw the logits of the classes that are largest before or after."""
         one, two = np.asarray(self.logits_before), np.asarray(self.logits_after)
         shown = sorted(np.argsort(-np.maximum(one, two))[:SHOWN].tolist(), key=lambda i: one[i])
         place = np.arange(len(shown))
@@ -97,23 +97,23 @@ class Look(Drawn):
         axes.legend(fontsize=7, frameon=False, loc="lower right")
 
 
-def _bare(axes: Axes, title: str) -> None:
+def _hide_ticks(axes: Axes, title: str) -> None:
     axes.set_title(title, fontsize=9)
     axes.set_xticks([])
     axes.set_yticks([])
 
 
-def told(changes: Mapping[str, Any]) -> str:
-    """Changes as one writes them.
+def changes_text(changes: Mapping[str, Any]) -> str:
+    """Changes as they are written on the command line.
 
-    >>> told({"beak": None, "light": 3})
+    >>> changes_text({"beak": None, "light": 3})
     'beak=none, light=3'
     """
     return ", ".join(f"{name}={'none' if value is None else value}" for name, value in changes.items())
 
 
 def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, seed: int = 0) -> Look:
-    """A scene before and after a change, and what a model says of both: look("birds", 3, {"beak": None}, "birds_cnn").
+    """A scene before and after a change, with a model's logits: look("birds", 3, {"beak": None}, "birds_cnn").
 
     `on` is a world or its spec, `scene` the number of a scene of the seed, or a scene. `do` are the changes, as a
     dictionary or "beak=none, eye=2". `model` is a torch module, a model or a spec.
@@ -121,22 +121,11 @@ def look(on: Any, scene: int | Scene = 0, do: Any = None, model: Any = None, see
     view = world(on)
     changes = spec.changes(do) if isinstance(do, str) else dict(do or {})
     if not changes:
-        raise InputError(f"look: say what to change, e.g. do={{{next(iter(view.factors), 'name')!r}: None}}")
-    name, first = _scene(view, scene, seed)
+        raise InputError(f"look: give a change, e.g. do={{{next(iter(view.factors), 'name')!r}: None}}")
+    name, first = (scene.key[:8], scene) if isinstance(scene, Scene) else numbered(view, scene, seed)
     before, after = view.render([first, view.do(first, **changes)])
     if model is None:
         return Look(view.name, name, changes, before, after)
     asked = component("model", model)
     answers = [asked.object.logits(np.ascontiguousarray(frame.srgb())[None])[0] for frame in (before, after)]
     return Look(view.name, name, changes, before, after, asked.label, view.class_names, *map(np.asarray, answers))
-
-
-def _scene(view: WorldView, scene: int | Scene, seed: int) -> tuple[str, Scene]:
-    if isinstance(scene, Scene):
-        return scene.key[:8], scene
-    if isinstance(scene, bool) or not isinstance(scene, int) or scene < 0:
-        raise InputError(f"scene={scene!r}: give the number of a scene, from 0, or a scene")
-    most = view.world.length
-    if most is not None and scene >= most:
-        raise InputError(f"scene={scene}: {view.name} has {most} scenes, 0 to {most - 1}")
-    return view.world.scene_at(seed, scene)

@@ -1,4 +1,4 @@
-"""What each latent of an encoder does: one image, one latent moved at a time, decoded."""
+"""Latent traversals: decodes an image's code while one latent at a time is moved."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.spec import parse
 from diorama.data.figures import Drawn, blank, short
-from diorama.data.views import WorldView, world
+from diorama.data.views import WorldView, numbered, world
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Latents that are drawn, and frames that say how far each one goes.
+#: The most latents that are drawn, and the number of frames for the range of each latent.
 SHOWN, FRAMES = 10, 256
 #: A latent moves between these quantiles of its values.
 ENDS = (0.025, 0.975)
@@ -47,7 +47,7 @@ class Traversal(Drawn):
         return f"<traversal of {self.encoder} on {self.world}: {len(self.latents)} latents; most change: {lead}>"
 
     def figure(self) -> Figure:
-        """A line of pictures for each latent; the first column is the image and what it is decoded to."""
+        """A row of pictures for each latent; the first column has the image and its reconstruction."""
         rows, columns = self.images.shape[:2]
         drawn = blank(0.85 * (columns + 1) + 0.9, 0.85 * max(rows, 2) + 0.4)
         places = drawn.subplots(max(rows, 2), columns + 1, squeeze=False)
@@ -72,25 +72,25 @@ class Traversal(Drawn):
 def traverse(
     encoder: Any, on: Any = "sprites", scene: int = 0, steps: int = 7, latents: Any = None, seed: int = 0
 ) -> Traversal:
-    """Move one latent at a time between the ends of its values and decode: traverse("beta_vae", "sprites").
+    """Move one latent at a time over its range and decode: traverse("beta_vae", "sprites").
 
-    `encoder` is an encoder that can decode, or its spec; one that has to be fitted is fitted on frames of the world. `on` is
-    a world or its spec, `latents` the numbers of the latents to show (None: the ten that change the picture most).
+    `encoder` is an encoder that can decode, or its spec; if it has to be fitted, it is fitted on frames of the world. `on`
+    is a world or its spec, `latents` the indices of the latents to show (None: the ten that change the picture most).
     """
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
         raise InputError(f"traverse: steps={steps!r}: give at least 2")
     view = world(on)
     made = component("method", encoder).on(parse(view.name).name)
     method, name = made.object.for_track("represent"), made.label
-    count = _enough(view, scene)
-    if not isinstance(method, Encoder) or not (ready := prepared(method, view, name, count, seed)).decodes:
+    shown = numbered(view, scene, seed)[1]
+    if not isinstance(method, Encoder) or not (ready := prepared(method, view, name, scene, seed)).decodes:
         raise InputError(f"traverse: {name} cannot decode: give an encoder with encode and decode, e.g. beta_vae")
-    return moved(ready, view.name, view.render(view.world.scene_at(seed, scene)[1]), steps, latents)
+    return moved(ready, view.name, view.render(shown), steps, latents)
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """An encoder, fitted where it has to be, and the codes (n, latents) of frames that say how far each latent goes."""
+    """An encoder, fitted if necessary, and the codes (n, latents) of frames, for the range of each latent."""
 
     name: str
     method: Any
@@ -98,39 +98,33 @@ class Prepared:
 
     @property
     def decodes(self) -> bool:
-        """Whether it can go back from codes to images."""
+        """Whether it can decode."""
         return isinstance(self.method, Decoding)
 
 
-def prepared(method: Any, view: WorldView, name: str, count: int | None = None, seed: int = 0) -> Prepared:
-    """The encoder with the codes of the first frames of a world; one that has to be fitted is fitted on them."""
-    frames = list(view.frames(count or _enough(view, 0), seed))
+def prepared(method: Any, view: WorldView, name: str, scene: int = 0, seed: int = 0) -> Prepared:
+    """The encoder with the codes of the first frames of a world, with that of `scene`; it is fitted on them if necessary."""
+    count, length = max(FRAMES, scene + 1), view.world.length
+    frames = list(view.frames(count if length is None else min(count, length), seed))
     method = method.fitted(method.fit(([f] for f in frames), None)) if isinstance(method, Fitting) else method
     return Prepared(name, method, np.asarray(method.encode([frame.blind() for frame in frames]), np.float64))
 
 
 def moved(ready: Prepared, on: str, frame: Frame, steps: int, latents: Any) -> Traversal:
-    """One latent at a time of one frame, moved between the ends of its values and decoded."""
+    """The traversal of one frame: each latent moved over its range and decoded."""
     method, count = ready.method, ready.codes.shape[1]
     code = np.asarray(method.encode([frame.blind()]), np.float64)[0]
     low, high = np.quantile(ready.codes, ENDS, axis=0)
     values = np.linspace(low, high, steps).T
-    images = np.stack([method.decode(_moved(code, i, values[i])) for i in range(count)])
+    images = np.stack([method.decode(_with_latent(code, i, values[i])) for i in range(count)])
     change = np.abs(images[:, -1] - images[:, 0]).mean(axis=(1, 2, 3))
     shown = _shown(latents, change)
     picked = [values[shown], images[shown], change[shown]]
     return Traversal(ready.name, on, frame, code, method.decode(code[None])[0], tuple(shown), *picked)
 
 
-def _enough(view: WorldView, scene: int) -> int:
-    if isinstance(scene, bool) or not isinstance(scene, int) or scene < 0:
-        raise InputError(f"scene={scene!r}: give the number of a scene, from 0")
-    wanted = max(FRAMES, scene + 1)
-    return wanted if view.world.length is None else min(wanted, view.world.length)
-
-
-def _moved(code: np.ndarray, latent: int, values: np.ndarray) -> np.ndarray:
-    """The code once for each value of a latent."""
+def _with_latent(code: np.ndarray, latent: int, values: np.ndarray) -> np.ndarray:
+    """Copies of a code with a latent set to each of the values."""
     moved = np.repeat(code[None], len(values), axis=0)
     moved[:, latent] = values
     return moved

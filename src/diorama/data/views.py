@@ -1,4 +1,4 @@
-"""A world as one uses it in Python: `diorama.world("candle", confounding="pairs")`."""
+"""Worlds for use in Python: `diorama.world("candle", confounding="pairs")`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from diorama.data.torch_dataset import WorldDataset
 
 Split = Literal["train", "val", "test"]
-#: Where the parts of a world that is a list end: 80 % to learn from, 10 % to watch, 10 % to judge on.
+#: The shares of a world that is a list: 80 % training, 10 % validation, 10 % test.
 ENDS = {"train": (0.0, 0.8), "val": (0.8, 0.9), "test": (0.9, 1.0)}
 
 
 class WorldView:
-    """A world with the calls that a notebook wants; `world` is the object that the contracts describe."""
+    """A world with convenient methods for notebooks; `world` is the object of the contract."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
@@ -41,12 +41,12 @@ class WorldView:
 
     @property
     def levels(self) -> Mapping[str, Sequence[Any]]:
-        """The values of every factor, where they are levels."""
+        """The levels of every factor; empty if the world has none."""
         return self.world.levels if isinstance(self.world, Levelled) else {}
 
     @property
     def classes(self) -> Sequence[Any]:
-        """The classes by label, where there are any."""
+        """The classes by label; empty if the world has none."""
         return self.world.classes if isinstance(self.world, Labelled) else ()
 
     @property
@@ -56,7 +56,7 @@ class WorldView:
         return tuple(world.class_name(i) for i in range(len(world.classes))) if isinstance(world, Labelled) else ()
 
     def sample(self, n: int = 1, seed: int = 0) -> list[Scene]:
-        """The first n scenes of a seed, the very ones that `diorama run` judges on."""
+        """The first n scenes of a seed, the same as in `diorama run`."""
         return [self.world.scene_at(seed, i)[1] for i in range(self._count(n))]
 
     def do(self, scene: Any, /, **changes: Any) -> Any:
@@ -75,9 +75,9 @@ class WorldView:
         return (self.world.render([scene])[0] for scene in scenes)
 
     def examples(self, n: int, split: Split = "train", seed: int = 0) -> list[Scene]:
-        """n scenes to learn from (train), to watch (val) or to judge on (test): no scene is in two of them.
+        """n scenes of a training, validation or test split, which have no scene in common.
 
-        Nor are they scenes of `sample`, which `diorama run` judges on, unless the world is a list of scenes.
+        Unless the world is a list of scenes, `sample` and `diorama run` use other scenes than these.
         """
         if split not in get_args(Split):
             raise InputError(f"split={split!r}; {did_you_mean(str(split), list(get_args(Split)))}")
@@ -92,11 +92,11 @@ class WorldView:
     def torch_dataset(
         self, n: int, seed: int = 0, split: Split = "train", transform: Callable[[Any], Any] | None = None
     ) -> WorldDataset:
-        """A map-style torch dataset of n `examples`: (image, target, truth), rendered when asked for.
+        """A map-style torch dataset of n `examples`: (image, target, truth), rendered on access.
 
         The image is a float tensor (3, h, w), sRGB in [0, 1], after `transform`. The target is the label, or the level of
-        every factor by name. Truth are the arrays of the frame (parts, mask, reflectance …) as tensors. For many epochs
-        write the images once: `diorama render WORLD --layout dataset`.
+        every factor by name. `truth` has the arrays of the frame (parts, mask, reflectance …) as tensors. For many epochs,
+        render the images once: `diorama render WORLD --layout dataset`.
         """
         from diorama.data.torch_dataset import WorldDataset
 
@@ -113,7 +113,7 @@ class WorldView:
 
 
 def world(given: Any, /, **params: Any) -> WorldView:
-    """A world by its name or spec with parameters, or an object that is one, ready for use.
+    """A world by its name or spec with parameters, or from an object with the members of the contract.
 
     `diorama.world("candle", confounding="pairs")` is `diorama.world("candle(confounding=pairs)")`.
     """
@@ -124,10 +124,20 @@ def world(given: Any, /, **params: Any) -> WorldView:
         made = build("world", Spec(asked.name, {**asked.params, **params}))
         return WorldView(made.object, made.label)
     if params:
-        raise InputError(f"{type(given).__name__} is made already: it takes no {next(iter(params))!r} here")
+        raise InputError(f"{type(given).__name__} is an object already: it takes no parameter {next(iter(params))!r}")
     from diorama.adapt.worlds import world as adapted
 
     return WorldView(adapted(given, type(given).__name__), type(given).__name__)
+
+
+def numbered(view: WorldView, index: int, seed: int) -> tuple[str, Scene]:
+    """The index-th scene of a seed with its name; InputError if there is none."""
+    if isinstance(index, bool) or not isinstance(index, int) or index < 0:
+        raise InputError(f"scene={index!r}: give the number of a scene, from 0")
+    most = view.world.length
+    if most is not None and index >= most:
+        raise InputError(f"scene={index}: {view.name} has {most} scenes, 0 to {most - 1}")
+    return view.world.scene_at(seed, index)
 
 
 def _scenes(given: Any) -> list[Scene]:
@@ -137,6 +147,6 @@ def _scenes(given: Any) -> list[Scene]:
 
 
 def plain_factors(frame: Frame) -> dict[str, Any]:
-    """The factors of a frame whose values are numbers, words or nothing, by name."""
-    told = frame.truth.get("factors") or {}
-    return {name: v for name, v in told.items() if isinstance(v, str | int | float | bool | np.number | None)}
+    """The factors of a frame whose values are numbers, texts or None, by name."""
+    factors = frame.truth.get("factors") or {}
+    return {name: v for name, v in factors.items() if isinstance(v, str | int | float | bool | np.number | None)}

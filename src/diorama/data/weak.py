@@ -1,4 +1,4 @@
-"""Weak supervision on a table of factors: queries, the few images whose labels may be used, pairs that share factors.
+"""Weak supervision from a table of factors: queries, a small labelled share, pairs that share factors.
 
 CANDLE is published with these (Reddy, Godfrey L and Balasubramanian 2022); they work on the factors of any world. A record
 is a dictionary of factors by name, as `frame.truth["factors"]` is.
@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 
 def query(records: Sequence[Record], **values: Any) -> list[int]:
-    """The numbers of the records that have the given values; a tuple of values means any of them.
+    """The indices of the records that have the given values; a tuple of values means any of them.
 
     >>> query([{"color": "red", "size": 2.0}, {"color": "blue", "size": 2.0}], color=("blue", "green"), size=2.0)
     [1]
@@ -28,7 +28,7 @@ def query(records: Sequence[Record], **values: Any) -> list[int]:
 
 
 def labelled(count: int, share: float = 0.1, seed: int = 0) -> np.ndarray:
-    """The sorted numbers of the images whose labels may be used, ⌈share·count⌉ of them.
+    """The sorted indices of the ⌈share·count⌉ images whose labels may be used.
 
     >>> len(labelled(4050))
     405
@@ -39,7 +39,7 @@ def labelled(count: int, share: float = 0.1, seed: int = 0) -> np.ndarray:
 
 
 def sharing(records: Sequence[Record], shared: Sequence[str], count: int, seed: int = 0) -> np.ndarray:
-    """`count` pairs (count, 2) of different records with the same values of the `shared` factors; others as they come.
+    """`count` random pairs (count, 2) of different records with the same values of the `shared` factors.
 
     >>> pairs = sharing([{"color": c} for c in ("red", "red", "blue")], ["color"], 5)
     >>> sorted(set(pairs.ravel().tolist()))
@@ -53,7 +53,7 @@ def sharing(records: Sequence[Record], shared: Sequence[str], count: int, seed: 
     _, start, size = np.unique(group[order], return_index=True, return_counts=True)
     if not (size > 1).any():
         raise InputError(f"no two images share {', '.join(shared)}; name fewer factors")
-    # a pair is drawn evenly: groups in proportion to their ordered pairs
+    # so that all pairs are equally likely: groups in proportion to their number of ordered pairs
     chance = np.where(size > 1, size * (size - 1), 0).astype(float)
     generator = rng(seed, "sharing", *shared)
     chosen = generator.choice(len(size), size=count, p=chance / chance.sum())

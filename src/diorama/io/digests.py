@@ -1,4 +1,4 @@
-"""Digests of files and arrays, so that keys follow their content and not their place."""
+"""Digests of files and arrays: keys depend on the content of files, not on their paths."""
 
 import hashlib
 from collections.abc import Iterable
@@ -24,11 +24,11 @@ def files_digest(paths: Iterable[Path], base: Path) -> str:
     """The digest of the names below `base` and of the contents of some files, whatever their order."""
     total = hashlib.blake2b(digest_size=16)
     for path in sorted(paths):
-        total.update(f"{_named(path, base)}\0{file_digest(path)}".encode())
+        total.update(f"{_name_below(path, base)}\0{file_digest(path)}".encode())
     return total.hexdigest()
 
 
-def _named(path: Path, base: Path) -> str:
+def _name_below(path: Path, base: Path) -> str:
     """The name of a file below `base`; it becomes part of rows and pages, so it must be text."""
     name = str(path.relative_to(base))
     try:

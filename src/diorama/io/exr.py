@@ -1,4 +1,4 @@
-"""OpenEXR pictures, through the OpenEXR package: the wheels of OpenCV are built without it."""
+"""Reads OpenEXR pictures with the OpenEXR package: the wheels of OpenCV are built without it."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""Reading files that somebody else wrote: regular files only, and none that takes more memory than is allowed.
+"""Reads files of unknown origin: regular files only, and within a memory limit.
 
-One limit holds for every reader: `DIORAMA_MAX_MB` (default 1024) is the memory in megabytes that one file may take, as it
-is stored and as it is decoded. It is checked before anything is decoded.
+The limit is the same for all readers: `DIORAMA_MAX_MB` (default 1024) is the memory in megabytes that one file may take,
+stored or decoded. It is checked before anything is decoded.
 """
 
 import json
@@ -29,19 +29,19 @@ def limit() -> float:
 
 
 def bytes_of(variable: str, usual: float, allowed: Callable[[float], bool], hint: str) -> float:
-    """The bytes that an environment variable gives in megabytes; `usual` where it is not set."""
-    said = os.environ.get(variable, "")
+    """The bytes that an environment variable gives in megabytes; `usual` megabytes if it is not set."""
+    value = os.environ.get(variable, "")
     try:
-        megabytes = float(said) if said else usual
+        megabytes = float(value) if value else usual
     except ValueError:
         megabytes = math.nan
     if not allowed(megabytes):
-        raise InputError(f"{variable}={said[:40]!r}: {hint}")
+        raise InputError(f"{variable}={value[:40]!r}: {hint}")
     return megabytes * 2**20
 
 
 def check_memory(size: float, what: object) -> None:
-    """Raise InputError where something takes more memory than one file may."""
+    """Raise InputError if `size` bytes are more than one file may take."""
     if size > limit():
         raise InputError(
             f"{what} takes {size / 2**20:,.0f} MB of memory, more than the {limit() / 2**20:,.0f} MB that are allowed;"
@@ -50,14 +50,14 @@ def check_memory(size: float, what: object) -> None:
 
 
 def check_pixels(width: int, height: int, what: object) -> None:
-    """Raise InputError where a picture has no pixels, or more than fit into the memory that one file may take."""
+    """Raise InputError if a picture has no pixels, or more than fit into the memory that one file may take."""
     if width < 1 or height < 1:
         raise InputError(f"{what} has no pixels ({width}×{height}): fetch or save it again")
     check_memory(width * height * PIXEL, f"{what} of {width}×{height} pixels")
 
 
 def check_regular(path: Path) -> None:
-    """Raise InputError unless this is a regular file: not a folder, a pipe or a device, whatever links to it."""
+    """Raise InputError unless this is a regular file or a link to one: not a folder, a pipe or a device."""
     try:
         there = path.exists()
     except OSError as error:
@@ -98,7 +98,7 @@ def read_json(path: Path) -> Any:
 
 
 def cache_folder() -> Path:
-    """Where computed things are kept between runs: $DIORAMA_CACHE, else `diorama` in the user's cache."""
-    if said := os.environ.get("DIORAMA_CACHE"):
-        return Path(said).expanduser()
+    """The folder of caches that outlive a run: $DIORAMA_CACHE, else `diorama` in the user's cache."""
+    if chosen := os.environ.get("DIORAMA_CACHE"):
+        return Path(chosen).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "diorama"

@@ -1,8 +1,8 @@
-"""Image files without loss: 16-bit RGB stays 16-bit, and a damaged file is an error that names it.
+"""Reads and writes image files: 16-bit RGB stays 16-bit, and a damaged file is an error that names it.
 
-Every picture of every world is decoded here: PNG, JPEG and Radiance HDR, told apart by their content. The file is walked
-first (marks, lengths, checksums, size in pixels), because decoders make half an image of half a file and ask for the
-memory that a header promises.
+All pictures of worlds are decoded here: PNG, JPEG and Radiance HDR, recognised by their content. The structure of a file is
+checked first (markers, lengths, checksums, size in pixels), because decoders return half an image for half a file, and
+allocate any amount of memory that a header declares.
 """
 
 import os
@@ -23,7 +23,7 @@ from diorama.io.files import check_pixels, read_bytes
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HDR_SIZE = re.compile(rb"\n[-+]Y +(\d{1,9}) +[-+]X +(\d{1,9})\n")
-#: Where the compressed part of a JPEG ends: a mark that is neither a stuffed byte nor a restart.
+#: The end of the compressed part of a JPEG: a marker that is neither a stuffed byte nor a restart.
 _MARK = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _AGAIN = "fetch it again"
 
@@ -31,7 +31,7 @@ _AGAIN = "fetch it again"
 def read_image(path: Path, bits: int | None = None) -> np.ndarray:
     """A PNG, JPEG or Radiance HDR as stored: (h, w) or (h, w, 3) uint8, uint16 or float32, RGB order, alpha dropped.
 
-    EXIF does not turn it: masks and annotated points belong to the stored pixels. With `bits`, another depth is refused.
+    EXIF rotation is ignored: masks and annotated points refer to the stored pixels. With `bits`, other depths are refused.
     """
     return decode(read_bytes(path), str(path), bits)
 
@@ -52,7 +52,7 @@ def read_rgb(path: Path) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What a picture's file says of itself."""
+    """Size and depth from the header of a picture."""
 
     width: int
     height: int
@@ -80,17 +80,17 @@ def decode(data: bytes, name: str, bits: int | None = None) -> np.ndarray:
 
 
 def _pixels(data: bytes) -> np.ndarray | None:
-    """The pixels as OpenCV gives them; None for a damaged picture."""
+    """The pixels as OpenCV decodes them; None for a damaged picture."""
     import cv2
 
-    said: list[str] = []
-    with _stderr_of_decoders(said):
+    printed: list[str] = []
+    with _stderr_of_decoders(printed):
         try:
             image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED | cv2.IMREAD_IGNORE_ORIENTATION)
         except cv2.error:
             return None
     harmless = ("extraneous bytes before marker", "Unknown Adobe color transform code", "libpng warning")
-    damaged = any(line.startswith(_DAMAGE) and not any(part in line for part in harmless) for line in said)
+    damaged = any(line.startswith(_DAMAGE) and not any(part in line for part in harmless) for line in printed)
     return None if image is None or damaged or (image.ndim == 3 and image.shape[2] < 3) else image
 
 
@@ -99,8 +99,8 @@ _DAMAGE = ("Corrupt JPEG data", "Premature end of JPEG", "Invalid SOS parameters
 
 
 @contextmanager
-def _stderr_of_decoders(said: list[str]) -> Iterator[None]:
-    """Collect what libjpeg and libpng print: the only place where they tell that pixels are made up."""
+def _stderr_of_decoders(printed: list[str]) -> Iterator[None]:
+    """Collect the warnings that libjpeg and libpng print: only these reveal that missing pixels were filled in."""
     try:
         kept = os.dup(2)
     except OSError:  # there is no stderr
@@ -108,19 +108,19 @@ def _stderr_of_decoders(said: list[str]) -> Iterator[None]:
         return
     if sys.stderr is not None:
         sys.stderr.flush()
-    with tempfile.TemporaryFile() as heard:
-        os.dup2(heard.fileno(), 2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
         try:
             yield
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-        heard.seek(0)
-        said += heard.read().decode(errors="replace").splitlines()
+        file.seek(0)
+        printed += file.read().decode(errors="replace").splitlines()
 
 
 def _walk_png(data: bytes, name: str) -> _Header:
-    """Every length and checksum must fit, from the header to the end."""
+    """Check every length and checksum, from the header to the end."""
     at, header = 8, None
     while True:
         if at + 12 > len(data):
@@ -142,7 +142,7 @@ def _walk_png(data: bytes, name: str) -> _Header:
 
 
 def _walk_jpeg(data: bytes, name: str) -> _Header:
-    """The segments up to the mark that ends the picture; what a camera adds behind it is left alone."""
+    """Check the segments up to the marker that ends the picture; data that cameras append after it is ignored."""
     at, header, scans = 2, None, 0
     while True:
         while data[at : at + 2] == b"\xff\xff":  # fill bytes
@@ -176,7 +176,7 @@ def _walk_jpeg(data: bytes, name: str) -> _Header:
 def _walk_hdr(data: bytes, name: str) -> _Header:
     found = _HDR_SIZE.search(data[:65536])
     if not found:
-        raise InputError(f"{name} is damaged (its header does not tell its size): {_AGAIN}")
+        raise InputError(f"{name} is damaged (its header has no size): {_AGAIN}")
     return _Header(int(found[2]), int(found[1]), 32)
 
 

@@ -1,15 +1,15 @@
-"""Whether a run directory is what was written: every file checked by its checksum, rows against each other."""
+"""Checks a run directory: every file against its checksum, and rows against each other."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from diorama.io.row_files import Rows, merge, parts, strange
+from diorama.io.row_files import Rows, merge, misnamed, parts
 from diorama.io.run_folder import check_readable, damage, manifest_damage, read_document
 from diorama.io.store import checksum, content, is_temporary
 
 
 def check_run(folder: Path, say: Callable[[str], None]) -> bool:
-    """Say what is wrong with a run directory, and what was looked at; True if nothing is. Nothing is changed."""
+    """Report what is wrong with a run directory, and how much was checked; True if all is well. Nothing is changed."""
     check_readable(folder)
     cells = sorted(path for path in folder.glob("cells/*/*") if path.is_dir())
     found = [line for cell in cells for line in _cell(cell)]
@@ -22,8 +22,8 @@ def check_run(folder: Path, say: Callable[[str], None]) -> bool:
     say(
         f"{folder}: {len(cells)} cells, {rows} rows, {len(found)} damaged or contradicting files"
         + (f", {aside} set aside earlier" if aside else "")
-        + (f", {left} of writers that are at work or have died" if left else "")
-        + ("; the same `diorama run` command computes again what is lost" if found else "")
+        + (f", {left} temporary files of processes that are writing or have died" if left else "")
+        + ("; run the same `diorama run` command again to recompute the lost rows" if found else "")
     )
     return not found
 
@@ -35,16 +35,16 @@ def _cell(folder: Path) -> Iterator[str]:
         yield f"{path} is missing"
     elif why := manifest_damage(path):
         yield f"{path}: {why}"
-    for stray in strange(folder):
-        yield f"{stray}: it has not the name of a part"
+    for stray in misnamed(folder):
+        yield f"{stray}: this is not the name of a part"
     yield from _rows(folder)[1]
     for captions in sorted((folder / "keep").rglob("*.json")):
         if not whole_picture(captions.with_suffix(".webp")):
-            yield f"{captions}: it does not belong to the picture beside it"
+            yield f"{captions}: its checksum is not that of the picture beside it"
 
 
 def _rows(folder: Path) -> tuple[Rows, list[str]]:
-    """The rows of a cell, and what is wrong with its parts: the damaged ones, and the ones that contradict another row."""
+    """The rows of a cell, and messages about damaged parts and contradicting rows."""
     sound, wrong, first = [], [], Rows()
     for part in parts(folder):
         try:
@@ -59,7 +59,7 @@ def _rows(folder: Path) -> tuple[Rows, list[str]]:
 
 
 def whole_picture(path: Path) -> bool:
-    """Whether a picture and its captions are there and whole."""
+    """Whether a picture and its captions exist and are undamaged."""
     try:
         return read_document(path.with_suffix(".json")).get("picture") == checksum(content(path))
     except (OSError, ValueError):

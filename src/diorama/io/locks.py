@@ -1,4 +1,4 @@
-"""Locks between processes on one machine: released by the operating system however the holder ends."""
+"""Locks between processes on one machine; the operating system releases them however the holder ends."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ _held: set[TextIO] = set()
 
 @contextmanager
 def locked(path: Path, wait: bool = False) -> Iterator[None]:
-    """Hold an exclusive lock on a file. Without `wait`, a lock that is taken is an error naming the holder."""
+    """Hold an exclusive lock on a file. Without `wait`, a lock that is taken is an error that names the holder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a regular file and cannot be locked: remove it")
@@ -38,7 +38,7 @@ def locked(path: Path, wait: bool = False) -> Iterator[None]:
 
 
 def release_in_child() -> None:
-    """Close, in a forked process, the lock files that its parent holds, so that the locks end with the parent."""
+    """In a forked process, close the lock files of its parent, so that the locks end with the parent."""
     for file in _held:
         file.close()
     _held.clear()

@@ -1,4 +1,4 @@
-"""File names made from names in data: the name of a case, an image or a table never leads out of its folder."""
+"""File names from names in data: the name of a case, an image or a table never leads out of its folder."""
 
 import hashlib
 from collections import Counter
@@ -7,14 +7,14 @@ from pathlib import Path, PurePosixPath
 
 from diorama.core.errors import InputError
 
-#: Characters of a file name that stay as they are, beside letters and digits.
+#: Characters that stay unchanged in a file name, besides letters and digits.
 _PLAIN = " _-.,@()+=#"
 #: The most bytes of one file name (file systems take 255, and endings are added), and the most folders of a name.
 _LONGEST, _DEEPEST = 180, 6
 
 
 def readable(text: object) -> str:
-    """A text that can be written anywhere: half characters (lone surrogates) are spelt out.
+    """A text that can be encoded: lone surrogates are written as escapes.
 
     >>> readable("caf\\udce9")
     'caf\\\\udce9'
@@ -23,7 +23,7 @@ def readable(text: object) -> str:
 
 
 def case_path(base: Path, key: str, ending: str = "") -> Path:
-    """The file of a case key below a folder, the same for everyone who writes or reads it; two keys never share one.
+    """The file of a case key below a folder; two keys never share one.
 
     >>> case_path(Path("keep"), "set/003", ".npz").as_posix(), case_path(Path("keep"), "../x", ".npz").as_posix()
     ('keep/set/003.npz', 'keep/%2E%2E/x.npz')
@@ -34,18 +34,18 @@ def case_path(base: Path, key: str, ending: str = "") -> Path:
 
 
 def _safe(part: str) -> str:
-    """One part as a file name: other characters as percent signs with hexadecimal digits, a long one cut and numbered."""
+    """One part as a file name: special characters percent-encoded, a long name cut and ended by a hash."""
     kept = "".join(c if c.isalnum() or c in _PLAIN else "".join(f"%{b:02X}" for b in c.encode()) for c in part)
     if set(kept) <= {"."}:  # empty, . and ..
         kept = kept.replace(".", "%2E") or "%"
     if len(kept.encode()) <= _LONGEST:
         return kept
     number = hashlib.blake2b(part.encode(), digest_size=8).hexdigest()
-    return kept.encode()[: _LONGEST - 20].decode(errors="ignore") + "~" + number  # no short name has a tilde
+    return kept.encode()[: _LONGEST - 20].decode(errors="ignore") + "~" + number  # short names have no tilde
 
 
 def inside(base: Path, name: str) -> Path:
-    """The file that a table, list or scene names below a folder. Raises InputError where the name leads out of it."""
+    """The file below a folder that a table, list or scene names; InputError if the name leads out of it."""
     parts = Path(name).parts
     if "\0" in name or not parts or Path(name).is_absolute() or ".." in parts:
         raise InputError(f"{readable(name)[:200]!r} is no file below {base}: names of files may not lead out of it")
@@ -53,7 +53,7 @@ def inside(base: Path, name: str) -> Path:
 
 
 def distinct(files: Iterable[str], folders: bool = False) -> dict[str, str]:
-    """A name for every file that no other has: without folder and ending where that is enough to tell them apart.
+    """A unique name for every file: without folder and ending where that is unique.
 
     With `folders` the folders always stay in the name.
 
@@ -79,7 +79,7 @@ def _joined(file: str) -> str:
 
 
 def check_distinct(names: Iterable[str], of: str) -> None:
-    """Raise InputError where two cases have one name, and would share a row."""
+    """Raise InputError if two cases have the same name: they would share a row."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

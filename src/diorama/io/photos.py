@@ -1,7 +1,7 @@
-"""Photos: read and cut to a square; labelled ones in a folder, and the one split to learn from and to hold out.
+"""Photos: reads them, crops them to squares, finds labelled ones in a folder and splits them for training.
 
 photos/cat/0.jpg   photos/dog/0.jpg        a sub-folder is a class
-photos/cat.0.jpg   photos/dog.0.jpg        without sub-folders the class is what stands before the first dot (Kaggle)
+photos/cat.0.jpg   photos/dog.0.jpg        without sub-folders the class is the name up to the first dot (Kaggle)
 """
 
 from functools import lru_cache
@@ -32,15 +32,15 @@ def labelled(folder: Path) -> Photos:
 
 
 def pictures(folder: Path, below: str = "**/*") -> list[Path]:
-    """The photos in a folder and its sub-folders, or where the pattern says, in the order of their paths."""
+    """The photos in a folder and its sub-folders, or those of another pattern, in the order of their paths."""
     return sorted(path for path in folder.glob(below) if path.suffix.lower() in ENDINGS and path.is_file())
 
 
 def split(folder: Path, train: int, seed: int) -> tuple[Photos, Photos]:
-    """`train` photos of every class, and all others. A photo's place depends on seed, class and file name alone:
-    more training photos only add to fewer, and the split is the same on every machine."""
+    """`train` photos of every class, and all others. The order of drawing depends on seed, class and file name alone: a
+    larger `train` only adds photos, and the split is the same on every machine."""
     if train < 0:
-        raise InputError(f"train={train}: give how many photos of every class are learnt from")
+        raise InputError(f"train={train}: give the number of training photos of every class")
     learnt: Photos = {}
     held_out: Photos = {}
     for name, files in labelled(folder).items():
@@ -52,7 +52,7 @@ def split(folder: Path, train: int, seed: int) -> tuple[Photos, Photos]:
 
 
 def read_photo(path: Path) -> np.ndarray:
-    """A JPEG or PNG as (h, w, 3) uint8, not turned by EXIF. Raises Excluded, with its name, where it is damaged."""
+    """A JPEG or PNG as (h, w, 3) uint8, without EXIF rotation. Raises Excluded, with its name, if it is damaged."""
     try:
         return read_rgb(path)
     except InputError as error:
@@ -60,22 +60,22 @@ def read_photo(path: Path) -> np.ndarray:
 
 
 def fitted(image: np.ndarray, size: int, crop: bool) -> np.ndarray:
-    """(h, w, 3) uint8 → (size, size, 3): resized to 8/7 of it and the centre kept, or squeezed whole."""
+    """(h, w, 3) uint8 → (size, size, 3): with `crop` the centre after resizing to 8/7 of `size`, else the whole image."""
     side = round(size * 256 / 224) if crop else size
-    resized = image if image.shape[:2] == (side, side) else _resized(image, side)
+    resized = image if image.shape[:2] == (side, side) else _resize(image, side)
     start = (side - size) // 2
     return resized[start : start + size, start : start + size]
 
 
-def _resized(image: np.ndarray, side: int) -> np.ndarray:
-    """Resized to a square, each pixel a weighted mean of those it covers."""
-    rows, columns = _triangle(image.shape[0], side), _triangle(image.shape[1], side)
+def _resize(image: np.ndarray, side: int) -> np.ndarray:
+    """Resize to a square; each pixel is a weighted mean of those it covers."""
+    rows, columns = _triangle_weights(image.shape[0], side), _triangle_weights(image.shape[1], side)
     across = np.einsum("hwc,xw->hxc", image.astype(np.float32), columns, optimize=True)
     return np.rint(np.clip(np.einsum("hxc,yh->yxc", across, rows, optimize=True), 0, 255)).astype(np.uint8)
 
 
 @lru_cache(maxsize=256)
-def _triangle(old: int, new: int) -> np.ndarray:
+def _triangle_weights(old: int, new: int) -> np.ndarray:
     """(new, old) weights of a triangle filter, as wide as a new pixel where the image shrinks; rows sum to one."""
     scale = max(old / new, 1.0)
     centres = (np.arange(new) + 0.5) * old / new

@@ -1,4 +1,4 @@
-"""Arrays that were saved elsewhere: NumPy, PNG and EXR files. Never pickle."""
+"""Reads arrays from NumPy, PNG and EXR files; never pickle."""
 
 import math
 import tokenize
@@ -17,13 +17,13 @@ from diorama.io.files import check_memory, check_regular
 from diorama.io.images import read_png
 
 ENDINGS = (".npy", ".png", ".exr")
-#: What a damaged NumPy or ZIP file raises.
+#: Exceptions that damaged NumPy or ZIP files raise.
 _DAMAGE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, MemoryError)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The array of an .npy, .png or .exr file; a damaged one is named."""
+    """The array of an .npy, .png or .exr file; InputError names a damaged one."""
     if path.suffix == ".png":
         return read_png(path)
     if path.suffix == ".exr":
@@ -34,7 +34,7 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def read_archive(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Those of the named arrays that an .npz file holds; a damaged one is named."""
+    """Those of the named arrays that an .npz file holds; InputError names a damaged one."""
     check_regular(path)
     found = {}
     with damage_named(path), zipfile.ZipFile(path) as archive:
@@ -73,11 +73,11 @@ def read_header(file: IO[bytes], where: object) -> tuple[tuple[int, ...], bool, 
 
 @contextmanager
 def damage_named(where: object) -> Iterator[None]:
-    """Turn what a damaged NumPy or ZIP file raises into an InputError that names it."""
+    """Turn the exceptions of a damaged NumPy or ZIP file into an InputError that names it."""
     try:
         yield
     except InputError:
         raise
     except _DAMAGE as error:
-        said = " ".join((str(error) or type(error).__name__).split())[:120]
-        raise InputError(f"{where} cannot be read as arrays ({said}): fetch or save it again") from error
+        why = " ".join((str(error) or type(error).__name__).split())[:120]
+        raise InputError(f"{where} cannot be read as arrays ({why}): fetch or save it again") from error

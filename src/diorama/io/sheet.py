@@ -1,4 +1,4 @@
-"""Contact sheets: many pictures on one, small ones enlarged so that pixels stay visible."""
+"""Contact sheets: many pictures on one, small ones enlarged so that pixels are visible."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,19 +12,19 @@ SHOWN = 256
 
 
 class Sheet:
-    """A contact sheet in the making: the first pictures, no larger than they are shown, whatever the number of frames."""
+    """Collects the first pictures of a contact sheet, shrunk as they are shown, so that memory stays bounded."""
 
     def __init__(self, limit: int = 192) -> None:
         self.limit, self.pictures = limit, list[np.ndarray]()
 
     def add(self, image: np.ndarray) -> None:
-        """Note a picture (h, w, 3) in [0, 1]."""
+        """Add a picture (h, w, 3) in [0, 1]."""
         if len(self.pictures) < SHOWN:
             h, w = _size(image, min(self.limit, max(image.shape[:2])))
             self.pictures.append(quantise(image if image.shape[:2] == (h, w) else resize(image, w, h), 8))
 
     def picture(self, gap: int = 4) -> np.ndarray:
-        """The pictures on a grid as uint8; small ones enlarged, so that pixels stay visible."""
+        """The pictures on a grid as uint8, small ones enlarged."""
         largest = max(max(image.shape[:2]) for image in self.pictures)
         side = largest * (self.limit // largest)
         sizes = [_size(image, side) for image in self.pictures]
@@ -38,7 +38,7 @@ class Sheet:
         return sheet
 
     def written(self, out: Path) -> Path:
-        """The sheet as contact.png in a folder."""
+        """Write the sheet as contact.png into a folder; returns its path."""
         write_png(out / "contact.png", self.picture())
         return out / "contact.png"
 

@@ -1,7 +1,7 @@
-"""Files that are written whole: whenever a writer dies, a reader finds the old file, the new file or none.
+"""Atomic writes: whenever a writer dies, a reader finds the old file, the new file or none.
 
-Data go to a temporary name in the same folder, are synced, and are renamed; then the folder is synced. What a dead writer
-leaves is known by its name and removed by the next run.
+Data are written to a temporary file in the same folder, synced, and renamed; then the folder is synced. Temporary files of
+a process that died are recognised by their names and removed by the next run.
 """
 
 import errno
@@ -23,7 +23,7 @@ _OLD = 3600.0
 
 
 def checksum(data: bytes) -> str:
-    """What a file is checked by.
+    """The checksum of a file's content.
 
     >>> checksum(b"")[:8]
     'b8e1dda3'
@@ -32,21 +32,21 @@ def checksum(data: bytes) -> str:
 
 
 def content(path: Path) -> bytes:
-    """The content of a file of a run; ValueError where a pipe, device or folder stands in its place, which is never read."""
+    """The content of a file of a run; ValueError if the path is a pipe, a device or a folder."""
     if path.exists() and not path.is_file():
         raise ValueError("it is no regular file")
     return path.read_bytes()
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, or put it in the place of the one that is there."""
-    with _beside(path, data) as temporary:
+    """Write a file atomically; an existing one is replaced."""
+    with _temporary_file(path, data) as temporary:
         os.replace(temporary, path)
 
 
 def create_whole(path: Path, data: bytes) -> bool:
-    """Write a file unless there is one already; False if another writer was first."""
-    with _beside(path, data) as temporary:
+    """Write a file atomically unless it exists; False if another writer was first."""
+    with _temporary_file(path, data) as temporary:
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -67,8 +67,8 @@ def json_bytes(value: Any) -> bytes:
 
 
 @contextmanager
-def _beside(path: Path, data: bytes) -> Iterator[Path]:
-    """The data under a temporary name, safely on the disk; the folder is synced when the caller has named the file."""
+def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
+    """Write data to a synced temporary file; after the caller has renamed it, the folder is synced."""
     make_folder(path.parent)
     temporary = path.parent / f".{os.getpid()}-{next(_numbers)}@{os.uname().nodename}.tmp"
     try:
@@ -83,7 +83,7 @@ def _beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and the ones above it, each entered safely into its parent."""
+    """Make a folder and its parents, and sync each one's entry in its parent."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Sync the directory entries of a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -103,19 +103,19 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file is one that somebody is writing, or was."""
+    """Whether a file is a temporary file of this module."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def remove_leftovers(folder: Path) -> int:
-    """Remove what dead writers left anywhere in a folder, and say how many files that were."""
-    found = [path for path in folder.rglob(".*.tmp") if _abandoned(path)]
+    """Remove the temporary files of processes that died, anywhere in a folder; returns their number."""
+    found = [path for path in folder.rglob(".*.tmp") if _is_abandoned(path)]
     for path in found:
         path.unlink(missing_ok=True)
     return len(found)
 
 
-def _abandoned(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     match = _TEMPORARY.fullmatch(path.name)
     if match is None:
         return False
@@ -123,12 +123,12 @@ def _abandoned(path: Path) -> bool:
         return True
     try:
         return time.time() - path.stat().st_mtime > _OLD
-    except FileNotFoundError:  # its writer has just finished
+    except FileNotFoundError:  # renamed by its writer
         return False
 
 
 def alive(process: int) -> bool:
-    """Whether a process of this machine is there."""
+    """Whether a process with this id runs on this machine."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -139,7 +139,7 @@ def alive(process: int) -> bool:
 
 
 def set_aside(path: Path, why: str) -> str:
-    """Give a damaged file a name that nobody reads, and say so in one line."""
+    """Rename a damaged file to NAME.damaged, so that it is not read; returns a message."""
     os.replace(path, path.with_name(f"{path.name}.damaged"))
     sync_folder(path.parent)
     return f"{path} is damaged ({why}): set aside as {path.name}.damaged"

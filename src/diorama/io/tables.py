@@ -1,4 +1,4 @@
-"""Tables in CSV files that somebody else wrote."""
+"""Reads CSV tables."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the bundled checkpoints are."""
+"""The paths of bundled checkpoints."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from diorama.core.errors import InputError
 #: Checkpoints (NAME.safetensors) and their cards (NAME.json).
 ZOO = Path(__file__).parents[1] / "models" / "zoo"
 
-#: Worlds for which learners of codes are bundled; the first is the one that is meant where nobody says.
+#: Worlds for which learners of codes are bundled; the first is the default.
 LEARNT = ("sprites", "candle")
 
 

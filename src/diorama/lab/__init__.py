@@ -1,7 +1,7 @@
-"""The lab: take a part away, drag the lamp, and watch logits, explanations and truth move.
+"""The lab: remove a part, drag the lamp, and watch logits, explanations and truth change.
 
 `diorama lab birds -M birds_cnn -m grad_cam` serves it as a page; `diorama.lab("birds", model=net, methods=["grad_cam"])`
-shows the same in a notebook. The package itself can be called, because both are named alike.
+shows it in a notebook: this package is callable, since the function has the same name.
 """
 
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Callable(ModuleType):
-    """The package, which shows the lab in a notebook when it is called."""
+    """The class of this package, which makes it callable."""
 
     def __call__(self, world: Any, model: Any = (), methods: Any = (), scene: Any = 0) -> Any:
         """The lab as a widget. `world`, `model` and `methods` are specs or live objects, `scene` is one or a number."""

@@ -1,4 +1,4 @@
-"""Slow answers about a scene: maps of explainers with what they claim of parts, and how protocols judge this one case."""
+"""Slow answers about a scene: maps of explainers with their part importances, and the scores of protocols for this case."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from diorama.protocols.parts.pictures import heat_of
 from diorama.protocols.parts.single_deletion import SingleDeletion
 from diorama.worlds.mosaic.mosaic import Mosaic
 
-#: Seconds between two lines of progress.
-PATIENCE = 0.2
-#: Metrics of a protocol that are shown.
+#: Seconds between two progress messages.
+SAY_EVERY = 0.2
+#: The most metrics of a protocol that are shown.
 SHOWN = 4
 
 
 def interruptible(model: Component, between: Callable[[], None]) -> Component:
-    """A copy of the model that calls `between` before every pass: it counts passes and gives up what nobody waits for."""
+    """A copy of the model that calls `between` before every pass, to count passes and to stop outdated work."""
     inner = model.object
     kind = type(inner)
 
@@ -43,42 +43,42 @@ def interruptible(model: Component, between: Callable[[], None]) -> Component:
         between()
         return kind.logits(self, images)
 
-    twin = copy.copy(inner)
+    copied = copy.copy(inner)
     made = type(kind.__name__, (kind,), {"__slots__": (), "logits": logits, "__module__": kind.__module__})
-    object.__setattr__(twin, "__class__", made)  # a frozen dataclass too
+    object.__setattr__(copied, "__class__", made)  # works for frozen dataclasses too
     found = replace(model)
-    object.__setattr__(found, "object", twin)
+    object.__setattr__(found, "object", copied)
     return found
 
 
 class Passes:
-    """Counts passes of the model through which a method learns; says how far it is, and gives up what nobody wants."""
+    """Counts a method's passes through the model, reports progress, and stops outdated work (`fresh` raises Stale)."""
 
     def __init__(self) -> None:
         self.fresh: Callable[[], None] = lambda: None
         self.say: Callable[[int, int | None], None] = lambda done, total: None
         self.known: dict[str, int] = {}
-        self.done, self.doing, self.said = 0, "", 0.0
+        self.done, self.doing, self.last = 0, "", 0.0
 
     def between(self) -> None:
         """Called before every pass."""
         self.fresh()
         self.done += 1
-        if time.monotonic() - self.said > PATIENCE:
-            self.said = time.monotonic()
+        if time.monotonic() - self.last > SAY_EVERY:
+            self.last = time.monotonic()
             self.say(self.done, self.known.get(self.doing))
 
     def begin(self, doing: str) -> None:
-        """Something else is computed now."""
-        self.doing, self.done, self.said = doing, 0, time.monotonic()
+        """Start counting the passes of another computation."""
+        self.doing, self.done, self.last = doing, 0, time.monotonic()
 
     def end(self) -> None:
-        """It is done: the next time it is known how long it takes."""
+        """Record the number of passes of the finished computation, as the total for the next time."""
         self.known[self.doing] = max(self.done, 1)
 
 
 def maps(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
-    """A map of every explainer, those that follow gradients first: they take one pass."""
+    """A map of every explainer, gradient methods first: they take one pass."""
     scene = desk.scene(request)
     order = sorted(desk.methods_of("explain"), key=lambda m: not m.object.gradients)
     for method in order:
@@ -91,8 +91,8 @@ def maps(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
             send(Reply("map", {"method": number, "why": outcome.reason}))
             continue
         passes.end()
-        said, arrays = outcome.value
-        send(Reply("map", {"method": number, **said}, arrays))
+        head, arrays = outcome.value
+        send(Reply("map", {"method": number, **head}, arrays))
 
 
 def _progress(send: Send, number: int, label: str, done: int, total: int | None) -> None:
@@ -106,13 +106,13 @@ def _map(desk: Desk, request: Request, scene: Scene, method: Component) -> tuple
     answer = bench.answer(scene, target)
     heat, signed = heat_of(answer, bench.frame(scene).image.shape[:2])
     top = max(float(np.quantile(np.abs(heat), 0.995)), 1e-12)
-    said = {"target": target, "signed": signed, "note": answer.note, "claims": claims(bench, scene, answer)}
+    head = {"target": target, "signed": signed, "note": answer.note, "claims": claims(bench, scene, answer)}
     seconds = round(time.perf_counter() - start, 3)
-    return said | {"seconds": seconds}, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
+    return head | {"seconds": seconds}, {"heat": np.rint(np.clip(heat / top, -1, 1) * 127).astype(np.int8)}
 
 
 def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
-    """How important the answer says that each region is, by the conversion of the protocols; None where there is none."""
+    """The importance of each region according to the answer, as protocols compute it; None if they have no conversion."""
     world = bench.world.object
     if isinstance(world, Parted):
         elements = SingleDeletion().elements(bench, scene)
@@ -125,11 +125,11 @@ def claims(bench: Bench, scene: Scene, answer: Answer) -> list[float] | None:
     return None if found.error else found.value.tolist()
 
 
-# How protocols judge it
+# Scores of protocols
 
 
 def judges(desk: Desk, track: str) -> list[str]:
-    """The protocols of a track that judge single scenes of this world and can be had without parameters."""
+    """The protocols of a track that judge single scenes of this world and need no parameters."""
     found = []
     for name in entries("protocol"):
         outcome = attempt(partial(build, "protocol", name))
@@ -143,7 +143,7 @@ def judges(desk: Desk, track: str) -> list[str]:
 
 
 def scores(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
-    """The scores of this case for every method, beside those of the truth itself and of chance."""
+    """The scores of this case for every method, the truth itself and chance."""
     scene = desk.scene(request)
     for track in ("explain", "decompose"):
         methods = [m for m in desk.methods_of(track) if not isinstance(m.object, Fitting)]
@@ -167,7 +167,7 @@ def scores(desk: Desk, request: Request, send: Send, passes: Passes) -> None:
 
 
 def _scored(desk: Desk, cell: Cell, scene: Scene) -> dict[str, Any]:
-    """Every metric of the case as a row would have it: a value, or why there is none."""
+    """Every metric of the case as in a row: a value, or why there is none."""
     case = case_of(scene)
     outcome = tried(lambda: list(cell.protocol.object.score(cell.bench(case, desk.memory, None, middle(cell)), case)))
     if outcome.error:

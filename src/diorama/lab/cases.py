@@ -1,4 +1,4 @@
-"""Cases: a scene saved for a regression suite (`cases.jsonl`), and the cases of a run, the worst first."""
+"""Cases: saves scenes to a regression suite (`cases.jsonl`), and lists the cases of a run, the worst first."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from diorama.lab.messages import Request
 from diorama.report.summary import CellResult, read_results
 
 FILE = "cases.jsonl"
-#: Lines of a suite, and cases of a run that are listed.
+#: The most lines of a suite, and the most cases of a run that are listed.
 MOST = 10_000
 
 
 def saved_case(folder: Path, desk: Desk, asked: Request) -> dict[str, Any]:
-    """Append the scene to `cases.jsonl` in the folder the lab was started in, unless it is there; says which it was."""
+    """Append the scene to `cases.jsonl` in the folder the lab was started in, unless it is there already (`again`)."""
     scene = desk.scene(asked)
-    desk.world.object.render([scene])  # one that cannot be rendered is not saved
+    desk.world.object.render([scene])  # raises an error if it cannot be rendered
     path = folder / FILE
     known = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     if len(known) >= MOST:
@@ -56,14 +56,14 @@ class Cases:
         return [c for c in cells if c.manifest["world"] == self.world and not c.manifest["control"]]
 
     def report(self) -> str:
-        """The page of the whole run."""
+        """The report of the whole run."""
         from diorama.report.html import html
         from diorama.report.sections import name_runs
 
         return html(name_runs([read_results(self.folder)]))
 
     def listed(self) -> dict[str, Any]:
-        """Every case with its worst rank over the cells: 0 is the best of its cell, 1 the worst; the worst first."""
+        """Every case with its worst rank over the cells (0: best of its cell, 1: worst), the worst first."""
         worst: dict[str, float] = {}
         for cell in self._cells:
             values = cell.values(cell.case_metric)
@@ -85,13 +85,13 @@ class Cases:
             for row in cell.settled.rows:
                 if row.case == name and row.metric not in cell.manifest["unlisted"]:
                     value = row.value if isinstance(row.value, int | float) else None
-                    said = {"metric": row.metric, "value": value, "status": row.status, "reason": row.reason}
-                    rows.append({**about, **said})
+                    result = {"metric": row.metric, "value": value, "status": row.status, "reason": row.reason}
+                    rows.append({**about, **result})
         return {"name": name, "scene": self._scenes[name], "rows": rows}
 
     @cached_property
     def _scenes(self) -> dict[str, Any]:
-        """The scene of every case that is one scene."""
+        """The scenes of those cases that consist of one scene."""
         cells = [cell for cell in self._run.cells if cell.world.label == self.world]
         cases = [case for cell in cells for case in cell.cases if "scene" in case.payload]
         return {case.key: json.loads(canonical(case.payload["scene"])) for case in cases}

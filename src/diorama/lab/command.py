@@ -1,4 +1,4 @@
-"""`diorama lab`."""
+"""The command `diorama lab`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from diorama.streams import apart
 @click.argument("target", metavar="[WORLD|RUN]", default="birds")
 @click.option("-M", "--model", "models", multiple=True, metavar="MODEL", help="A model to ask; may be repeated.")
 @click.option("-m", "--method", "methods", multiple=True, metavar="METHOD", help="A method to watch; may be repeated.")
-@click.option("--scene", default="0", show_default=True, help="The first scene: its number, or what `share` writes.")
+@click.option("--scene", default="0", show_default=True, help="The first scene: its number, or its JSON (see Share).")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
 @click.option("--token", envvar="DIORAMA_LAB_TOKEN", help="A token of your own: pages reconnect after a restart.")
 def lab(
     target: str, models: tuple[str, ...], methods: tuple[str, ...], scene: str, port: int, token: str | None
 ) -> None:
-    """Look into one scene: take a part away, drag the lamp, and watch logits, explanations and truth move.
+    """Explore one scene: remove a part, drag the lamp, and watch logits, explanations and truth change.
 
-    Without -M and -m a world that has a bundled model is shown with it; a RUN is shown with its own.
+    Without -M and -m, a world is shown with its bundled model if it has one, and a RUN with its own models and methods.
     """
     from diorama.core import device
     from diorama.core.errors import InputError, importing

@@ -1,8 +1,8 @@
-"""The desk: a world, models and methods, and what a page may want to know of one scene; quick answers live here.
+"""The desk: a world, models and methods, and the quick answers about one scene (picture, logits, effects).
 
-Everything is asked through the bench that a run uses, so that what is shown after a handle is let go are the numbers that
-a run would write. While a handle is dragged logits come from a pass of that one image, and are marked: a bench passes a
-padded chunk of eight, which costs six times as much and differs in the last bits.
+Answers come from the bench that runs use, so that numbers shown after a handle is released are those of a run. While a
+handle is dragged, logits come from a pass of one image, and are marked as approximate: a bench passes a padded chunk of
+eight, which takes six times as long and differs in the last bits.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from diorama.core.memory import Memory
 from diorama.core.plan import Cell
 from diorama.core.refusals import refusal
 from diorama.core.scene import Scene
-from diorama.data.look import told
+from diorama.data.look import changes_text
 from diorama.io.images import quantise
 from diorama.lab.handles import handles, resolved
 from diorama.lab.messages import Reply, Request
 from diorama.protocols.parts.part_tables import label_of, single_drops
 from diorama.worlds.mosaic.mosaic import Mosaic
 
-#: Bytes of frames, logits and answers that a process of the lab remembers.
+#: The cache of a process of the lab, in bytes.
 BUDGET = 48 << 20
-#: The protocols whose benches are used where no protocol judges: the model alone, explanations, decompositions.
+#: The protocols whose benches are used for logits alone (""), explanations and decompositions.
 PLAIN = {"": "accuracy", "explain": "single_deletion", "decompose": "reconstruction"}
 
 Send = Callable[[Reply], None]
 
 
-class Stale(Exception):  # noqa: N818 - no failure: somebody asked for something newer
-    """Raised where work goes on that nobody waits for any more."""
+class Stale(Exception):  # noqa: N818 - not a failure
+    """Raised to stop work on a request when a newer one has arrived."""
 
 
 def tried(call: Callable[[], Any]) -> Outcome:
-    """What a call gives, or how it fails; `Stale` is raised again, since nobody waits for either."""
+    """`attempt`, but `Stale` is raised again."""
     outcome = attempt(call)
     if isinstance(outcome.error, Stale):
         raise outcome.error
@@ -55,7 +55,7 @@ def tried(call: Callable[[], Any]) -> Outcome:
 
 @dataclass(frozen=True)
 class Desk:
-    """What one process of the lab has before it. `fresh()` raises Stale if a newer request is there."""
+    """The world, models and methods of one process of the lab. Callbacks `fresh()` raise Stale if a newer request exists."""
 
     world: Component
     models: Sequence[Component] = ()
@@ -66,7 +66,7 @@ class Desk:
     # Scenes
 
     def scene(self, request: Request) -> Scene:
-        """The scene that is asked about: the one sent, or one of the world's, after the changes."""
+        """The scene of a request: the one sent, or a numbered one of the world, after the changes."""
         world = self.world.object
         scene = request.scene or self.numbered(request.seed, request.index)[1]
         if scene.world != (own := self.own_name):
@@ -76,30 +76,30 @@ class Desk:
         return world.do(scene, **changes) if changes else scene
 
     def _check_like_others(self, scene: Scene) -> None:
-        """Refuse a scene that says other things than those of its world; that values fit, the world itself checks."""
-        known = self._first.params
+        """Refuse a scene with other parameters than those of its world; the world itself checks their values."""
+        known = self._first_scene.params
         if self.world.object.staged and scene.params.keys() != known.keys():
             odd = sorted(map(str, scene.params.keys() ^ known.keys()))[0]
-            raise InputError(f"a scene of {scene.world} says {', '.join(known)}; look at {odd[:40]!r}")
+            raise InputError(f"a scene of {scene.world} has the parameters {', '.join(known)}; check {odd[:40]!r}")
         if scene.params.get("size") != known.get("size"):
             raise InputError(f"size={str(scene.params.get('size'))[:40]}: the lab shows {known.get('size')}")
 
     @property
     def own_name(self) -> str:
-        """What scenes of the world call it."""
-        return self._first.world
+        """The name of the world in its scenes."""
+        return self._first_scene.world
 
     @cached_property
-    def _first(self) -> Scene:
+    def _first_scene(self) -> Scene:
         return self.numbered(0, 0)[1]
 
     def numbered(self, seed: int, index: int) -> tuple[str, Scene]:
-        """The index-th scene of a seed, as `diorama run` judges it; of a list of scenes it goes round."""
+        """The index-th scene of a seed, the same as in `diorama run`; for a list of scenes the index wraps around."""
         world = self.world.object
         return world.scene_at(seed, index if world.length is None else index % world.length)
 
     def sample(self, asked: Request) -> Reply:
-        """The numbered scene that a page asks for."""
+        """The reply to a request for a numbered scene."""
         name, scene = self.numbered(asked.seed, asked.index)
         return Reply("scene", {"scene": scene.to_json(), "name": name, "index": asked.index})
 
@@ -111,7 +111,7 @@ class Desk:
         return cell.bench(case_of(scene), self.memory, None, middle(cell))
 
     def cell(self, model: int, method: Component | None, protocol: str, control: str = "") -> Cell:
-        """The cell of a table that an answer would belong to."""
+        """The cell of a run that an answer would belong to."""
         key = (model, method.label if method else "", protocol, control)
         if key not in self.cells:
             judge = build("protocol", protocol)
@@ -120,13 +120,13 @@ class Desk:
         return self.cells[key]
 
     def methods_of(self, track: str) -> list[Component]:
-        """The methods of one track that can be asked about any scene."""
+        """The methods of one track, without saved answers."""
         return [m for m in self.methods if m.object.track == track and not isinstance(m.object, Saved)]
 
     # Quick answers
 
     def quick(self, request: Request, send: Send, fresh: Callable[[], None]) -> None:
-        """The picture, logits and effects that a request wants, each sent when it is there."""
+        """Send the picture, logits and effects that a request wants, each when it is ready."""
         scene = self.scene(request)
         if "picture" in request.want:
             send(self.picture(scene, request))
@@ -138,19 +138,19 @@ class Desk:
             send(self.effects(scene, request))
 
     def picture(self, scene: Scene, request: Request) -> Reply:
-        """The image, the regions that can be pointed at, what can be taken hold of, and what is true."""
+        """The image, its regions, the scene's handles, and the truth."""
         frame = self.bench(scene).frame(scene)
         arrays = {"image": quantise(frame.srgb(), 8)}
         if (regions := regions_of(frame)) is not None:
             arrays["regions"] = regions
         held = [asdict(handle) for handle in handles(self.world.object, scene)]
-        changes = resolved(request.scene, request.do) if request.scene else {}
-        said = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": told(changes), "drag": request.drag}
-        return Reply("picture", {**said, "label": frame.truth.get("label"), "truth": _words(frame)}, arrays)
+        did = changes_text(resolved(request.scene, request.do)) if request.scene else ""
+        head = {"scene": scene.to_json(), "key": scene.key, "handles": held, "did": did, "drag": request.drag}
+        return Reply("picture", {**head, "label": frame.truth.get("label"), "truth": _factor_texts(frame)}, arrays)
 
     def logits(self, scene: Scene, request: Request) -> Reply:
-        """The logits: of a pass of one image while dragging, and otherwise those that a run would use."""
-        bench = self._asked(scene, request.model)
+        """The logits: those of a run, or of a pass of one image while dragging."""
+        bench = self._model_bench(scene, request.model)
         if request.drag:
             found = np.asarray(bench.model.object.logits(bench.frame(scene).srgb()[None]), np.float64)[0]  # type: ignore[union-attr]
         else:
@@ -160,8 +160,8 @@ class Desk:
         return Reply("logits", {"values": found.tolist(), "approx": request.drag, "model": request.model})
 
     def effects(self, scene: Scene, request: Request) -> Reply:
-        """How much the target's logit falls when each region is taken away: what `do` measures."""
-        bench = self._asked(scene, request.model)
+        """How much the target's logit falls when each region is removed."""
+        bench = self._model_bench(scene, request.model)
         target = self.target(bench, scene, request)
         outcome = attempt(lambda: self._effects(bench, scene, target))
         if isinstance(outcome.error, Undefined | InputError):
@@ -174,14 +174,14 @@ class Desk:
     def _effects(self, bench: Bench, scene: Scene, target: int | None) -> tuple[list[str], np.ndarray]:
         world = self.world.object
         if target is None:
-            raise Undefined("no class is asked about")
+            raise Undefined("there is no target class")
         if isinstance(world, Parted):
             return list(world.part_names), single_drops(bench, scene, target)
         if isinstance(world, Mosaic):
             swaps = [world.do(scene, cell=i) for i in range(world.cells)]
             logits = bench.logits([scene, *swaps])[:, target]
             return [f"cell {i + 1}" for i in range(world.cells)], logits[0] - logits[1:]
-        raise Undefined("nothing can be taken away in this world")
+        raise Undefined("nothing can be removed in this world")
 
     def target(self, bench: Bench, scene: Scene, request: Request) -> int | None:
         """The class that is explained: the one asked about, the true one, or the one predicted."""
@@ -193,15 +193,15 @@ class Desk:
             return label_of(bench, scene)
         return int(bench.logits([scene])[0].argmax())
 
-    def _asked(self, scene: Scene, model: int) -> Bench:
+    def _model_bench(self, scene: Scene, model: int) -> Bench:
         if model >= len(self.models):
             raise InputError(f"there is no model {model}: the lab was started with {len(self.models)}")
         return self.bench(scene, model)
 
-    # What there is
+    # Start
 
     def hello(self) -> dict[str, Any]:
-        """What a page needs to know before it asks."""
+        """The data that a page needs before its first request."""
         world = self.world.object
         classes = [world.class_name(i) for i in range(len(world.classes))] if isinstance(world, Labelled) else []
         return {
@@ -219,7 +219,7 @@ class Desk:
         }
 
     def check(self) -> None:
-        """Refuse models and methods that make no sense here, in one line, before anything is served."""
+        """Refuse models and methods that do not fit the world, in one line, before anything is served."""
         for number, model in enumerate(self.models):
             if reason := refusal(self.cell(number, None, PLAIN[""])):
                 raise InputError(reason)
@@ -239,7 +239,7 @@ class Desk:
 
 
 def middle(cell: Cell) -> int:
-    """The point of a method's grid that the lab shows: the middle one. A run chooses it on other cases."""
+    """The point of a method's grid that the lab shows: the middle one. (A run chooses it on other cases.)"""
     return len(cell.asked.points) // 2
 
 
@@ -249,7 +249,7 @@ def case_of(scene: Scene) -> Case:
 
 
 def regions_of(frame: Frame) -> np.ndarray | None:
-    """What belongs together in the picture, (h, w) uint8 with 0 where nothing is: parts, objects, cells, the sprite."""
+    """The regions of the picture, (h, w) uint8, 0 for background: parts, objects, cells, the sprite."""
     truth = frame.truth
     if truth.get("parts") is not None:
         return np.asarray(truth["parts"], np.uint8)
@@ -260,7 +260,7 @@ def regions_of(frame: Frame) -> np.ndarray | None:
     return None
 
 
-def _words(frame: Frame) -> dict[str, str]:
-    """The factors of a frame in words."""
+def _factor_texts(frame: Frame) -> dict[str, str]:
+    """The factors of a frame as texts."""
     factors = frame.truth.get("factors") or {}
     return {name: f"{value:.3g}" if isinstance(value, float) else str(value) for name, value in factors.items()}

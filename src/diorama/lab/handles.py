@@ -1,11 +1,11 @@
-"""What can be taken hold of in a scene: parts to remove, lamps to drag, sliders, menus; each says what `do` it makes.
+"""Handles: the controls for changing a scene (parts to remove, lamps to drag, sliders, menus), each with its `do`.
 
-A world of one's own joins by registering its handles, as explanations join protocols:
+The handles of another world are registered so:
 
     @handles.register
     def _(world: MyWorld, scene: Scene) -> list[Handle]: …
 
-Without that a world has the menus of its levels, its parts to take away, and the line in which any `do` can be typed.
+Without that, a world has menus of its levels and its parts, and the input line for any `do`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from diorama.worlds.mosaic.mosaic import Mosaic
 from diorama.worlds.sprites import Sprites
 from diorama.worlds.tabletop.tabletop import Tabletop
 
-#: Menus with more options than this are cut.
+#: The most options of a menu; others are left out.
 MOST_OPTIONS = 64
 
 
@@ -41,7 +41,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """`kind` is menu, slider, dome or colour; `value` is what the scene has now: an option's number, a number, angles."""
+    """`kind` is menu, slider, dome or colour; `value` is the scene's current one: an option's index, a number, angles."""
 
     kind: str
     name: str
@@ -52,14 +52,14 @@ class Handle:
     high: float = 1.0
     step: float = 0.01
     unit: str = ""
-    #: Ids of the picture's region that it belongs to: pointing there lights it up.
+    #: Ids of its regions in the picture: pointing at them highlights the handle.
     ids: tuple[int, ...] = ()
-    #: What a click on the region does, and undoes: numbers of options.
+    #: The index of the option that a click on the region chooses, or undoes.
     removed: int | None = None
 
 
 def menu(name: str, values: Sequence[Any], now: Any, label: str = "") -> Handle:
-    """A menu of values that `do(NAME=value)` takes."""
+    """A menu of values for `do(NAME=value)`."""
     options = [Option(worded(value), {name: value}) for value in values[:MOST_OPTIONS]]
     same = [value == now and isinstance(value, bool) is isinstance(now, bool) for value in values]
     place = same.index(True) if True in same else None
@@ -69,12 +69,12 @@ def menu(name: str, values: Sequence[Any], now: Any, label: str = "") -> Handle:
 def slider(
     name: str, now: float | None, ends: tuple[float, float], step: float, label: str = "", unit: str = ""
 ) -> Handle:
-    """A slider of numbers that `do(NAME=number)` takes."""
+    """A slider for `do(NAME=number)`."""
     return Handle("slider", name, label or name, now, [], *ends, step, unit)
 
 
 def resolved(scene: Scene, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes as `do` takes them: `camera.distance` is one entry of a dictionary, `position.0` one of a list.
+    """Changes in the form that `do` takes: `camera.distance` is an entry of a dictionary, `position.0` one of a list.
 
     >>> resolved(Scene("w", {"place": [1.0, 2.0]}), {"place.1": 5, "camera.pitch": 0.1, "albedo.0": [1, 1, 1]})
     {'place': [1.0, 5], 'camera': {'pitch': 0.1}, 'albedo': {0: [1, 1, 1]}}
@@ -93,7 +93,7 @@ def resolved(scene: Scene, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def worded(value: Any) -> str:
-    """A value as a menu shows it.
+    """The text of a value in a menu.
 
     >>> worded(None), worded(True), worded(2.5)
     ('none', 'yes', '2.5')
@@ -105,7 +105,7 @@ def worded(value: Any) -> str:
 
 @singledispatch
 def handles(world: World, scene: Scene) -> list[Handle]:
-    """The handles of a scene; of a world that has none registered: its levels, its parts and its recorded lights."""
+    """The handles of a scene; for worlds without registered ones: levels, parts and recorded lights."""
     found: list[Handle] = []
     if isinstance(world, Parted):
         found += [part(world, name, [Option("as it is", {})]) for name in world.part_names]
@@ -117,7 +117,7 @@ def handles(world: World, scene: Scene) -> list[Handle]:
 
 
 def part(world: Parted, name: str, variants: Iterable[Option], now: int | None = 0) -> Handle:
-    """A part with its variants; the last option takes it away."""
+    """A part with its variants; the last option removes it."""
     options = [*variants, Option("removed", {name: None})]
     place = len(options) - 1 if now is None else now
     return Handle("menu", name, name, place, options, ids=tuple(world.part_ids[name]), removed=len(options) - 1)

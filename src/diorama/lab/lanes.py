@@ -1,8 +1,8 @@
-"""Lanes: who computes what. In each the latest request of a page wins; what is older and not begun is dropped.
+"""Lanes: queues of requests with one worker each. A newer request of a page replaces older ones that wait in the lane.
 
-The quick lane is a thread: pictures, logits, effects. The slow lane hands requests to a process of its own, because
-methods and their guards (seeds, switches of torch, warnings) belong to a whole process; so nothing that takes long stands
-in the way of a drag. A notebook has live objects, which no other process can have: there one thread does both.
+The quick lane is a thread: pictures, logits, effects. The slow lane passes requests to a helper process, so that methods
+never delay a drag, and because their guards (seeds, settings of torch, warnings) affect a whole process. A notebook has
+live objects, which cannot be sent to another process: there one thread does both.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from diorama.lab.desk import Desk, Send, Stale
 from diorama.lab.messages import QUICK, SLOW, Reply, Request, packed, request
 from diorama.lab.tracks import codes, concept, layers
 
-#: Called with the head of a reply and its arrays' bytes.
+#: A function that sends the head of a reply and its arrays' bytes.
 Deliver = Callable[[dict[str, Any], list[bytes]], None]
-#: Seconds between two looks at whether work is still wanted.
+#: Seconds between two checks whether a request is still the newest.
 LOOK = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request of a page, and where its answers go."""
+    """A request of a page, and the function that delivers its answers."""
 
     page: int
     request: Request
@@ -43,13 +43,13 @@ class Job:
         self.deliver(reply.head(self.request.seq), reply.buffers())
 
     def done(self, stale: bool = False) -> None:
-        """Say that no more answers come; `stale` where a newer request has taken the place of this one."""
+        """Tell the page that no more answers come; `stale`: because a newer request replaced this one."""
         self.send(Reply("done", {"stale": stale, "want": list(self.request.want)}))
 
 
 @dataclass(eq=False)
 class Lane:
-    """A thread that works on the latest request of every page in turn."""
+    """A thread that works on the latest request of each page in turn. `work` is called with a job and a function `stale`."""
 
     work: Callable[[Job, Callable[[], bool]], None]
     waiting: dict[int, Job] = field(default_factory=dict)
@@ -57,24 +57,24 @@ class Lane:
     ended: bool = False
 
     def start(self) -> Lane:
-        """Begin to work."""
+        """Start the thread."""
         threading.Thread(target=self._run, name="lab", daemon=True).start()
         return self
 
     def put(self, job: Job) -> None:
-        """Take a request; one of the same page that was not begun is dropped, one under way is told to stop."""
+        """Add a request; it replaces a waiting one of the same page, and makes a running one stale."""
         with self.bell:
             self.waiting.pop(job.page, None)
             self.waiting[job.page] = job
             self.bell.notify()
 
     def leave(self, page: int) -> None:
-        """A page has gone."""
+        """Drop the waiting request of a page that was closed."""
         with self.bell:
             self.waiting.pop(page, None)
 
     def end(self) -> None:
-        """Work no more."""
+        """End the thread."""
         with self.bell:
             self.ended = True
             self.bell.notify()
@@ -91,7 +91,7 @@ class Lane:
 
 
 def fresh_of(stale: Callable[[], bool]) -> Callable[[], None]:
-    """What raises Stale where a newer request is there."""
+    """A function that raises Stale if `stale()` is true."""
 
     def fresh() -> None:
         if stale():
@@ -101,23 +101,23 @@ def fresh_of(stale: Callable[[], bool]) -> Callable[[], None]:
 
 
 def answered(job: Job, ask: Callable[[Send], None]) -> None:
-    """Answer a request: whatever goes wrong is one line for the page, and `done` says that there is no more to come."""
+    """Answer a request; a failure is sent to the page as one line, and `done` comes last."""
     outcome = attempt(lambda: ask(job.send))
     stale = isinstance(outcome.error, Stale)
     if outcome.error and not stale:
-        said = outcome.text if isinstance(outcome.error, InputError) else outcome.reason
-        job.send(Reply("error", {"message": said}))
+        message = outcome.text if isinstance(outcome.error, InputError) else outcome.reason
+        job.send(Reply("error", {"message": message}))
     job.done(stale)
 
 
 def quick(desk: Desk) -> Callable[[Job, Callable[[], bool]], None]:
-    """The work of the quick lane."""
+    """The work function of the quick lane."""
     return lambda job, stale: answered(job, lambda send: desk.quick(job.request, send, fresh_of(stale)))
 
 
 @dataclass(eq=False)
-class Slow:
-    """What answers slow requests, in this process; its models give up between two passes what nobody waits for."""
+class SlowAnswers:
+    """Answers slow requests in this process; its models stop between two passes if a newer request has arrived."""
 
     desk: Desk
     passes: Passes = field(default_factory=Passes)
@@ -127,7 +127,7 @@ class Slow:
         self.desk = replace(self.desk, models=models, cells={})
 
     def answer(self, wanted: Request, send: Send, fresh: Callable[[], None]) -> None:
-        """Maps, layers, codes and a concept as they arrive, then scores."""
+        """Send maps, layers, codes and a concept as they are ready, then scores."""
         self.passes.fresh = fresh
         asks = {
             "maps": lambda: maps(self.desk, wanted, send, self.passes),
@@ -143,8 +143,8 @@ class Slow:
 
 
 def both(desk: Desk) -> Callable[[Job, Callable[[], bool]], None]:
-    """The work of the one lane of a notebook."""
-    slow = Slow(desk)
+    """The work function of a notebook's only lane: quick and slow answers."""
+    slow = SlowAnswers(desk)
 
     def work(job: Job, stale: Callable[[], bool]) -> None:
         def ask(send: Send) -> None:
@@ -164,21 +164,21 @@ def both(desk: Desk) -> Callable[[Job, Callable[[], bool]], None]:
 
 @dataclass(frozen=True, slots=True)
 class Specs:
-    """What the lab shows, in specs: what another process makes it again from."""
+    """The specs of the lab's components, from which another process can build them."""
 
     world: str
     models: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
 
     def desk(self) -> Desk:
-        """The desk that these specs make."""
+        """Build the desk."""
         models = [build("model", text) for text in self.models]
         return Desk(build("world", self.world), models, [build("method", text) for text in self.methods])
 
 
 @dataclass(eq=False)
 class Helper:
-    """A process that answers slow requests. It is started when it is first needed, and again if it dies."""
+    """The helper process for slow requests. It is started when it is first needed, and again if it dies."""
 
     specs: Specs
     process: Any = None
@@ -186,18 +186,18 @@ class Helper:
     cancel: Any = None
 
     def __call__(self, job: Job, stale: Callable[[], bool]) -> None:
-        """The work of the slow lane: hand the request over and deliver what comes back until it is done."""
+        """The work function of the slow lane: pass the request to the process and deliver its replies."""
         if stale():
             return
         try:
-            self._converse(job, stale)
+            self._exchange(job, stale)
         except (EOFError, OSError):
             self.end()
             job.send(Reply("error", {"message": "the helper process died"}))
             job.done()
 
-    def _converse(self, job: Job, stale: Callable[[], bool]) -> None:
-        pipe = self._ready()
+    def _exchange(self, job: Job, stale: Callable[[], bool]) -> None:
+        pipe = self._connection()
         self.cancel.clear()
         pipe.send_bytes(json.dumps(job.request.to_json()).encode())
         while True:
@@ -210,13 +210,13 @@ class Helper:
             if head["kind"] == "done":
                 return
 
-    def _ready(self) -> Connection:
+    def _connection(self) -> Connection:
         if self.process is None or not self.process.is_alive():
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
             self.cancel = context.Event()
             given = (self.specs.world, self.specs.models, self.specs.methods, theirs, self.cancel)
-            self.process = context.Process(target=_helper, args=given, daemon=True)
+            self.process = context.Process(target=_helper_main, args=given, daemon=True)
             self.process.start()
             theirs.close()
         assert self.pipe is not None
@@ -230,10 +230,10 @@ class Helper:
             self.process = None
 
 
-def _helper(world: str, models: tuple[str, ...], methods: tuple[str, ...], pipe: Connection, cancel: Any) -> None:
-    """The process: one request after the other, until the lab closes the pipe."""
+def _helper_main(world: str, models: tuple[str, ...], methods: tuple[str, ...], pipe: Connection, cancel: Any) -> None:
+    """The main function of the helper process: answers requests until the lab closes the pipe."""
     start_with_one_thread()
-    slow = Slow(Specs(world, models, methods).desk())
+    slow = SlowAnswers(Specs(world, models, methods).desk())
     with one_thread():
         while True:
             try:

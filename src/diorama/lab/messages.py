@@ -1,7 +1,7 @@
-"""What passes through the socket: requests, read with every field checked, and replies, a JSON head and arrays.
+"""The messages of the socket: requests, of which every field is checked, and replies, a JSON head and arrays.
 
-A request is `{"seq": 7, "scene": {…}, "do": {…}, "want": ["picture", "logits"], …}`. A reply is one binary message: four
-bytes that say how long the head is (little-endian), the head as JSON, then the arrays that it lists under `arrays`.
+A request is `{"seq": 7, "scene": {…}, "do": {…}, "want": ["picture", "logits"], …}`. A reply is one binary message: the
+length of the head (four bytes, little-endian), the head as JSON, then the arrays that it lists under `arrays`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from diorama.core.errors import InputError, shortened
 from diorama.core.scene import Scene
 
-#: What a page may ask for. The first row is answered at once, the second when a handle is let go, by a helper process.
+#: Values of `want`. QUICK is answered at once, SLOW after a handle is released, by the helper process.
 QUICK = ("picture", "logits", "exact", "effects")
 SLOW = ("maps", "scores", "layers", "codes", "concept")
 OTHER = ("hello", "sample", "case", "cases", "save")
@@ -28,43 +28,43 @@ LONGEST, DEEPEST, TEXT = 256_000, 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a page asks: things it wants to know of `do(scene, **do)`; `seq` counts up, and only the last one matters."""
+    """A request about `do(scene, **do)`; `seq` counts up, and only the newest request matters."""
 
     seq: int
     want: tuple[str, ...] = ()
     scene: Scene | None = None
     do: dict[str, Any] = field(default_factory=dict)
-    #: Whether a handle is being dragged: cheap answers, marked as such.
+    #: Whether a handle is being dragged: answers may be approximate, and are marked so.
     drag: bool = False
     model: int = 0
     #: The class that is explained; None: the true one.
     target: int | None = None
-    #: How much of the shading is planted in the reflectance, for the track of decomposers.
+    #: The share of the shading that is added to the reflectance as a planted error, for decompositions.
     leak: float = 0.0
-    #: The number of a scene or case, its seed, a name to save under, a change that is a concept.
+    #: The number of a scene, its seed, the name of a case, and the change that defines a concept.
     index: int = 0
     seed: int = 0
     name: str = ""
     concept: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """For the helper process."""
+        """The request as JSON, for the helper process."""
         own = {name: getattr(self, name) for name in Request.__slots__}
         return {**own, "want": list(self.want), "scene": self.scene.to_json() if self.scene else None}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reply:
-    """One answer: what it is, what is said in JSON, and arrays by name."""
+    """One answer: its kind, its JSON values, and arrays by name."""
 
     kind: str
-    said: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     def head(self, seq: int) -> dict[str, Any]:
         """The JSON part."""
         listed = [{"name": n, "shape": a.shape, "type": str(a.dtype)} for n, a in self.arrays.items()]
-        return {"kind": self.kind, "seq": seq, **self.said, "arrays": listed}
+        return {"kind": self.kind, "seq": seq, **self.values, "arrays": listed}
 
     def buffers(self) -> list[bytes]:
         """The arrays' bytes, little-endian, row by row."""
@@ -73,21 +73,21 @@ class Reply:
 
 def packed(head: dict[str, Any], buffers: list[bytes]) -> bytes:
     """A reply as one binary message."""
-    text = json.dumps(_finite(head), separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(_without_nan(head), separators=(",", ":"), allow_nan=False).encode()
     return len(text).to_bytes(4, "little") + text + b"".join(buffers)
 
 
-def _finite(value: Any) -> Any:
-    """JSON knows no NaN: it becomes null."""
+def _without_nan(value: Any) -> Any:
+    """The value with NaN and infinities, which JSON lacks, as None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(name): _finite(held) for name, held in value.items()}
-    return [_finite(held) for held in value] if isinstance(value, list | tuple) else value
+        return {str(name): _without_nan(held) for name, held in value.items()}
+    return [_without_nan(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def read(text: str | bytes) -> Request:
-    """A request from what came through the socket; an InputError says what is wrong with it."""
+    """Parse a message from the socket; InputError says what is wrong with it."""
     if len(text) > LONGEST:
         raise InputError(f"the message has {len(text)} characters; at most {LONGEST} are read")
     try:
@@ -109,7 +109,7 @@ def request(value: Any) -> Request:
         raise InputError(f"a message is an object with seq and want, not {type(value).__name__}")
     if unknown := sorted(set(map(str, value)) - set(Request.__slots__)):
         raise InputError(f"a message has no {unknown[0][:40]!r}; it has {', '.join(Request.__slots__)}")
-    for _ in _walk(value, 0):
+    for _ in _check_tree(value, 0):
         pass
     want = value.get("want", [])
     if not isinstance(want, list) or not all(isinstance(w, str) and w in WANTS for w in want):
@@ -146,8 +146,8 @@ def _scene(value: Any) -> Scene:
     return found
 
 
-def _walk(value: Any, depth: int) -> Iterator[None]:
-    """Refuse what no scene holds: deep nesting, long texts, texts that lead out of a folder."""
+def _check_tree(value: Any, depth: int) -> Iterator[None]:
+    """Refuse what no scene contains: deep nesting, long texts, paths that lead out of a folder."""
     if depth > DEEPEST:
         raise InputError("the message is nested too deeply")
     if isinstance(value, str):
@@ -157,11 +157,11 @@ def _walk(value: Any, depth: int) -> Iterator[None]:
             raise InputError("a text in the message is not UTF-8")
     elif isinstance(value, dict):
         for name, held in value.items():
-            yield from _walk(name, depth)
-            yield from _walk(held, depth + 1)
+            yield from _check_tree(name, depth)
+            yield from _check_tree(held, depth + 1)
     elif isinstance(value, list):
         for held in value:
-            yield from _walk(held, depth + 1)
+            yield from _check_tree(held, depth + 1)
     elif isinstance(value, int) and abs(value) > 2**53:
         raise InputError("a number in the message is too large")
     yield

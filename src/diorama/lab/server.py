@@ -1,4 +1,4 @@
-"""The server: one page, one socket, on loopback; every start has a token, and nobody else's page may talk to it."""
+"""The server: one page and one socket on loopback, protected by a token and by checks of Host and Origin."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from diorama.lab.lanes import Helper, Job, Lane, Specs, quick
 from diorama.lab.messages import LONGEST, QUICK, SLOW, Reply, Request, packed, read
 
 STATIC = Path(__file__).parent / "static"
-#: Replies that wait for a slow reader before its page is let go.
+#: The most replies that wait for a slow page; then the oldest are dropped.
 WAITING = 256
-#: Nothing comes from elsewhere, nothing runs that is not a file of ours, nobody frames the page.
+#: Nothing is loaded from elsewhere, only our own script files run, and the page cannot be framed.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -50,7 +50,7 @@ HEADERS = {
 
 @dataclass(eq=False)
 class Lab:
-    """What is served: a desk with its lanes, the cases of a run where there is one, the command that shows the same."""
+    """The state of the server: a desk with its lanes, and the cases of a run if it shows one."""
 
     desk: Desk
     specs: Specs
@@ -68,16 +68,16 @@ class Lab:
 
     @property
     def address(self) -> str:
-        """What to open."""
+        """The address to open in a browser."""
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Where a page that talks to the lab must come from."""
+        """The origins from which pages may connect."""
         return tuple(f"http://{host}:{self.port}" for host in ("127.0.0.1", "localhost"))
 
     def knows(self, token: str | None) -> bool:
-        """Whether somebody has this start's token."""
+        """Whether a token is the right one."""
         return hmac.compare_digest((token or "").encode(), self.token.encode())
 
     def app(self) -> Callable[..., Awaitable[None]]:
@@ -85,7 +85,7 @@ class Lab:
         routes = [
             Route("/", self._page),
             Route("/report", self._report),
-            Route("/favicon.ico", _nothing),
+            Route("/favicon.ico", _no_icon),
             WebSocketRoute("/socket", self._socket),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
@@ -136,15 +136,15 @@ class Lab:
         loop = asyncio.get_running_loop()
 
         def deliver(head: dict[str, Any], buffers: list[bytes]) -> None:
-            loop.call_soon_threadsafe(_put, queue, packed(head, buffers))
+            loop.call_soon_threadsafe(_enqueue, queue, packed(head, buffers))
 
-        sending = asyncio.create_task(_sent(socket, queue))
+        sending = asyncio.create_task(_send(socket, queue))
         try:
             while True:
                 message = await socket.receive()
                 if message["type"] == "websocket.disconnect":
                     return
-                self._take(page, message.get("text") or message.get("bytes") or "", deliver)
+                self._handle(page, message.get("text") or message.get("bytes") or "", deliver)
         except (WebSocketDisconnect, RuntimeError):
             return
         finally:
@@ -152,8 +152,8 @@ class Lab:
             for lane in self.lanes.values():
                 lane.leave(page)
 
-    def _take(self, page: int, text: str | bytes, deliver: Callable[[dict[str, Any], list[bytes]], None]) -> None:
-        """Hand a message to the lanes, or say what is wrong with it."""
+    def _handle(self, page: int, text: str | bytes, deliver: Callable[[dict[str, Any], list[bytes]], None]) -> None:
+        """Put a request into the lanes, or reply what is wrong with it."""
         outcome = attempt(lambda: read(text))
         if outcome.error:
             return deliver(Reply("error", {"message": outcome.text}).head(_seq(text)), [])
@@ -165,10 +165,10 @@ class Lab:
             self.lanes["slow"].put(job)
         for want in asked.want:
             if want in ("hello", "sample", "cases", "case", "save"):
-                told = attempt(lambda want=want: self._other(want, asked))  # type: ignore[misc]
-                job.send(told.value if told.error is None else Reply("error", {"message": told.text}))
+                reply = attempt(lambda want=want: self._reply(want, asked))  # type: ignore[misc]
+                job.send(reply.value if reply.error is None else Reply("error", {"message": reply.text}))
 
-    def _other(self, want: str, asked: Request) -> Reply:
+    def _reply(self, want: str, asked: Request) -> Reply:
         if want == "hello":
             return Reply("hello", {**self.desk.hello(), **self._about()})
         if want == "sample":
@@ -185,32 +185,32 @@ class Lab:
         return {"command": command, "started": self.started, "cases": self.cases is not None, "first": self.first}
 
 
-async def _nothing(asked: HttpRequest) -> Response:
-    """Browsers ask for an icon on every page."""
+async def _no_icon(asked: HttpRequest) -> Response:
+    """An empty response: browsers ask for an icon on every page."""
     return Response(status_code=204)
 
 
-def _put(queue: asyncio.Queue[bytes], data: bytes) -> None:
-    """Queue a reply; a reader that is hundreds behind loses the oldest."""
+def _enqueue(queue: asyncio.Queue[bytes], data: bytes) -> None:
+    """Queue a reply; if the queue is full, the oldest reply is dropped."""
     if queue.full():
         queue.get_nowait()
     queue.put_nowait(data)
 
 
-async def _sent(socket: WebSocket, queue: asyncio.Queue[bytes]) -> None:
+async def _send(socket: WebSocket, queue: asyncio.Queue[bytes]) -> None:
     while True:
         await socket.send_bytes(await queue.get())
 
 
 def _seq(text: str | bytes) -> int:
-    """The number of a message that cannot be read otherwise, or 0."""
+    """The `seq` of a message that is not valid, or 0."""
     data = text[:LONGEST].encode(errors="replace") if isinstance(text, str) else text[:LONGEST]
     found = re.search(rb'"seq"\s*:\s*(\d{1,15})', data)
     return int(found[1]) if found else 0
 
 
 def guarded(app: Any, origins: tuple[str, ...]) -> Callable[..., Awaitable[None]]:
-    """The application behind exact checks of Host and Origin, so that no other page and no renamed host reaches it."""
+    """The application with exact checks of Host and Origin, against other pages and DNS rebinding."""
     hosts = {origin.removeprefix("http://").encode() for origin in origins}
 
     async def checked(scope: Any, receive: Any, send: Any) -> None:
@@ -268,14 +268,14 @@ def bound(port: int) -> Any:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind(("127.0.0.1", port))
-        sock.listen(128)  # who comes before the server is up waits
+        sock.listen(128)  # early connections wait until the server is up
     except OSError as error:
         raise InputError(f"--port {port}: {error.strerror}; give another, or 0 for any that is free") from error
     return sock
 
 
 def shown_scene(desk: Desk, text: str) -> dict[str, Any]:
-    """The scene that `--scene` names: JSON as `share` writes it, or a number."""
+    """The scene of `--scene`: JSON as `share` copies it, or a number."""
     if text.isdigit():
         return desk.numbered(0, int(text))[1].to_json()
     asked = read(json.dumps({"seq": 0, "scene": _json(text)}))

@@ -1,4 +1,4 @@
-"""What `diorama lab` opens: a world with models and methods that suit it, or a run with its own."""
+"""The target of `diorama lab`: a world with default models and methods, or a run with its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diorama.lab.cases import Cases
 from diorama.lab.lanes import Specs
 from diorama.report.summary import read_results
 
-#: What is shown with a world when nobody says.
+#: The default models and methods of a world.
 USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "birds": (
         ("birds_cnn",),
@@ -27,7 +27,7 @@ USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def opened(target: str, models: Sequence[str], methods: Sequence[str]) -> tuple[Specs, Cases | None]:
-    """The specs of what is shown, and the cases where it is a run."""
+    """The specs of a target, and its cases if it is a run."""
     if is_run(Path(target)):
         return of_run(Path(target), models, methods)
     usual = USUAL.get(parse(target).name, ((), ())) if not models and not methods else ((), ())
@@ -50,6 +50,6 @@ def of_run(folder: Path, models: Sequence[str], methods: Sequence[str]) -> tuple
 
 
 def _label(text: str) -> str:
-    """How a table calls what a plan writes: the name given to it, or its spec."""
+    """The label of a component in a plan: the user's name for it, or its spec."""
     own, spec = named(text)
     return own or str(parse(spec))

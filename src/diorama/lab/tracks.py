@@ -1,4 +1,4 @@
-"""The other tracks of one scene: layers with a planted leak, codes of encoders, a concept under the lamp."""
+"""Other tracks for one scene: layers with a planted error, codes of encoders, a concept as the lamp moves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from diorama.metrics.cav import draw_sets, fit_cavs
 from diorama.protocols.layers.judging import comparison
 
 Fresh = Callable[[], None]
-#: Values of a factor that a sweep visits, latents and pictures of a traversal, scenes that teach a concept.
+#: Values of a factor in a sweep, latents and pictures of a traversal, scenes to learn a concept from.
 SWEEP, LATENTS, STEPS, SCENES = 7, 6, 7, 24
 
 
@@ -34,14 +34,14 @@ SWEEP, LATENTS, STEPS, SCENES = 7, 6, 7, 24
 
 
 def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
-    """Reflectance and shading: the truth with a leak planted in it, then what every decomposer says."""
+    """Reflectance and shading: first of the truth with a planted leak, then of every decomposer."""
     scene = desk.scene(request)
     frame = desk.bench(scene).frame(scene)
     if {"reflectance", "shading"} - set(frame.truth):
         return
     planted = Leak(request.leak).decompose([frame])
-    said = f"the truth, of whose shading {request.leak:.0%} is planted in the reflectance"
-    send(_compared("leak", -1, frame, planted, said))
+    note = f"the truth, with {request.leak:.0%} of its shading leaked into the reflectance"
+    send(_compared("leak", -1, frame, planted, note))
     if request.drag:
         return
     for method in desk.methods_of("decompose"):
@@ -58,20 +58,20 @@ def layers(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
 
 
 def _point(desk: Desk, method: Component) -> str:
-    """What is said of a method with parameters to choose."""
+    """A text about the parameters of a method with a grid."""
     cell = desk.cell(0, method, PLAIN["decompose"])
     point = cell.asked.points[middle(cell)]
     values = ", ".join(f"{name}={worded(value)}" for name, value in point.items())
     return f"at {values}, the middle of its grid; a run chooses on other cases" if point else ""
 
 
-def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> Reply:
-    """The panels that a gallery shows: truth, answer and error of both layers."""
+def _compared(name: str, number: int, frame: Any, found: Layers, note: str) -> Reply:
+    """A reply with the panels of the gallery: truth, answer and error of both layers."""
     panels = comparison(frame, found)[1:]
     arrays = {f"{i}": quantise(panel.image, 8) for i, panel in enumerate(panels)}
     errors = [float(np.abs(panels[i].image).mean()) for i in (2, 5)]
     captions = [panel.caption for panel in panels]
-    about = {"method": number, "name": name, "said": said, "captions": captions, "errors": errors}
+    about = {"method": number, "name": name, "said": note, "captions": captions, "errors": errors}
     return Reply("layers", about, arrays)
 
 
@@ -79,7 +79,7 @@ def _compared(name: str, number: int, frame: Any, found: Layers, said: str) -> R
 
 
 def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
-    """Of every encoder how far each latent moves while one true factor moves, and what each latent draws."""
+    """For every encoder, how far each latent moves while one true factor moves, and a traversal of each latent."""
     scene = desk.scene(request)
     sweeps = [sweep for handle in handles(desk.world.object, scene) if (sweep := swept(handle))]
     for method in desk.methods_of("represent"):
@@ -90,12 +90,12 @@ def codes(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
         if outcome.error:
             send(Reply("codes", {"method": number, "name": method.label, "why": outcome.reason}))
         else:
-            said, arrays = outcome.value
-            send(Reply("codes", {"method": number, "name": method.label, **said}, arrays))
+            head, arrays = outcome.value
+            send(Reply("codes", {"method": number, "name": method.label, **head}, arrays))
 
 
 def swept(handle: Handle) -> tuple[str, list[dict[str, Any]]] | None:
-    """A factor and the changes that move it from end to end; None for handles that are no single factor."""
+    """A factor and the changes that move it over its range; None for handles that are no single factor."""
     if handle.kind == "slider":
         return handle.label, [{handle.name: float(v)} for v in np.linspace(handle.low, handle.high, SWEEP)]
     if handle.kind == "menu" and len(handle.options) > 1 and all(option.do for option in handle.options):
@@ -118,28 +118,28 @@ def _codes(
         frames = bench.frames([view.do(scene, **resolved(scene, change)) for change in changes])
         paths.append(np.asarray(ready.method.encode([f.blind() for f in frames]), np.float64))
     motion = np.array([np.ptp(path, axis=0) for path in paths]) / spread if paths else np.zeros((0, len(spread)))
-    said: dict[str, Any] = {"factors": [name for name, _ in sweeps], "motion": motion.T.tolist()}
+    head: dict[str, Any] = {"factors": [name for name, _ in sweeps], "motion": motion.T.tolist()}
     fresh()
     if not ready.decodes:
-        return {**said, "latents": [], "why_not": "it cannot decode, so its latents cannot be drawn"}, {}
+        return {**head, "latents": [], "why_not": "it cannot decode, so its latents cannot be drawn"}, {}
     found = moved(ready, view.name, bench.frame(scene), STEPS, None)
     pictures = np.concatenate([np.concatenate(list(row), axis=1) for row in found.images[:LATENTS]], axis=0)
-    said |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
+    head |= {"latents": list(found.latents[:LATENTS]), "steps": STEPS}
     drawn = {"traversal": pictures, "decoded": found.decoded}
-    return said, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
+    return head, {name: quantise(image.astype(np.float32), 8) for name, image in drawn.items()}
 
 
-# A concept under the lamp
+# A concept as the lamp moves
 
 
 def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
-    """How much of a concept a layer tells, at the scene as it is and while the lamp goes round."""
+    """The score of a concept vector in a layer, for the scene as it is and for other positions of the lamp."""
     if not desk.models or not isinstance(desk.world.object, Parted):
         raise InputError("a concept needs a model and a world with parts")
     model = desk.models[request.model].object
     layer = model.cam_layer or (model.layers[-1] if model.layers else None)
     if layer is None:
-        raise InputError("the model has no layer that could tell a concept")
+        raise InputError("the model has no layer in which a concept could be found")
     text = request.concept or f"{desk.world.object.part_names[0]}=none"
     scene = desk.scene(request)
     learnt = partial(_learnt, desk, request.model, layer, text, fresh)
@@ -148,12 +148,12 @@ def concept(desk: Desk, request: Request, send: Send, fresh: Fresh) -> None:
     positions = [desk.world.object.do(scene, light={"pitch": float(a), "roll": 0.0}) for a in angles]
     fresh()
     found = cavs.scores(_activations(desk, request.model, layer, [scene, *positions]))[0]
-    said = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(found[0])}
-    send(Reply("concept", {**said, "angles": np.degrees(angles).tolist(), "scores": found[1:].tolist()}))
+    head = {"concept": text, "layer": layer, "accuracy": float(cavs.accuracy[0]), "now": float(found[0])}
+    send(Reply("concept", {**head, "angles": np.degrees(angles).tolist(), "scores": found[1:].tolist()}))
 
 
 def _learnt(desk: Desk, model: int, layer: str, text: str, fresh: Fresh) -> Any:
-    """The direction that parts scenes after the change from scenes as they are."""
+    """The direction that separates scenes after the change from unchanged scenes."""
     world = desk.world.object
     plain = [world.sample(rng(0, "lab concept", i)) for i in range(2 * SCENES)]
     after = [world.do(scene, **spec.changes(text)) for scene in plain[:SCENES]]

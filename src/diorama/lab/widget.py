@@ -1,4 +1,4 @@
-"""The lab in the cell of a notebook: the same page, whose socket is the widget's own channel."""
+"""The lab in a notebook cell: the same page, with the widget's channel in place of the socket."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from diorama.lab.lanes import Deliver, Job, Lane, both
 from diorama.lab.messages import Reply, request
 
 STATIC = Path(__file__).parent / "static"
-#: The modules of the page, each after those it imports; a notebook takes one file.
+#: The modules of the page, each after those it imports; a widget takes a single file.
 ORDER = ("dom", "wire", "draw", "state", "scores", "bars", "knobs", "tiles", "tracks", "cases", "export", "lab")
 
 
 def script() -> str:
-    """The page's modules as one, without their imports: what a widget can load."""
+    """The page's modules joined to one, without their imports."""
     texts = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ORDER]
     bare = [re.sub(r"^import .*?;\n", "", text, flags=re.MULTILINE) for text in texts]
     joined = "\n".join(re.sub(r"^export ", "", text, flags=re.MULTILINE) for text in bare)
@@ -55,12 +55,12 @@ def show(world: Any, model: Any = (), methods: Any = (), scene: int | Scene = 0)
 
     widget = LabWidget()
     lane = Lane(both(desk)).start()
-    widget.on_msg(lambda _, content, __: taken(desk, lane, first, content, widget.send))
+    widget.on_msg(lambda _, content, __: handle_message(desk, lane, first, content, widget.send))
     return widget
 
 
-def taken(desk: Desk, lane: Lane, first: Scene, content: Any, send: Deliver) -> None:
-    """Hand a message of the page to the lane, or answer it; `send` takes the head of a reply and its arrays' bytes."""
+def handle_message(desk: Desk, lane: Lane, first: Scene, content: Any, send: Deliver) -> None:
+    """Answer a message of the page, or put it into the lane."""
     outcome = attempt(lambda: request(content))
     if outcome.error:
         return send(Reply("error", {"message": outcome.text}).head(0), [])

@@ -1,1 +1,1 @@
-"""Launchers: `local`, `ray` and `slurm` hand out the units of a run and bring its rows home; see `contract`."""
+"""Launchers: `local`, `ray` and `slurm` have the units of a run computed and its rows written; see `contract`."""

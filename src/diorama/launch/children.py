@@ -1,4 +1,4 @@
-"""Child processes that are workers: forked where that is safe, which costs nothing, otherwise started anew."""
+"""Worker processes: forked if that is safe, which takes no time, otherwise new interpreters."""
 
 import json
 import os
@@ -17,16 +17,16 @@ from diorama.core.run import Run
 from diorama.io.locks import release_in_child
 from diorama.launch import worker
 
-#: Seconds a worker has for writing what it has finished when it is told to end.
+#: Seconds that a worker has to write finished cases when it is told to end.
 _GRACE = 5.0
-#: Our ends of all pipes: a forked child closes them, so that a worker is not kept alive by its siblings.
+#: The parent's ends of all pipes: a forked worker closes them, so that workers do not keep each other's pipes open.
 _ours: set[int] = set()
 
 
 class Child:
     """A worker process with a pipe to it and one from it.
 
-    `start` is added to the first order, and `variables` to its environment. With either it is a new interpreter, not a fork.
+    `start` is added to the first order, and `variables` to its environment; with either, the worker is not forked.
     """
 
     def __init__(self, run: Run, start: dict[str, Any] | None = None, variables: dict[str, str] | None = None) -> None:
@@ -49,12 +49,12 @@ class Child:
             self.order({"folder": str(run.folder), "plan": run.plan.table()} | (start or {}))
 
     def order(self, value: dict[str, Any]) -> None:
-        """Send an order; a child that has died already is noticed by `ended`."""
+        """Send an order; if the worker has died, `ended` will tell."""
         with suppress(BrokenPipeError):
             os.write(self._orders, json.dumps(value).encode() + b"\n")
 
     def read(self) -> list[list[Any]]:
-        """The reports that have come in; none if there are none yet."""
+        """The reports that have arrived, without waiting."""
         if not select.select([self.reports], [], [], 0)[0]:
             return []
         *lines, self._unread = (self._unread + os.read(self.reports, 1 << 16)).split(b"\n")
@@ -70,12 +70,12 @@ class Child:
         return self.code is not None
 
     def ask_to_end(self) -> None:
-        """Ask the process to write what it has finished and to end."""
+        """Ask the process to write finished cases and to end."""
         if not self.ended():
             os.kill(self.pid, signal.SIGTERM)
 
     def stop(self, grace: float = _GRACE) -> None:
-        """Wait for the process to end, and after some seconds end it by force."""
+        """Wait for the process to end, and kill it after `grace` seconds."""
         deadline = time.monotonic() + grace
         while not self.ended() and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -85,14 +85,14 @@ class Child:
             time.sleep(0.001)
 
     def close(self) -> None:
-        """Give the pipes back."""
+        """Close the pipes."""
         for descriptor in (self._orders, self.reports):
             _ours.discard(descriptor)
             os.close(descriptor)
 
 
 def may_fork() -> bool:
-    """Whether all threads of this process are Python's: those of a GPU, a BLAS or an ONNX session do not survive a fork."""
+    """Whether all threads of this process are Python's: those of CUDA, BLAS or ONNX Runtime do not survive a fork."""
     try:
         return len(os.listdir("/proc/self/task")) <= threading.active_count()
     except OSError:
@@ -107,23 +107,23 @@ def _spawn(orders: int, reports: int, variables: dict[str, str]) -> "subprocess.
 
 def _fork(run: Run, orders: int, reports: int) -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: only ours that print how far the work is
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forking with threads: ours only print progress
         pid = os.fork()
     if pid:
         return pid
     try:
-        _be_a_worker(run, os.fdopen(orders, "rb"), os.fdopen(reports, "wb"))
-    finally:  # never the parent's code
+        _run_worker(run, os.fdopen(orders, "rb"), os.fdopen(reports, "wb"))
+    finally:  # never return into the parent's code
         os._exit(1)
 
 
-def _be_a_worker(run: Run, orders: BinaryIO, reports: BinaryIO) -> None:
+def _run_worker(run: Run, orders: BinaryIO, reports: BinaryIO) -> None:
     for descriptor in _ours:
         os.close(descriptor)
     release_in_child()
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - new objects: a thread of the parent may have held the old ones' locks
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - new objects: at the fork, a thread may have held locks of the old ones
     sys.stderr = sys.stdout = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")  # noqa: SIM115
     worker.serve(run, orders, reports)

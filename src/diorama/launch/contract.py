@@ -1,7 +1,7 @@
-"""What a launcher is: something that has the units of a run computed, here or elsewhere, and brings their rows home.
+"""The base classes of launchers: a launcher has the units of a run computed, here or elsewhere, and their rows written.
 
-Derive from `Launcher` and write `work`; or, where workers share no folder with this process, from `Remote` and write four
-small methods: what is lost is then tried again elsewhere, counted and reported for you.
+Derive from `Launcher` and write `work`; or, if workers share no folder with this process, from `Remote` and write its small
+methods: retries elsewhere, counts and progress are then done for you.
 """
 
 import time
@@ -10,10 +10,10 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from diorama.core.errors import InputError, WorkerError, tell
+from diorama.core.errors import InputError, WorkerError, count, tell
 from diorama.core.progress import Progress
 from diorama.core.run import Run, Step, give_up, missing_of
-from diorama.launch.parcel import Answer, opening, order, take_home
+from diorama.launch.parcel import Answer, opening, order, write_answer
 
 #: How often a unit is tried if its worker ends, and how often if the machine vanishes, which is not the unit's fault.
 TRIES, NODES = 2, 6
@@ -21,14 +21,14 @@ TRIES, NODES = 2, 6
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What every worker is given, the same everywhere, and how a launcher is to go about it.
+    """The resources of every worker, and options of launchers.
 
-    cpus: cores that a worker has for itself. It computes with one thread all the same, so that sums come out the same.
-    gpus: graphics processors that it has for itself.
-    memory: bytes that it may use; None where the launcher's usual amount will do.
+    cpus: cores reserved for a worker. It computes with one thread anyway, so that sums are the same everywhere.
+    gpus: GPUs reserved for a worker.
+    memory: bytes that a worker may use; None for the launcher's default.
     timeout: seconds after which a case is given up; None for never.
-    wait: whether to stay until all is done.
-    dry_run: whether to show only what would be submitted.
+    wait: whether to wait until all is done.
+    dry_run: whether to only print what would be submitted.
     """
 
     cpus: int = 1
@@ -40,8 +40,8 @@ class Need:
 
 
 @dataclass(slots=True)
-class Seen:
-    """How far the work is. Launchers call this object, so that progress looks the same for all of them."""
+class Tracker:
+    """Counts finished cases and shows progress, in the same way for all launchers."""
 
     show: Progress
     cases: int
@@ -53,44 +53,35 @@ class Seen:
     since: float = field(default_factory=time.monotonic)
 
     def finished(self, cases: int = 1, failures: Iterable[str] = ()) -> None:
-        """Some cases are done; `failures` are the reasons of those that failed."""
+        """Count finished cases; `failures` are the reasons of those that failed."""
         self.done = min(self.done + cases, self.cases)
         self.failures.update(failures)
-        self.again()
+        self.refresh()
 
     def unit_finished(self) -> None:
-        """A unit is done."""
+        """Count a finished unit."""
         self.units_done += 1
-        self.again()
+        self.refresh()
 
-    def again(self) -> None:
-        """Show how far the work is."""
+    def refresh(self) -> None:
+        """Show the progress."""
         self.show(self.done, self.cases, self.line())
 
     def line(self) -> str:
         """Units, workers, speed and failures.
 
-        >>> Seen(print, cases=48, units=6, workers=2, since=time.monotonic()).line()
+        >>> Tracker(print, cases=48, units=6, workers=2, since=time.monotonic()).line()
         '0 of 6 units, 2 workers'
         """
         minutes = (time.monotonic() - self.since) / 60
         speed = f" with {self.done / minutes / self.workers:.3g} cases a minute each" if self.done else ""
-        text = f"{self.units_done} of {self.units} units, {counted(self.workers, 'worker')}{speed}"
+        text = f"{self.units_done} of {self.units} units, {count(self.workers, 'worker')}{speed}"
         often = self.failures.most_common(1)
         return text + (f"; {self.failures.total()} failed, most often: {often[0][0][:120]}" if often else "")
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "worker"), counted(2, "worker")
-    ('1 worker', '2 workers')
-    """
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def read_size(text: str | None) -> int | None:
-    """Bytes from a size as people write it.
+    """Bytes from a size like 4G.
 
     >>> read_size("4G"), read_size("500M"), read_size(None)
     (4294967296, 524288000, None)
@@ -108,36 +99,36 @@ def read_size(text: str | None) -> int | None:
 
 
 class Launcher(ABC):
-    """Has units of a run computed. Made from what follows the colon in `--on NAME:ARGUMENT`, and what a worker needs."""
+    """Has units of a run computed. `argument` is that of `--on NAME:ARGUMENT`."""
 
     def __init__(self, argument: str, need: Need) -> None:
         self.argument, self.need = argument, need
         self.workers = 1
-        self.output = ""  # what the command prints where `work` returns False
+        self.output = ""  # the output of the command if `work` returns False
 
     def describe(self, run: Run) -> str:
         """One line for the user before the work starts: where, and with how many workers."""
         return ""
 
     def device(self) -> str:
-        """What workers elsewhere compute on, `cpu` or `gpu`; empty where they compute on what this process would."""
+        """The device of workers elsewhere, `cpu` or `gpu`; empty if they use the device of this process."""
         return ""
 
     def drawers(self) -> int:
-        """How many processes of this machine may draw the pictures once all rows are there."""
+        """How many processes on this machine may draw the pictures when all rows are written."""
         return 1
 
     @abstractmethod
-    def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
-        """Have the units computed and their rows in the folder of the run; tell `seen`; leave no worker behind.
+    def work(self, run: Run, units: Sequence[int], tracker: Tracker) -> bool:
+        """Have the units computed and their rows written to the run's folder; report to `tracker`; leave no worker running.
 
-        False if the work goes on elsewhere without this process.
+        False if the work continues elsewhere without this process.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A unit came back without its rows: the worker ended, or (`vanished`) the machine that it ran on did."""
+    """A unit without its rows: its worker ended, or (`vanished`) the machine did."""
 
     unit: int
     why: str
@@ -145,19 +136,19 @@ class Lost:
 
 
 class Remote(Launcher):
-    """A launcher whose workers share nothing with this process: orders go out, answers come back, this process writes.
+    """A launcher whose workers share no folder with this process: they send answers, and this process writes the rows.
 
-    A worker, wherever it is, calls `diorama.launch.place.carry_out(opening, order)`, texts in and a text out; or it is a
-    process `python -m diorama.launch.place`, which does so for every line that it reads.
+    A worker calls `diorama.launch.place.carry_out(opening, order)`, which takes texts and returns a text; or it is a process
+    `python -m diorama.launch.place`, which does so for every line that it reads.
     """
 
     @abstractmethod
     def start(self, opening: str) -> None:
-        """Start workers; they all need this text, once."""
+        """Start workers; each of them needs the text `opening` once."""
 
     @abstractmethod
     def room(self) -> int:
-        """How many units may be out at the same time."""
+        """How many units may be sent out at the same time."""
 
     @abstractmethod
     def send(self, unit: int, order: str, avoid: Sequence[str]) -> None:
@@ -165,19 +156,19 @@ class Remote(Launcher):
 
     @abstractmethod
     def receive(self) -> "list[Answer | Lost]":
-        """What has come back, after a second at most."""
+        """The answers that have arrived; waits a second at most."""
 
     @abstractmethod
     def stop(self) -> None:
         """End all workers."""
 
     def device(self) -> str:
-        """A graphics processor where one is asked for; the CPU otherwise, whatever this machine has."""
+        """`gpu` if GPUs are asked for; otherwise `cpu`, whatever this machine has."""
         return "gpu" if self.need.gpus else "cpu"
 
-    def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
-        """Hand out units until all have come home."""
-        returns = _Returns(run, seen)
+    def work(self, run: Run, units: Sequence[int], tracker: Tracker) -> bool:
+        """Send out units until all answers have arrived."""
+        returns = _Returns(run, tracker)
         todo, out = deque(units), set[int]()
         try:
             self.start(opening(run, self.need.timeout, self.need.gpus))
@@ -185,46 +176,46 @@ class Remote(Launcher):
                 while todo and len(out) < self.room():
                     out.add(todo[0])
                     self.send(todo[0], order(run, todo[0], returns.deaths[todo[0]]), returns.avoided(todo.popleft()))
-                seen.workers = self.workers
+                tracker.workers = self.workers
                 for one in self.receive():
                     out.discard(one.unit)
                     if not returns.take(one):
                         todo.append(one.unit)
-                seen.again()
+                tracker.refresh()
         finally:
             self.stop()
         return True
 
 
 class _Returns:
-    """What came back: rows are written, units that were lost are to be tried again or given up."""
+    """Handles answers: writes rows, and decides whether lost units are tried again or given up."""
 
-    def __init__(self, run: Run, seen: Seen) -> None:
-        self.run, self.seen = run, seen
+    def __init__(self, run: Run, tracker: Tracker) -> None:
+        self.run, self.tracker = run, tracker
         self.deaths: dict[int, list[Step]] = {k: [] for k in range(len(run.units))}
         self.tried: Counter[tuple[int, bool]] = Counter()
         self.refused: list[str] = []
         self.avoid: dict[int, str] = {}
-        self.told: dict[int, list[str]] = {}
+        self.avoiding: dict[int, list[str]] = {}
 
     def avoided(self, unit: int) -> list[str]:
-        """The places that a unit should not go to."""
-        self.told[unit] = [*self.refused, *([self.avoid[unit]] if unit in self.avoid else [])]
-        return self.told[unit]
+        """The places that a unit should not be sent to."""
+        self.avoiding[unit] = [*self.refused, *([self.avoid[unit]] if unit in self.avoid else [])]
+        return self.avoiding[unit]
 
     def take(self, one: "Answer | Lost") -> bool:
-        """Write what came; whether the unit is done."""
+        """Write the rows of an answer; returns whether the unit is done."""
         if isinstance(one, Lost):
             return self._lost(one)
         asked = len(missing_of(self.run, one.unit))
-        brought, failures = take_home(self.run, one)
-        self.seen.finished(brought, failures)
+        brought, failures = write_answer(self.run, one)
+        self.tracker.finished(brought, failures)
         match one.end:
             case {"refused": why}:
                 self._refuse(one.unit, one.place, why)
                 return False
             case {"failed": why}:
-                raise WorkerError(f"a worker on {one.place} failed: {why}; the same command goes on from here")
+                raise WorkerError(f"a worker on {one.place} failed: {why}; run the same command again to continue")
             case {"died": why, "step": step}:
                 self.deaths[one.unit].append(Step(*step))
                 self.avoid[one.unit] = one.place
@@ -232,7 +223,7 @@ class _Returns:
                 return False
         if brought < asked:
             return self._lost(Lost(one.unit, f"came back from {one.place} without all its rows"))
-        self.seen.unit_finished()
+        self.tracker.unit_finished()
         return True
 
     def _lost(self, one: Lost) -> bool:
@@ -241,15 +232,15 @@ class _Returns:
             tell(f"unit {one.unit} {one.why}: it is tried again elsewhere")
             return False
         why = f"in {self.tried[one.unit, one.vanished]} attempts the unit of this case {one.why}"
-        count = give_up(self.run, one.unit, why)
-        self.seen.finished(count, [why] * count)
-        self.seen.unit_finished()
+        lost = give_up(self.run, one.unit, why)
+        self.tracker.finished(lost, [why] * lost)
+        self.tracker.unit_finished()
         return True
 
     def _refuse(self, unit: int, place: str, why: str) -> None:
-        """A place that would compute other rows gets no more work; if there is no other place, that is an error."""
-        if place in self.told[unit]:  # there was no other
+        """Send no more work to a place that would compute other rows; WorkerError if there is no other place."""
+        if place in self.avoiding[unit]:  # sent there again, so there is no other place
             raise WorkerError(f"no worker can be used: {why}")
-        if place not in self.refused:  # several units may have been there already
+        if place not in self.refused:  # it may have refused several units
             self.refused.append(place)
             tell(why)

@@ -1,4 +1,4 @@
-"""The launcher that `--on NAME[:ARGUMENT]` names: one of ours, or the user's `./mine.py:Launcher[:ARGUMENT]`."""
+"""Finds the launcher of `--on NAME[:ARGUMENT]`: one of this folder, or the user's `./mine.py:Launcher[:ARGUMENT]`."""
 
 import importlib
 from pathlib import Path
@@ -7,12 +7,12 @@ from diorama.adapt.neighbours import load_file
 from diorama.core.errors import InputError, did_you_mean
 from diorama.launch.contract import Launcher, Need
 
-#: Ours, each a module of this folder with a class `Launcher`.
+#: The bundled launchers: modules of this folder with a class `Launcher`.
 NAMES = ("local", "ray", "slurm")
 
 
 def find(on: str, need: Need) -> Launcher:
-    """The launcher with what its workers need."""
+    """The launcher of a `--on` option."""
     name, _, argument = on.partition(":")
     if name.endswith(".py"):
         return _outside(Path(name), argument, need)

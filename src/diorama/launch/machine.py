@@ -1,4 +1,4 @@
-"""What this machine has for workers: physical cores, memory, graphics processors; within the limits of a container."""
+"""The resources of this machine, within the limits of a container: physical cores, memory, GPUs."""
 
 import os
 from pathlib import Path
@@ -7,43 +7,43 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Physical cores that this process may use: two threads of one core are no faster at what workers do."""
-    physical = len({_core(number) for number in _allowed()})
-    quota, _, period = _read(_GROUP / "cpu.max").partition(" ")
+    """Physical cores that this process may use: workers are no faster with two threads per core."""
+    physical = len({_core_of(number) for number in _allowed_cpus()})
+    quota, _, period = _read_text(_GROUP / "cpu.max").partition(" ")
     limit = max(1, int(quota) // int(period)) if quota.isdecimal() and period.strip().isdecimal() else physical
     return max(1, min(physical, limit))
 
 
-def _allowed() -> set[int]:
+def _allowed_cpus() -> set[int]:
     try:
         return os.sched_getaffinity(0)
     except AttributeError:  # not on every system
         return set(range(os.cpu_count() or 1))
 
 
-def _core(number: int) -> tuple[str, str]:
+def _core_of(number: int) -> tuple[str, str]:
     folder = Path(f"/sys/devices/system/cpu/cpu{number}/topology")
-    return _read(folder / "physical_package_id"), _read(folder / "core_id") or str(number)
+    return _read_text(folder / "physical_package_id"), _read_text(folder / "core_id") or str(number)
 
 
 def memory() -> int:
     """Bytes of memory that are free for workers."""
-    lines = dict(line.split(":", 1) for line in _read(Path("/proc/meminfo")).splitlines() if ":" in line)
+    lines = dict(line.split(":", 1) for line in _read_text(Path("/proc/meminfo")).splitlines() if ":" in line)
     free = int(lines["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in lines else 8 * 2**30
-    limit, used = _read(_GROUP / "memory.max"), _read(_GROUP / "memory.current")
+    limit, used = _read_text(_GROUP / "memory.max"), _read_text(_GROUP / "memory.current")
     return min(free, int(limit) - int(used)) if limit.isdecimal() and used.isdecimal() else free
 
 
 def gpus() -> list[str]:
-    """The graphics processors that this process may see, by the names that CUDA_VISIBLE_DEVICES gives them."""
-    if (said := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return [name for name in said.split(",") if name.strip()]
+    """The GPUs that this process may use, by their names in CUDA_VISIBLE_DEVICES."""
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [name for name in visible.split(",") if name.strip()]
     import torch
 
     return [str(number) for number in range(torch.cuda.device_count())]
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text().strip()
     except OSError:

@@ -1,7 +1,7 @@
-"""What travels between a run and workers that share no folder with it: texts of JSON, never objects.
+"""The messages between a run and workers that share no folder with it: JSON texts, never pickled objects.
 
-Out go the plan, the user's files that it names, and the rows of a unit that are known; home come rows, kept arrays,
-pictures and tracebacks. Names of files never travel home: what is written is decided by the cases of the run.
+The run sends the plan, the user's files that it names, and the known rows of a unit; workers send rows, stored arrays,
+pictures and tracebacks. Where these are written depends on the cases of the run only, never on file names in the message.
 """
 
 import base64
@@ -26,28 +26,28 @@ from diorama.io.store import write_whole
 
 #: The most bytes of a user's folder that are sent along with the file that a plan names.
 MOST = 512 * 2**20
-#: Environment variables that components depend on: the device, and the name of this session, where a state cannot be hashed.
+#: Environment variables that components depend on: the device, and the session id for states that cannot be hashed.
 _VARIABLES = ("DIORAMA_DEVICE", "DIORAMA_SESSION")
 
 
 def opening(run: Run, timeout: float | None, gpus: int) -> str:
-    """What a worker is sent once: the plan, what its keys are made of, the user's files, environment variables."""
-    expected = expectation(run)  # first: it may name the session
+    """The text that is sent to a worker once: the plan, the expected keys, the user's files, environment variables."""
+    expected = expectation(run)  # first: it may set DIORAMA_SESSION
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     if not gpus and variables.get("DIORAMA_DEVICE", "auto") == "auto":
-        variables["DIORAMA_DEVICE"] = "cpu"  # elsewhere a graphics processor is used if it was asked for
+        variables["DIORAMA_DEVICE"] = "cpu"  # workers elsewhere use a GPU only if --gpus asks for it
     plan = run.plan.table()
     folders = {name: str(Path(name).resolve().parent) for name in run.plan.files()}
-    data = {folder: base64.b85encode(_folder(Path(folder))).decode() for folder in set(folders.values())}
+    data = {folder: base64.b85encode(_zip_folder(Path(folder))).decode() for folder in set(folders.values())}
     sent = {"plan": plan, "expected": expected, "variables": variables, "files": folders, "folders": data}
     return json.dumps(sent | {"cwd": str(Path.cwd()), "timeout": timeout})
 
 
-def _folder(folder: Path) -> bytes:
-    """The folder of a user's file as a zip: what may be imported or read beside the file."""
+def _zip_folder(folder: Path) -> bytes:
+    """The folder of a user's file as a zip: the file may import or read anything beside it."""
     data, total = BytesIO(), 0
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as archive:
-        for path in _listed(folder):
+        for path in _files_below(folder):
             total += path.stat().st_size
             if total > MOST:
                 raise InputError(
@@ -58,28 +58,28 @@ def _folder(folder: Path) -> bytes:
     return data.getvalue()
 
 
-def _listed(folder: Path) -> Iterator[Path]:
-    """The files below a folder; no hidden ones, no compiled ones, no runs."""
+def _files_below(folder: Path) -> Iterator[Path]:
+    """The files below a folder, without hidden and compiled ones, virtual environments and run directories."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__":
             continue
         if path.is_dir() and not is_run(path) and not (path / "pyvenv.cfg").exists():
-            yield from _listed(path)
+            yield from _files_below(path)
         elif path.is_file():
             yield path
 
 
 def expectation(run: Run) -> dict[str, Any]:
-    """What the rows of a run depend on: the keys of its cells, and each component with its digest and libraries."""
+    """The keys of a run's cells, and each component's digest and libraries: workers must have the same."""
     parts = [part for cell in run.cells for part in (cell.world, cell.model, cell.method, cell.protocol) if part]
     named = {f"{part.kind} {part.label}": {"is": part.digest, "libraries": part.key["libraries"]} for part in parts}
     return {"cells": [cell.key for cell in run.cells], "parts": named, "chunk": max(cell.chunk for cell in run.cells)}
 
 
 def difference(run: Run, expected: dict[str, Any]) -> str:
-    """Why a run opened elsewhere would give other rows, in words; an empty string if it gives the same.
+    """Why a run on another machine would give other rows; an empty string if it gives the same.
 
-    `run` has the user's files in another place: its components are compared in their order.
+    Components are compared by their order: the user's files may have other paths there.
     """
     here = expectation(run)
     if here["cells"] == expected["cells"]:
@@ -97,18 +97,18 @@ def difference(run: Run, expected: dict[str, Any]) -> str:
         has, wants = ("no GPU", "one") if expected["chunk"] > here["chunk"] else ("a GPU", "none")
         return f"it has {has}, and the run was planned for {wants}: ask for workers of one kind with --gpus"
     others = [name for mine, (name, theirs) in pairs if mine["is"] != theirs["is"]]
-    return f"{others[0] if others else 'diorama itself'} is not the same there: install the same version, with the same data"
+    return f"{others[0] if others else 'diorama itself'} differs there: install the same version, with the same data"
 
 
 def order(run: Run, k: int, deaths: Sequence[Step]) -> str:
     """The text that asks a worker for unit `k`: its known rows, and the steps that have ended a worker before."""
     unit = run.units[k]
-    known = {cell.key: _known(run, cell, unit.indices) for cell in unit.cells}
+    known = {cell.key: _finished_rows(run, cell, unit.indices) for cell in unit.cells}
     return json.dumps({"unit": k, "known": known, "deaths": [[d.what, d.cell, d.index] for d in deaths]})
 
 
-def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
-    """The rows of the cases that need no more work, by index."""
+def _finished_rows(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
+    """The rows of finished cases, by index."""
     found = rows_between(run.cell_folder(cell), cell.key, indices, lambda line: None)
     metrics, known = cell.protocol.object.metrics, dict[int, list[str]]()
     for index in (i for i in indices if i < cell.count):
@@ -120,7 +120,7 @@ def _known(run: Run, cell: Cell, indices: range) -> dict[int, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A unit as it comes back. `end` is empty, or says how the work ended before its time."""
+    """The result of a unit. `end` is empty, or says why the work ended early."""
 
     unit: int
     place: str
@@ -129,7 +129,7 @@ class Answer:
 
     @classmethod
     def read(cls, text: str) -> "Answer":
-        """An answer from its text; ValueError if it is none."""
+        """Parse an answer; ValueError if the text is none."""
         found = json.loads(text)
         try:
             return cls(int(found["unit"]), str(found["place"]), dict(found["end"]), dict(found["cells"]))
@@ -138,31 +138,31 @@ class Answer:
 
 
 def packed(folder: Path) -> dict[str, dict[str, Any]]:
-    """All that a run folder holds of its cells, as it travels: rows as lines, arrays, pictures and tracebacks by name."""
+    """The cells of a run folder for a message: rows as lines, arrays, pictures and tracebacks by name."""
     found = {}
     for cell in folder.glob("cells/*/*"):
         rows = [line for part in sorted(cell.glob("rows/*.jsonl")) for line in part.read_text("utf-8").splitlines()]
         kept = [path for path in cell.glob("keep/**/*") if path.suffix in (".npz", ".webp", ".json")]
-        keep = {_name(path, cell): base64.b85encode(path.read_bytes()).decode() for path in kept}
-        errors = {_name(path, cell): path.read_text("utf-8") for path in cell.glob("errors/**/*.txt")}
+        keep = {_name_in_cell(path, cell): base64.b85encode(path.read_bytes()).decode() for path in kept}
+        errors = {_name_in_cell(path, cell): path.read_text("utf-8") for path in cell.glob("errors/**/*.txt")}
         found[cell.name] = {"rows": rows, "keep": keep, "errors": errors}
     return found
 
 
-def _name(path: Path, cell: Path) -> str:
+def _name_in_cell(path: Path, cell: Path) -> str:
     return "/".join(path.relative_to(cell).parts[1:])
 
 
-def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
-    """Write what an answer brings for the cases of its unit: how many cases are new, and why some of them failed."""
+def write_answer(run: Run, answer: Answer) -> tuple[int, list[str]]:
+    """Write the new cases of an answer; returns how many these are, and why some of them failed."""
     unit, out, failures, count = run.units[answer.unit], Writer(run), list[str](), 0
     for cell in unit.cells:
         brought = answer.cells.get(cell.key, {})
-        known = _known(run, cell, unit.indices)
+        known = _finished_rows(run, cell, unit.indices)
         for index, rows in _by_case(cell, unit.indices, brought.get("rows", ())).items():
             if index in known:
                 continue
-            _keep(run, cell, index, brought)
+            _write_files(run, cell, index, brought)
             out.add(cell, index, rows)
             failures += [row.reason for row in rows[:1] if row.status == "error"]
             count += 1
@@ -171,7 +171,7 @@ def take_home(run: Run, answer: Answer) -> tuple[int, list[str]]:
 
 
 def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list[Row]]:
-    """The rows of the cases of a unit that came with all their metrics, by index."""
+    """The rows of those cases of a unit that have all their metrics, by index."""
     index = {cell.cases.keys[i]: i for i in indices if i < cell.count}
     found: dict[int, dict[str, Row]] = {}
     for row in (read_row(cell.key, line.encode(errors="backslashreplace")) for line in lines):
@@ -181,12 +181,12 @@ def _by_case(cell: Cell, indices: range, lines: Sequence[str]) -> dict[int, list
     return {i: [rows[m] for m in metrics] for i, rows in sorted(found.items()) if all(m in rows for m in metrics)}
 
 
-def _keep(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
+def _write_files(run: Run, cell: Cell, index: int, brought: dict[str, Any]) -> None:
     """Write the arrays, the picture and the traceback of a case, if it has any, before its rows."""
     case, keep, picture = cell.cases[index], brought.get("keep", {}), picture_path(run, cell, index, 0)
-    # captions come last: they say that both are there
+    # captions last: if they exist, so must the picture
     for path in (arrays_path(run, cell, case), picture, picture.with_suffix(".json")):
-        data = keep.get(_name(path, run.cell_folder(cell)))
+        data = keep.get(_name_in_cell(path, run.cell_folder(cell)))
         if data is not None:
             write_whole(path, base64.b85decode(data))
     trace = brought.get("errors", {}).get(case_path(Path(), case.key, ".txt").as_posix())

@@ -1,4 +1,4 @@
-"""A place where units are computed far from their run: a scratch folder and one supervised worker process in it.
+"""A place that computes units without access to the run's folder: a scratch folder and one supervised worker process.
 
 `python -m diorama.launch.place` reads an opening and then orders, a line each, and answers every order with a line.
 """
@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from diorama.core.device import expect
+from diorama.core.device import set_for_workers
 from diorama.core.errors import InputError, WorkerError, tell
 from diorama.core.plan import Plan
 from diorama.core.rows import read_row
@@ -22,19 +22,19 @@ from diorama.core.run import Run, Step, silent
 from diorama.io.row_files import write_part
 from diorama.io.run_folder import cell_folder
 from diorama.io.store import alive
-from diorama.launch.contract import Seen
+from diorama.launch.contract import Tracker
 from diorama.launch.parcel import packed
 from diorama.launch.supervise import DiedError, RefusedError, Supervisor
 from diorama.launch.worker import pipes
 
-#: How the names of scratch folders begin; the process follows.
+#: The prefix of scratch folders; the process id follows.
 _PREFIX = "diorama-place-"
-#: The place of this process; a new run closes the one before.
+#: The place of this process by its opening, one at most: a new run closes the previous one.
 _open: dict[str, "Place"] = {}
 
 
 def carry_out(opening: str, order: str, name: str = "") -> str:
-    """Compute a unit and say what came of it. The worker process stays, so that weights are loaded once."""
+    """Compute a unit and return its answer. The worker process stays alive, so that weights are loaded once."""
     if opening not in _open:
         for place in _open.values():
             place.close()
@@ -50,30 +50,30 @@ class Place:
         self.name = name
         sweep(Path(tempfile.gettempdir()))
         self.scratch = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True)
-        expect("")  # the device of this machine counts here
+        set_for_workers("")  # use the device of this machine
         os.environ.update(opening["variables"])
-        plan, here = _unpacked(opening, Path(self.scratch.name))
+        plan, here = _unpack(opening, Path(self.scratch.name))
         self.run = Run(Path(self.scratch.name) / "run", plan)
         start = {"expected": opening["expected"], "cwd": str(here), "scratch": self.scratch.name}
         self.supervisor = Supervisor(self.run, 1, opening["timeout"], start)
 
     def carry_out(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Compute a unit: what the answer says."""
+        """Compute a unit; returns its answer as a JSON value."""
         shutil.rmtree(self.run.folder / "cells", ignore_errors=True)
-        self._lay_out(order["known"])
+        self._write_known_rows(order["known"])
         self.supervisor.deaths.update(Step(*step) for step in order["deaths"])
-        answer = {"unit": order["unit"], "place": self.name, "end": self._work(order["unit"])}
+        answer = {"unit": order["unit"], "place": self.name, "end": self._compute(order["unit"])}
         return answer | {"cells": packed(self.run.folder)}
 
-    def _lay_out(self, known: dict[str, dict[str, list[str]]]) -> None:
+    def _write_known_rows(self, known: dict[str, dict[str, list[str]]]) -> None:
         for cell, cases in known.items():
             rows = {int(index): [read_row(cell, line.encode()) for line in lines] for index, lines in cases.items()}
             write_part(cell_folder(self.run.folder, cell), cell, rows, tell)
 
-    def _work(self, unit: int) -> dict[str, Any]:
-        """Have the unit computed; empty, or how that ended."""
+    def _compute(self, unit: int) -> dict[str, Any]:
+        """Have the unit computed; returns the answer's `end`."""
         try:
-            self.supervisor.work([unit], Seen(silent, 0, 1))
+            self.supervisor.work([unit], Tracker(silent, 0, 1))
         except DiedError as died:
             return {"died": died.why, "step": [died.step.what, died.step.cell, died.step.index]}
         except RefusedError as error:
@@ -89,19 +89,19 @@ class Place:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the scratch folders of processes that were killed; other places on this machine may do so at the same time."""
+    """Remove the scratch folders of processes that were killed."""
     for path in folder.glob(f"{_PREFIX}*-*"):
         process = path.name.removeprefix(_PREFIX).partition("-")[0]
-        with suppress(FileNotFoundError):  # another place was quicker
+        with suppress(FileNotFoundError):  # removed by another place at the same time
             if process.isdecimal() and not alive(int(process)) and path.stat().st_uid == os.getuid():
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _unpacked(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
-    """The user's files unpacked: the plan that names them where they are now, and the folder to work in.
+def _unpack(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
+    """Unpack the user's files; returns the plan with their new paths, and the working directory.
 
-    Relative paths stay as they are: they are read in a new folder that stands for the user's. If this machine has a folder
-    at the user's path, its files are visible there too, beside those that were sent.
+    Relative paths stay as they are: the working directory is a new folder in place of the user's. If this machine has a
+    folder at the user's path, its files are linked into the new one beside those that were sent.
     """
     here, plan = Path(opening["cwd"]), Plan.from_table(opening["plan"], "the plan")
     if not opening["files"]:
@@ -121,7 +121,7 @@ def _unpacked(opening: dict[str, Any], folder: Path) -> tuple[Plan, Path]:
 
 
 def main() -> None:
-    """Answer every order that is read, until there are no more."""
+    """Answer every order on stdin, until there are no more."""
     orders, answers = pipes()
     opening = orders.readline().decode()
     for line in orders:

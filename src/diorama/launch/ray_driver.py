@@ -1,7 +1,6 @@
-"""The process that talks to Ray for a run: units go in and answers come out as lines of JSON. When it ends, Ray ends.
+"""The process that talks to Ray for a run: it reads units and writes answers as lines of JSON. When it ends, Ray ends.
 
-Tasks get and return bytes, which Ray does not pickle. A task never raises: one that is lost was
-lost together with its machine.
+Tasks take and return bytes, which Ray does not pickle. A task never raises: if it is lost, its machine was lost.
 """
 
 import json
@@ -19,13 +18,13 @@ from diorama.core.guard import attempt
 from diorama.launch.place import carry_out
 from diorama.launch.worker import pipes
 
-#: Bytes of the object store of a Ray of our own: rows and plans are small.
+#: Bytes of the object store of a Ray that we start: rows and plans are small.
 _STORE = 128 * 2**20
 _openings: dict[str, str] = {}
 
 
 def carried_out(number: str, opening: list[Any], order: bytes) -> bytes:
-    """The task: on a worker of Ray, a unit as a place computes it. The opening is fetched once per process."""
+    """The Ray task: computes a unit as a place does. The opening is fetched once per process."""
     if number not in _openings:
         _openings.clear()
         _openings[number] = ray.get(opening[0]).decode()
@@ -34,10 +33,10 @@ def carried_out(number: str, opening: list[Any], order: bytes) -> bytes:
 
 
 class Driver:
-    """Ray with the tasks that are out."""
+    """Ray with the tasks that are running."""
 
-    def __init__(self, first: dict[str, Any], say: Any) -> None:
-        self.say, self.first = say, first
+    def __init__(self, first: dict[str, Any], report: Any) -> None:
+        self.report, self.first = report, first
         self._start()
         self.opening = ray.put(first["opening"].encode())
         self.each = {"num_cpus": first["cpus"], "num_gpus": first["gpus"], "memory": first["memory"]}
@@ -60,14 +59,14 @@ class Driver:
         )
 
     def count(self) -> None:
-        """Say how many workers fit on the machines that are there, where that has changed."""
+        """Report how many workers fit on the machines of the cluster, if that has changed."""
         if time.monotonic() - self.looked < 1.0:
             return
         self.looked, self.nodes = time.monotonic(), [node for node in ray.nodes() if node["Alive"]]
         slots = sum(self._fitting(node["Resources"]) for node in self.nodes)
         if slots != self.slots:
             self.slots = slots
-            self.say({"slots": slots})
+            self.report({"slots": slots})
 
     def _fitting(self, has: dict[str, float]) -> int:
         names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
@@ -75,30 +74,30 @@ class Driver:
         return int(min((has.get(name, 0) // value for name, value in asked.items()), default=1))
 
     def send(self, unit: int, order: str, avoid: list[str]) -> None:
-        """Make a task of a unit, on other machines than those to avoid if there are others."""
-        others = [node["NodeID"] for node in self.nodes if self._fitting(node["Resources"])]
-        shunned = [node for node in others if any(node in place for place in avoid)]
+        """Make a task of a unit, on other machines than those to avoid if there are any."""
+        nodes = [node["NodeID"] for node in self.nodes if self._fitting(node["Resources"])]
+        avoided = [node for node in nodes if any(node in place for place in avoid)]
         asked: dict[str, Any] = dict(self.each)
-        if 0 < len(shunned) < len(others):
-            asked["label_selector"] = {"ray.io/node-id": f"!in({','.join(shunned)})"}
+        if 0 < len(avoided) < len(nodes):
+            asked["label_selector"] = {"ray.io/node-id": f"!in({','.join(avoided)})"}
         made = self.task.options(**asked)
         self.out[made.remote(str(self.opening.hex()), [self.opening], order.encode())] = unit
 
     def look(self) -> None:
-        """Say what has come back within half a second."""
+        """Report the tasks that have ended; waits 0.2 s at most."""
         done, _ = ray.wait(list(self.out), num_returns=len(self.out), timeout=0.2) if self.out else ([], [])
         for one in done:
-            self._report(self.out.pop(one), attempt(lambda one=one: ray.get(one)))  # type: ignore[misc]
+            self._ended(self.out.pop(one), attempt(lambda one=one: ray.get(one)))  # type: ignore[misc]
 
-    def _report(self, unit: int, outcome: Any) -> None:
+    def _ended(self, unit: int, outcome: Any) -> None:
         error = outcome.error
         if error is None:
-            self.say({"unit": unit, "answer": outcome.value.decode()})
+            self.report({"unit": unit, "answer": outcome.value.decode()})
         elif isinstance(error, RayTaskError):
-            self.say({"failed": shortened(f"diorama cannot work on a machine of the cluster: {_last(error)}", 300)})
+            self.report({"failed": shortened(f"diorama cannot work on a machine of the cluster: {_last(error)}", 300)})
         elif isinstance(error, RayError):
             why = "ran out of memory" if isinstance(error, OutOfMemoryError) else f"was lost ({type(error).__name__})"
-            self.say({"unit": unit, "lost": why, "vanished": isinstance(error, NodeDiedError)})
+            self.report({"unit": unit, "lost": why, "vanished": isinstance(error, NodeDiedError)})
         else:
             raise error
 
@@ -108,17 +107,17 @@ def _last(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Take orders until they end, which is the end of the run that gave them."""
+    """Carry out orders from stdin until it is closed, which ends the run."""
     orders, reports = pipes()
 
-    def say(report: dict[str, Any]) -> None:
-        reports.write(json.dumps(report).encode() + b"\n")
+    def report(value: dict[str, Any]) -> None:
+        reports.write(json.dumps(value).encode() + b"\n")
         reports.flush()
 
     first = json.loads(orders.readline())
-    started = attempt(lambda: Driver(first, say))
+    started = attempt(lambda: Driver(first, report))
     if started.error:
-        say({"failed": f"Ray cannot be used: {shortened(started.reason, 300)}"})
+        report({"failed": f"Ray cannot be used: {shortened(started.reason, 300)}"})
         return
     waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     threading.Thread(target=lambda: _listen(orders, waiting), daemon=True).start()
@@ -148,8 +147,7 @@ def _serve(driver: Driver, waiting: "queue.SimpleQueue[dict[str, Any] | None]") 
 
 
 if __name__ == "__main__":
-    from diorama.launch.ray_driver import (
-        main as really,
-    )  # the task is found by its module's name, which is not __main__
+    # imported again: Ray finds the task by the name of its module, which must not be __main__
+    from diorama.launch.ray_driver import main as main_of_module
 
-    really()
+    main_of_module()

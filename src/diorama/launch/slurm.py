@@ -1,7 +1,6 @@
 """A SLURM job array on a folder that all machines share: `slurm:16` for sixteen jobs that call `diorama work`.
 
-The script is plain text in RUN/slurm. A job that is killed or loses its machine is put into the queue again, and computes
-what is missing then.
+The script is RUN/slurm/array.sh. A job that is killed or loses its machine is requeued, and computes what is still missing.
 """
 
 import math
@@ -14,15 +13,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from diorama.core.device import THREADS, of_workers
-from diorama.core.errors import InputError, WorkerError
+from diorama.core.device import THREADS, for_workers
+from diorama.core.errors import InputError, WorkerError, count
 from diorama.core.run import Run, missing_of
 from diorama.io.store import write_whole
 from diorama.launch import contract
-from diorama.launch.contract import Need, Seen, counted
-from diorama.launch.units import spelt
+from diorama.launch.contract import Need, Tracker
+from diorama.launch.units import as_text
 
-#: Seconds between two looks at the folder.
+#: Seconds between two checks of the folder.
 _TICK = 2.0
 _SCRIPT = """\
 #!/bin/bash
@@ -33,7 +32,7 @@ _SCRIPT = """\
 {more}#SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output={log}
-# {count} of {folder}, computed by {jobs}; submit it again to go on: what is there is not computed again.
+# {count} of {folder}, computed by {jobs}; submit it again to continue: finished cases are not computed again.
 set -euo pipefail
 units=(
 {units}
@@ -55,13 +54,13 @@ class Launcher(contract.Launcher):
 
     def describe(self, run: Run) -> str:
         """How many jobs."""
-        return f"on SLURM: an array of {counted(self.jobs, 'job')} on {run.folder}, which all machines must share"
+        return f"on SLURM: an array of {count(self.jobs, 'job')} on {run.folder}, which all machines must share"
 
     def device(self) -> str:
-        """A graphics processor where one is asked for."""
+        """`gpu` if GPUs are asked for, otherwise `cpu`."""
         return "gpu" if self.need.gpus else "cpu"
 
-    def work(self, run: Run, units: Sequence[int], seen: Seen) -> bool:
+    def work(self, run: Run, units: Sequence[int], tracker: Tracker) -> bool:
         """Write the array, submit it, and wait until it is done."""
         text = script(run, units, min(self.jobs, len(units)), self.need)
         if self.need.dry_run:
@@ -73,8 +72,8 @@ class Launcher(contract.Launcher):
         job = _submit(path)
         write_whole(run.folder / "slurm" / "job", job.encode())
         if self.need.wait:
-            seen.workers = min(self.jobs, len(units))
-            _wait(run, units, job, seen)
+            tracker.workers = min(self.jobs, len(units))
+            _wait(run, units, job, tracker)
         else:
             look = f"`diorama report {run.folder}` says what is missing"
             self.output = f"submitted as job {job}; {look}, `scancel {job}` stops it\n"
@@ -83,19 +82,19 @@ class Launcher(contract.Launcher):
 
 def script(run: Run, units: Sequence[int], jobs: int, need: Need) -> str:
     """The job array: every job has a list of units."""
-    lists = [spelt(units[i::jobs]) for i in range(jobs)]
+    lists = [as_text(units[i::jobs]) for i in range(jobs)]
     more = [f"--gpus-per-task={need.gpus}"] if need.gpus else []
     more += [f"--mem={math.ceil(need.memory / 2**20)}M"] if need.memory else []
     variables = dict.fromkeys(THREADS, "1") | {k: v for k, v in os.environ.items() if k.startswith("DIORAMA_")}
-    if not need.gpus and of_workers() == "cpu":
-        variables["DIORAMA_DEVICE"] = "cpu"  # also on a machine that has another
+    if not need.gpus and for_workers() == "cpu":
+        variables["DIORAMA_DEVICE"] = "cpu"  # even on machines that have a GPU
     return _SCRIPT.format(
         last=jobs - 1,
         cpus=need.cpus,
         more="".join(f"#SBATCH {line}\n" for line in more),
         log=run.folder.resolve() / "slurm" / "%A_%a.log",
-        count=counted(len(units), "unit"),
-        jobs=counted(jobs, "job"),
+        count=count(len(units), "unit"),
+        jobs=count(jobs, "job"),
         units="\n".join(f'  "{one}"' for one in lists),
         cwd=shlex.quote(str(Path.cwd())),
         variables=" ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())),
@@ -116,7 +115,7 @@ def _check_alone(folder: Path) -> None:
 
 
 def _submit(path: Path) -> str:
-    """Submit a script: the number of the job."""
+    """Submit a script; returns the number of the job."""
     for name in ("sbatch", "squeue"):
         if not shutil.which(name):
             raise InputError(f"--on slurm: there is no {name} here; submit {path} where there is, or use --on local")
@@ -126,27 +125,27 @@ def _submit(path: Path) -> str:
     return done.stdout.strip().partition(";")[0]
 
 
-def _wait(run: Run, units: Sequence[int], job: str, seen: Seen) -> None:
-    """Look at the folder until all rows are there, or the array has left the queue; stop it if we are stopped."""
+def _wait(run: Run, units: Sequence[int], job: str, tracker: Tracker) -> None:
+    """Wait until all rows are written or the array has left the queue; cancel it if this process is interrupted."""
     left = {k: len(missing_of(run, k)) for k in units}
     ended = False
     try:
         while any(left.values()) and _queued(job):
             time.sleep(_TICK)
-            _look(run, left, seen)
+            _look(run, left, tracker)
         ended = True
     finally:
         if not ended:
             subprocess.run(["scancel", job], check=False, capture_output=True)
-    _look(run, left, seen)
+    _look(run, left, tracker)
 
 
-def _look(run: Run, left: dict[int, int], seen: Seen) -> None:
+def _look(run: Run, left: dict[int, int], tracker: Tracker) -> None:
     for k in [k for k, cases in left.items() if cases]:
         now = len(missing_of(run, k))
-        seen.finished(left[k] - now)
+        tracker.finished(left[k] - now)
         if not now:
-            seen.unit_finished()
+            tracker.unit_finished()
         left[k] = now
 
 

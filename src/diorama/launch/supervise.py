@@ -1,6 +1,6 @@
 """Supervision: units are handed to worker processes, so that a component that exits, aborts or hangs costs one case.
 
-What ends a worker twice in the same step is given up: the case becomes an error row that says why, and the rest goes on.
+A step that ends a worker twice is given up: its case gets error rows with the reason, and the other cases are computed.
 """
 
 import select
@@ -16,20 +16,20 @@ from diorama.core.run import BLOCK, Run, Step
 from diorama.launch.children import Child
 
 if TYPE_CHECKING:
-    from diorama.launch.contract import Seen
+    from diorama.launch.contract import Tracker
 
-#: Seconds between two looks at processes that say nothing.
+#: Seconds between two checks of silent processes.
 _TICK = 0.2
 #: How often a step is tried.
 _TRIES = 2
 #: A unit, or a share (i, n) of the pictures.
 Work = int | tuple[int, int]
-#: What units have in common that a worker loads and remembers: world and model.
+#: World and model of a unit, which a worker loads once.
 Kind = tuple[str, str]
 
 
 class DiedError(WorkerError):
-    """A worker ended in the middle of a step, which is to be tried once more elsewhere."""
+    """A worker ended in the middle of a step, which should be tried again elsewhere."""
 
     def __init__(self, step: Step, why: str) -> None:
         super().__init__(why)
@@ -42,7 +42,7 @@ class RefusedError(WorkerError):
 
 @dataclass(slots=True)
 class Worker:
-    """A child with what it is doing; None when it waits for work."""
+    """A worker process and its current unit and step; None when it waits for work."""
 
     child: Child
     unit: Work | None = None
@@ -55,9 +55,9 @@ class Worker:
 class Supervisor:
     """Hands out units of a run to `count` processes until all are done. `timeout` is in seconds per case.
 
-    start  what workers far from their run are told first. With it, a step that ends a worker is not tried again here but
-           raises a `DiedError`
-    own    environment variables, a dictionary for each worker: the graphics processors that it may see
+    start  additions to the first order of workers without access to the run's folder. With it, a step that ends a worker
+           is not tried again here but raises a `DiedError`
+    own    environment variables, a dictionary for each worker: the GPUs that it may use
     """
 
     def __init__(
@@ -81,24 +81,24 @@ class Supervisor:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def work(self, units: Sequence[Work], seen: "Seen") -> None:
-        """Do all the work; idle workers stay for more. `end` leaves none."""
+    def work(self, units: Sequence[Work], tracker: "Tracker") -> None:
+        """Do all the work; idle workers stay alive until `end`."""
         self.todo.extend(units)
         while self.todo or self._busy():
             self.hand_out()
-            self._listen(seen)
+            self._listen(tracker)
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self.workers if worker.unit is not None]
 
     def hand_out(self) -> None:
-        """Give work to the workers that wait."""
+        """Give work to idle workers."""
         while self.todo and (worker := self._idle()):
-            worker.unit, worker.step, worker.since = self._next(worker), None, time.monotonic()
+            worker.unit, worker.step, worker.since = self._next_work(worker), None, time.monotonic()
             lost = [[step.what, step.cell, step.index, why] for step, why in self.lost.items()]
             worker.child.order({"unit": worker.unit, "lost": lost})
 
-    def _next(self, worker: Worker) -> Work:
+    def _next_work(self, worker: Worker) -> Work:
         others = {other.kind for other in self._busy() if other is not worker}
         place = choose(map(self._kind, self.todo), worker.kind, others)
         found = self.todo[place]
@@ -107,13 +107,13 @@ class Supervisor:
         return found
 
     def _kind(self, work: Work) -> Kind | None:
-        if not isinstance(work, int) or self.start:  # far from its run only the workers know what a unit is
+        if not isinstance(work, int) or self.start:  # with `start`, only workers build the run's units
             return None
         cell = self.run.units[work].cells[0]
         return cell.world.digest, cell.model.digest if cell.model else ""
 
     def _idle(self) -> Worker | None:
-        """A worker that waits, or a new one where there may be more."""
+        """An idle worker, or a new one if there may be more."""
         waiting = next((worker for worker in self.workers if worker.unit is None), None)
         if waiting or len(self.workers) >= self.count:
             return waiting
@@ -121,21 +121,21 @@ class Supervisor:
         self.workers.append(Worker(Child(self.run, self.start, own)))
         return self.workers[-1]
 
-    def _listen(self, seen: "Seen") -> None:
+    def _listen(self, tracker: "Tracker") -> None:
         by_pipe = {worker.child.reports: worker for worker in self.workers}
         ready, _, _ = select.select(list(by_pipe), [], [], _TICK)
         for pipe in ready:
             for report in by_pipe[pipe].child.read():
-                self._take(by_pipe[pipe], report, seen)
+                self._handle_report(by_pipe[pipe], report, tracker)
         for worker in list(self.workers):
-            if self._late(worker):
+            if self._is_late(worker):
                 worker.late = True
                 worker.child.stop(grace=0)
             if worker.child.ended():
-                self._bury(worker, seen)
-        seen.again()
+                self._handle_death(worker, tracker)
+        tracker.refresh()
 
-    def _take(self, worker: Worker, report: list[Any], seen: "Seen") -> None:
+    def _handle_report(self, worker: Worker, report: list[Any], tracker: "Tracker") -> None:
         match report:
             case ["begin", what, cell, index]:
                 worker.step, worker.since = Step(what, cell, index), time.monotonic()
@@ -144,14 +144,14 @@ class Supervisor:
                 self.finished.add(worker.step)
                 worker.since = time.monotonic()
                 if new:
-                    seen.finished(1, [failure] if failure else [])
+                    tracker.finished(1, [failure] if failure else [])
             case ["done"]:
                 worker.unit = worker.step = None
-                seen.unit_finished()
+                tracker.unit_finished()
             case ["broken", number, text, name]:
                 raise OSError(number, text, name)
             case ["failed", reason]:
-                raise WorkerError(f"a worker failed: {reason}; the same command goes on from here")
+                raise WorkerError(f"a worker failed: {reason}; run the same command again to continue")
             case ["unfit", reason]:
                 raise InputError(reason)
             case ["refused", reason]:
@@ -163,29 +163,29 @@ class Supervisor:
         worker.child.stop(grace=0)
         worker.child.close()
 
-    def _late(self, worker: Worker) -> bool:
+    def _is_late(self, worker: Worker) -> bool:
         if self.timeout is None or worker.step is None:
             return False
-        allowed = self.timeout * self._cases(worker.step)
+        allowed = self.timeout * self._cases_of(worker.step)
         return time.monotonic() - worker.since > allowed and not worker.child.ended()
 
-    def _cases(self, step: Step) -> int:
-        """How many cases a step is about: one, those of a unit that are prepared together, or all that a fit learns from."""
+    def _cases_of(self, step: Step) -> int:
+        """How many cases a step covers: one, those of a unit if they are prepared together, or all if a method is fitted."""
         if step.what == "fit":
             return next((cell.count for cell in self.run.cells if cell.key == step.cell), 1)
         return BLOCK if step.what == "prepare" else 1
 
-    def _bury(self, worker: Worker, seen: "Seen") -> None:
-        """A worker has ended in the middle of its work: its unit is done again, without the step if that was too much."""
-        for report in worker.child.read():  # its last words
-            self._take(worker, report, seen)
+    def _handle_death(self, worker: Worker, tracker: "Tracker") -> None:
+        """Requeue the unit of a worker that ended, without the step if that has ended workers too often."""
+        for report in worker.child.read():  # reports sent before it died
+            self._handle_report(worker, report, tracker)
         self._remove(worker)
         if worker.unit is None:
             return
         self.deaths[worker.step] += 1
         why = self._cause(worker)
         if worker.step is None and self.deaths[None] >= _TRIES:
-            raise WorkerError(f"a worker {why} before its work began; the same command goes on from here")
+            raise WorkerError(f"a worker {why} before its work began; run the same command again to continue")
         if worker.step and self.deaths[worker.step] >= _TRIES:
             self.lost[worker.step] = f"in {_TRIES} attempts the process that computed this {why}"
         elif worker.step and self.start:
@@ -201,7 +201,7 @@ class Supervisor:
         return f"ended with exit code {code}, as sys.exit or os._exit do"
 
     def end(self) -> None:
-        """End all workers. Those at work, after a failure or an interruption, write what they have finished first."""
+        """End all workers. Busy ones, after a failure or an interruption, write their finished cases first."""
         for worker in self._busy():
             worker.child.ask_to_end()
         for worker in self.workers:
@@ -211,9 +211,9 @@ class Supervisor:
 
 
 def choose(kinds: Iterable[Kind | None], own: Kind | None, others: Set[Kind | None]) -> int:
-    """The index of the work that a worker gets: of its own kind, else of a kind that no other worker does, else the first.
+    """The index of the next work for a worker: of its own kind, else of a kind that no other worker does, else the first.
 
-    So worlds, networks and libraries are loaded, and frames are rendered, in as few processes as possible.
+    So that worlds, networks and libraries are loaded, and frames are rendered, in as few processes as possible.
 
     >>> birds, sprites = ("birds", "birds_cnn"), ("sprites", "")
     >>> todo = [birds, birds, sprites]

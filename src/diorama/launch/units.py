@@ -1,14 +1,14 @@
-"""Lists of units as they are written on a command line: `0-7,9`."""
+"""Lists of units on a command line: `0-7,9`."""
 
 from collections.abc import Iterable
 
 from diorama.core.errors import InputError
 
 
-def spelt(units: Iterable[int]) -> str:
-    """Units as a short text.
+def as_text(units: Iterable[int]) -> str:
+    """A list of units as a short text.
 
-    >>> spelt([0, 1, 2, 3, 7, 9, 10])
+    >>> as_text([0, 1, 2, 3, 7, 9, 10])
     '0-3,7,9-10'
     """
     spans: list[list[int]] = []
@@ -21,7 +21,7 @@ def spelt(units: Iterable[int]) -> str:
 
 
 def read(text: str, count: int) -> list[int]:
-    """The units that a text names, of a run that has `count`.
+    """The units in a text, for a run of `count` units.
 
     >>> read("0-3,7", 8)
     [0, 1, 2, 3, 7]
@@ -39,7 +39,7 @@ def read(text: str, count: int) -> list[int]:
 
 
 def shard(text: str, count: int) -> list[int]:
-    """Every n-th unit from the i-th on, of `I/N`.
+    """The units of `I/N`: every N-th one, beginning with the I-th.
 
     >>> shard("1/3", 8)
     [1, 4, 7]

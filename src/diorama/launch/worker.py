@@ -1,6 +1,6 @@
-"""A worker: a child process that computes the units it is told to, and says before every step what it is about to do.
+"""A worker process: computes the units it is ordered to, and reports every step before it begins.
 
-Orders come as lines of JSON, reports go back the same way. When the supervisor has gone, orders end and so does the worker.
+Orders and reports are lines of JSON. When the supervisor dies, its pipe is closed, and the worker ends too.
 """
 
 import json
@@ -24,26 +24,26 @@ from diorama.launch.parcel import difference
 
 
 class Stopped(KeyboardInterrupt):
-    """The supervisor wants this process to end: finished cases are written on the way out."""
+    """Raised when the supervisor tells this process to end; finished cases are written before it does."""
 
 
 def serve(run: Run, orders: BinaryIO, reports: BinaryIO, scratch: str = "") -> None:
-    """Carry out orders until they end: then the supervisor is gone, and `scratch`, the folder they shared, is removed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal interrupts the supervisor too, which then ends us
-    signal.signal(signal.SIGTERM, _stop)
-    waiting, sketches = _listen(orders, scratch), Sketches()
+    """Carry out orders until the supervisor is gone; then the shared folder `scratch` is removed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the supervisor too, which then ends this process
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    waiting, sketches = _order_queue(orders, scratch), Sketches()
     with one_thread():
         while order := waiting.get():
             _report(reports, *_carry_out(run, order, reports, sketches.unit_ended))
 
 
-def _stop(number: int, frame: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the writing that follows must not be interrupted
+def _on_sigterm(number: int, frame: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the writing that follows
     raise Stopped
 
 
-def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]]":
-    """Orders as they come in. When they end, the supervisor is gone: nobody needs what this process still computes."""
+def _order_queue(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]]":
+    """A queue of orders. When the pipe is closed, the supervisor is gone, and this process exits at once."""
     waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     def read() -> None:
@@ -58,7 +58,7 @@ def _listen(orders: BinaryIO, scratch: str) -> "queue.SimpleQueue[dict[str, Any]
 
 
 def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, ended: Ended) -> tuple[Any, ...]:
-    """Do what is asked for; what is reported of it in the end."""
+    """Carry out an order; returns the final report."""
     watch = Watch(
         lambda step: _report(reports, "begin", step.what, step.cell, step.index),
         lambda failure: _report(reports, "finished", failure),
@@ -68,9 +68,9 @@ def _carry_out(run: Run, order: dict[str, Any], reports: BinaryIO, ended: Ended)
     of_unit, of_pictures = partial(work_unit, run, unit, watch, ended), partial(illustrate, run, watch, unit)
     outcome = attempt(of_unit if isinstance(unit, int) else of_pictures)
     error = outcome.error
-    if isinstance(error, OSError):  # a full disk: nothing that a component did
+    if isinstance(error, OSError):  # e.g. a full disk; no component's fault
         return ("broken", error.errno, error.strerror or outcome.reason, str(error.filename or ""))
-    if isinstance(error, InputError):  # a network that the plan's engine cannot compute
+    if isinstance(error, InputError):  # the engine cannot convert the network
         return ("unfit", str(error))
     return ("failed", outcome.reason) if error else ("done",)
 
@@ -80,8 +80,8 @@ def _report(reports: BinaryIO, *words: Any) -> None:
     reports.flush()
 
 
-def start_anew(orders: BinaryIO, reports: BinaryIO) -> None:
-    """Be a worker in a new interpreter: the first order names the run, its plan and the keys that it must have."""
+def serve_new_process(orders: BinaryIO, reports: BinaryIO) -> None:
+    """`serve` in a new interpreter: the first order has the run's folder, its plan and the keys that it must have."""
     first = json.loads(orders.readline())
     os.chdir(first.get("cwd", "."))
     run = Run(Path(first["folder"]), Plan.from_table(first["plan"], "the plan"))
@@ -94,15 +94,15 @@ def start_anew(orders: BinaryIO, reports: BinaryIO) -> None:
 
 
 def pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Take the standard streams for orders and reports: a component that reads stdin or prints cannot mix them up."""
+    """Move stdin and stdout to private descriptors for orders and reports, out of reach of components that read or print."""
     with open(os.devnull, "rb") as nothing:
-        given = os.fdopen(_private(0, nothing.fileno()), "rb")
-    taken = os.fdopen(_private(1, 2), "wb")
+        given = os.fdopen(_move_descriptor(0, nothing.fileno()), "rb")
+    taken = os.fdopen(_move_descriptor(1, 2), "wb")
     sys.stdout = sys.stderr
     return given, taken
 
 
-def _private(descriptor: int, instead: int) -> int:
+def _move_descriptor(descriptor: int, instead: int) -> int:
     ours = os.dup(descriptor)
     os.dup2(instead, descriptor)
     return ours
@@ -110,6 +110,6 @@ def _private(descriptor: int, instead: int) -> int:
 
 if __name__ == "__main__":
     try:
-        start_anew(*pipes())
-    except Stopped:  # asked for by the supervisor: nobody wants to read a traceback
+        serve_new_process(*pipes())
+    except Stopped:  # no traceback: the supervisor asked for it
         sys.exit(1)

@@ -1,1 +1,1 @@
-"""Reports: views of rows and manifests; nothing here knows a world, a model or a method."""
+"""Reports: views of rows and manifests; nothing here depends on a particular world, model or method."""

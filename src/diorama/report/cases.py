@@ -1,4 +1,4 @@
-"""Every case of a section: cases down, methods across, a shade for each value."""
+"""The table of all cases of a section: one row per case, one column per method, each value shaded."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from diorama.core.summary import hardest
 from diorama.report.sections import Section
 from diorama.report.shown import NONE, decimals, number, printable
 
-#: More cases or methods than this are not shown one by one.
+#: The most cases in the table; with more methods there is no table.
 CASES, METHODS = 40, 12
 
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """One value, and how dark it is shaded: 0 for the best value of the table, 1 for the worst."""
+    """One value and its shade: 0 for the best value of the table, 1 for the worst."""
 
     text: str
     depth: float = 0.0
@@ -21,7 +21,7 @@ class Shade:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """The table of cases, hardest first, and how many are left out."""
+    """The table of cases, hardest first, and the number of cases left out."""
 
     metric: str
     methods: list[str]
@@ -30,7 +30,7 @@ class Heat:
 
 
 def heat(section: Section) -> Heat | None:
-    """The values of every case and method, the cases on which methods do worst on average first."""
+    """The values of every case and method; cases on which methods do worst on average come first."""
     lines = section.methods
     columns = [line.values(line.cell.case_metric) for line in lines]
     cases = hardest(columns, section.direction)
@@ -39,7 +39,7 @@ def heat(section: Section) -> Heat | None:
     worse = 1 if section.direction == "lower" else -1
     shown, places = cases[:CASES], decimals(value for column in columns for value in column.values())
     values = [c[case] for c in columns for case in shown if case in c]
-    ranked = sorted(worse * value for value in values)  # ranks, so that one outlier does not flatten all the rest
+    ranked = sorted(worse * value for value in values)  # shaded by rank, so that one outlier does not pale all others
 
     def one(value: float | None) -> Shade:
         if value is None:

@@ -1,4 +1,4 @@
-"""What a paper that reports a run should cite: protocols first, then methods and worlds, and this software last."""
+"""The references that a paper about a run should cite: protocols first, then methods and worlds, and this software last."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ _OUR_BIB = (
 def cited(folder: Path, bib: bool = False) -> str:
     """The references of a run: papers of protocols, then those of methods and worlds, then Diorama."""
     cells = read_results(folder).cells
-    # papers of protocols; of a run from before these were told apart, all that it cites
+    # papers of protocols; older manifests do not separate them from the others
     first = {text: None for cell in cells for text in cell.manifest.get("originals", cell.manifest.get("cite", []))}
     every = {text: entry for cell in cells for text, entry in _all(cell)}
     order = [*first, *(text for text in every if text not in first)]

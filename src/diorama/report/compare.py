@@ -1,4 +1,4 @@
-"""Comparing two runs, or two methods of one run, case by case."""
+"""Compares two runs, or two methods of one run, case by case."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from diorama.report.tables import Column, aligned
 
 LABELS = ("world", "model", "method", "protocol", "control")
 CLOSING = (
-    "interval and p are of one bootstrap-t over cases (none below 3); sign flips are a second test; no p is corrected"
+    "interval and p: bootstrap-t over cases (at least 3); sign flips: a second test; no p is corrected for multiplicity"
 )
 Key = Callable[[CellResult], tuple[Any, ...]]
 
@@ -22,17 +22,17 @@ def compare(a: Results, b: Results, between: tuple[str, str] | None = None) -> l
     """The difference b − a of every cell that both runs have, over the cases that both have.
 
     With `between`, the first method in `a` is compared with the second in `b`, which may be the same run. Cells without
-    a partner are listed too, with the reason. Worlds pair by label, or by content where only the path differs.
+    a partner are listed too, with the reason. Worlds are paired by label, or by content if only their paths differ.
     """
-    left, right = (_of(a, between[0]), _of(b, between[1])) if between else (list(a.cells), list(b.cells))
-    keys = [_by(LABELS, bool(between)), _by(LABELS[1:], bool(between), content=True)]
+    left, right = (_cells_of(a, between[0]), _cells_of(b, between[1])) if between else (list(a.cells), list(b.cells))
+    keys = [_label_key(LABELS, bool(between)), _label_key(LABELS[1:], bool(between), content=True)]
     pairs, left, right = _match(left, right, keys)
     found = [_difference(one, other) for one, other in pairs]
-    return found + [_alone(cell, "a", between) for cell in left] + [_alone(cell, "b", between) for cell in right]
+    return found + [_unpaired(cell, "a", between) for cell in left] + [_unpaired(cell, "b", between) for cell in right]
 
 
 def compared(a: Results, b: Results, between: tuple[str, str] | None = None) -> list[dict[str, Any]]:
-    """The same for somebody who asks for it: that nothing can be compared is a mistake."""
+    """`compare`, but InputError if nothing can be compared."""
     found = compare(a, b, between)
     if all(line["reason"] for line in found):
         why = "; ".join(dict.fromkeys(line["reason"] for line in found)) or "no cells"
@@ -40,7 +40,7 @@ def compared(a: Results, b: Results, between: tuple[str, str] | None = None) -> 
     return found
 
 
-def _of(results: Results, method: str) -> list[CellResult]:
+def _cells_of(results: Results, method: str) -> list[CellResult]:
     """The cells of a method, by its label or the name before its parameters."""
     cells = [c for c in results.cells if c.manifest["method"] == method]
     cells = cells or [c for c in results.cells if (c.manifest["method"] or "").partition("(")[0] == method]
@@ -50,8 +50,8 @@ def _of(results: Results, method: str) -> list[CellResult]:
     return cells
 
 
-def _by(labels: tuple[str, ...], across: bool, content: bool = False) -> Key:
-    """A key of labels; across methods neither the method nor its being a control counts."""
+def _label_key(labels: tuple[str, ...], across: bool, content: bool = False) -> Key:
+    """A key function of labels; `across` methods, without those of method and control."""
     used = [name for name in labels if not (across and name in ("method", "control"))]
 
     def key(cell: CellResult) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ def _by(labels: tuple[str, ...], across: bool, content: bool = False) -> Key:
 
 
 def _content(cell: CellResult) -> str:
-    """What a world is made of, whatever the path to it."""
+    """A text that identifies a world's content, independent of its path."""
     world = cell.manifest.get("depends_on", {}).get("world")
     if not isinstance(world, dict):
         return cell.manifest["world"]
@@ -72,7 +72,7 @@ def _content(cell: CellResult) -> str:
 def _match(
     left: list[CellResult], right: list[CellResult], keys: list[Key]
 ) -> tuple[list[tuple[CellResult, CellResult]], list[CellResult], list[CellResult]]:
-    """Pairs by the first key that finds a partner, and what remains on either side."""
+    """Pairs by the first key that finds a partner, and the cells without one on either side."""
     pairs = []
     for key in keys:
         known: dict[tuple[Any, ...], list[CellResult]] = {}
@@ -89,15 +89,15 @@ def _match(
 
 
 def _difference(a: CellResult, b: CellResult) -> dict[str, Any]:
-    said = _labels(a, b)
+    shown = _labels(a, b)
     if a.manifest["control"] == "dose" or b.manifest["control"] == "dose":
-        return {**said, "reason": "a dose curve has no single value per case"}
+        return {**shown, "reason": "a dose curve has no single value per case"}
     if a.case_metric != b.case_metric or a.manifest["direction"] != b.manifest["direction"]:
-        return {**said, "reason": f"the protocols disagree: {a.case_metric} in a, {b.case_metric} in b"}
+        return {**shown, "reason": f"the protocols disagree: {a.case_metric} in a, {b.case_metric} in b"}
     found = paired(a.values(a.case_metric), b.values(b.case_metric), a.manifest["direction"])
     reason = "" if found.n else "no case has a value in both"
-    said["lead"] = a.metric
-    return {**said, "metric": a.case_metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
+    shown["lead"] = a.metric
+    return {**shown, "metric": a.case_metric, "direction": a.manifest["direction"], **asdict(found), "reason": reason}
 
 
 def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _labels(a: CellResult, b: CellResult) -> dict[str, Any]:
     return {**shown, "method": method, "variant": one["variant"]}
 
 
-def _alone(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:
+def _unpaired(cell: CellResult, side: str, between: tuple[str, str] | None) -> dict[str, Any]:
     wanted = f"no cell of {between[1 if side == 'a' else 0]} with this world, model and protocol" if between else ""
     return {**_labels(cell, cell), "reason": wanted or f"only in {side}"}
 
@@ -118,16 +118,16 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
     places = decimals([f["mean"] for f in scored])
     head = ["method", "protocol", "world", "metric", "b − a", "95 % interval", "p", "p (sign flips)"]
     head += ["better/worse/equal", "only a/b"]
-    texts = zip(*(_line(f, places) for f in scored), strict=True)
+    texts = zip(*(_row(f, places) for f in scored), strict=True)
     body = aligned([Column(h, list(t), numeric=i >= 4) for i, (h, t) in enumerate(zip(head, texts, strict=False))])
     alone = [f"  not compared: {crossed(f)}: {f['reason']}" for f in found if f["reason"]]
     closing = f"a = {a}, b = {b}; better and worse count cases for b\n{CLOSING}"
     led = sorted({(f["lead"], f["metric"]) for f in scored if f["lead"] != f["metric"]})
-    closing += "".join(f"\nreports lead with {lead}, which no single case has: compared is {m}" for lead, m in led)
+    closing += "".join(f"\n{lead} is a metric of the whole cell: {m} is compared instead" for lead, m in led)
     return "\n".join([*(body if scored else ["nothing can be compared"]), "", closing, *alone]) + "\n"
 
 
-def _line(found: dict[str, Any], places: int) -> list[str]:
+def _row(found: dict[str, Any], places: int) -> list[str]:
     wins = f"{found['better']}/{found['worse']}/{found['equal']}"
     p = [NONE if found[name] is None else f"{found[name]:.2g}" for name in ("p", "p_sign_flip")]
     spread = bounds(found["lo"], found["hi"], places) or NONE

@@ -1,30 +1,31 @@
-"""What a report means and what to do next, in sentences made from differences, verdicts, failures and what is missing."""
+"""The closing section of a report: what it means and what to do next, from differences, verdicts, failures and gaps."""
 
 import shlex
 from dataclasses import dataclass
 
+from diorama.core.errors import count
 from diorama.report.differences import Gap
 from diorama.report.notes import failures, incomplete
 from diorama.report.prose import reproduce
 from diorama.report.sections import Section
-from diorama.report.shown import bounds, count, listing, number
+from diorama.report.shown import bounds, listing, number
 from diorama.report.summary import Results
-from diorama.report.words import told_apart
+from diorama.report.words import section_names
 
-#: What follows when a control fails.
+#: What it means if a control fails.
 CONSEQUENCES = {
     "oracle": "Do not rank methods by it here: an answer can score better than the truth.",
     "random": "Their places in the table mean nothing yet: on these cases they are not shown to be better than chance.",
     "dose": "A larger error can score better, so that small differences of this score mean little.",
     "sensitivity": "Differences as small as the planted ones cannot be read from this score.",
 }
-#: Pairs of methods that are named one by one.
+#: The most pairs of methods that are named.
 NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """How much is sure, open and failed in one line; what is sure, what is open, which controls failed, what to do."""
+    """One line with counts; sentences about real differences, open pairs and failed controls; and what to do next."""
 
     short: str
     sure: list[str]
@@ -35,16 +36,16 @@ class Conclusion:
 
 def conclude(runs: dict[str, Results], sections: list[Section]) -> Conclusion:
     """The closing of a report."""
-    prefixes = [f"{name}: " for name in told_apart(sections)] if len(sections) > 1 else [""] * len(sections)
+    prefixes = [f"{name}: " for name in section_names(sections)] if len(sections) > 1 else [""] * len(sections)
     sure, unsure, failed = [], [], []
     for prefix, section in zip(prefixes, sections, strict=True):
-        sure += [prefix + text for text in _sure(section)]
-        unsure += [prefix + text for text in _open(section)]
+        sure += [prefix + text for text in _real_differences(section)]
+        unsure += [prefix + text for text in _open_pairs(section)]
         failed += [f"{prefix}{v.text} {CONSEQUENCES[v.control]}" for v in section.verdicts if v.holds == "fails"]
-    return Conclusion(_short(sections, len(failed)), sure, unsure, failed, _todo(runs, sections))
+    return Conclusion(_counts_line(sections, len(failed)), sure, unsure, failed, _todo(runs, sections))
 
 
-def _short(sections: list[Section], failed: int) -> str:
+def _counts_line(sections: list[Section], failed: int) -> str:
     """How many differences from the best are real, how many open, and how many controls fail."""
     gaps = [gap for section in sections for gap in section.gaps]
     counted = (
@@ -52,11 +53,11 @@ def _short(sections: list[Section], failed: int) -> str:
         (sum(gap.open for gap in gaps), "pair", "is open", "are open"),
         (failed, "control", "fails", "fail"),
     )
-    said = [f"{count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in counted if n]
-    return f"{listing(said)}." if said else ""
+    parts = [f"{count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in counted if n]
+    return f"{listing(parts)}." if parts else ""
 
 
-def _sure(section: Section) -> list[str]:
+def _real_differences(section: Section) -> list[str]:
     real = [gap for gap in section.gaps if gap.real]
     if not real:
         return []
@@ -67,10 +68,10 @@ def _sure(section: Section) -> list[str]:
     return [f"{real[0].best.name} is better than {rest}, {single if len(real) == 1 else by} in {section.metric}."]
 
 
-def _open(section: Section) -> list[str]:
+def _open_pairs(section: Section) -> list[str]:
     unsure = [gap for gap in section.gaps if gap.open]
-    said = [_undecided(section, gap) for gap in unsure[:NAMED]]
-    return said + ([f"and {count(len(unsure) - NAMED, 'more pair')}."] if len(unsure) > NAMED else [])
+    sentences = [_undecided(section, gap) for gap in unsure[:NAMED]]
+    return sentences + ([f"and {count(len(unsure) - NAMED, 'more pair')}."] if len(unsure) > NAMED else [])
 
 
 def _undecided(section: Section, gap: Gap) -> str:
@@ -87,36 +88,36 @@ def _undecided(section: Section, gap: Gap) -> str:
 
 
 def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, str]]:
-    """What to do, each with the command that does it where there is one."""
-    command = _again(next(iter(runs.values()))) if len(runs) == 1 else ""
+    """What to do next, each with its command if there is one."""
+    command = _continue_command(next(iter(runs.values()))) if len(runs) == 1 else ""
     found: list[tuple[str, str]] = []
-    if said := incomplete(runs.values()):
-        found.append((f"Finish the run: {said.partition(': ')[2]}.", command))
+    if missing := incomplete(runs.values()):
+        found.append((f"Finish the run: {missing.partition(': ')[2]}.", command))
     if failed := sum(len(f.cases) for section in sections for f in failures(section) if f.status == "error"):
         folder = next(iter(runs.values())).folder
         what = f"Look at {count(failed, 'failed case')}: the notes say why, the tracebacks are in the folder."
         found.append((what, f"ls {shlex.quote(str(folder))}/cells/*/*/errors"))
     if any(v.control == "controls" for section in sections for v in section.verdicts):
-        what = "Run the controls, without which nobody knows what a score is worth."
+        what = "Run the controls: without them, the scores cannot be trusted."
         found.append((what, f"{command} --controls" if command else ""))
-    if wanted := _wanted(sections):
-        what = f"For the pairs that are open, run {wanted:,} cases; those already there are not computed again."
+    if wanted := _cases_wanted(sections):
+        what = f"For the open pairs, run {wanted:,} cases; finished cases are not computed again."
         found.append((what, f"{command} --cases {wanted}" if command else ""))
     if any(v.holds == "fails" and v.control in ("dose", "sensitivity") for s in sections for v in s.verdicts):
         found.append(("Read the score beside its dose curve, or take a protocol whose curve is monotone.", ""))
     if any(v.holds == "fails" and v.control == "random" for s in sections for v in s.verdicts):
-        found.append(("Leave what is no better than chance out of a ranking, or try it on more cases.", ""))
+        found.append(("Leave methods that are no better than chance out of a ranking, or try them on more cases.", ""))
     return found or [("Nothing is open: cite the protocols below, and keep the run's folder beside the paper.", "")]
 
 
-def _again(results: Results) -> str:
-    """The command that takes the run up again; nothing for one of live objects."""
+def _continue_command(results: Results) -> str:
+    """The command that continues the run; empty for a run of live objects."""
     folder = shlex.quote(str(results.folder))
     return "" if reproduce(results)["live"] else f"diorama run {folder}/plan.toml -o {folder}"
 
 
-def _wanted(sections: list[Section]) -> int | None:
-    """Cases that would decide the nearest pairs that are open: the largest number below ten times what there is."""
+def _cases_wanted(sections: list[Section]) -> int | None:
+    """How many cases would decide the open pairs, without those that need more than 20 times the cases there are."""
     asked = [
         gap.wanted
         for section in sections
@@ -127,7 +128,7 @@ def _wanted(sections: list[Section]) -> int | None:
 
 
 def _round_up(n: int) -> int:
-    """Two digits, rounded up.
+    """A number rounded up to two digits.
 
     >>> _round_up(1234), _round_up(87), _round_up(7)
     (1300, 87, 7)

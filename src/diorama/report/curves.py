@@ -1,4 +1,4 @@
-"""Small figures of a protocol's own grid: every score against the threshold, and the threshold that was chosen."""
+"""Figures of a protocol's own grid: every score against the threshold, and the thresholds that were chosen."""
 
 from html import escape
 from typing import Any
@@ -7,12 +7,12 @@ from diorama.report.figures import Axis, line_at, text_at
 from diorama.report.sections import Line, Section
 from diorama.report.shown import brief
 
-#: A panel's size, how many stand side by side, and how many are drawn at all.
+#: A panel's width and height, the panels per row, and the most panels.
 WIDE, HIGH, ACROSS, MOST = 250, 170, 3, 12
 
 
 def grid_figure(section: Section) -> str:
-    """One panel per line of the table; nothing where the protocol has no grid of its own."""
+    """One panel per line of the table; empty if the protocol has no grid of its own."""
     lines = [line for line in section.lines if line.entry.get("grid", {}).get("curves")][:MOST]
     if not lines:
         return ""

@@ -1,4 +1,4 @@
-"""Which differences between methods are real: the best of a section against every other, and how many cases would tell."""
+"""Which differences between methods are real: the best of a section against every other, and how many cases are needed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 #: Normal quantiles of a two-sided test at 5 % and of a power of 80 %.
 LEVEL, POWER = 1.959964, 0.841621
-#: If more cases than this would be needed, no number is named: the methods are practically equal.
+#: If more cases than this would be needed, no number is given: the methods are practically equal.
 MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How far the best method of a section is ahead of another, as a gain (positive: ahead), over `n` shared cases.
+    """How far the best method of a section is ahead of another (positive: ahead), over `n` shared cases.
 
-    `lo` and `hi` are the 95 % interval of the paired difference; of a metric of the whole cell there are no pairs: then
-    they come from both intervals. `wanted` is how many cases would tell the two apart with a power of 80 % if the
-    difference is as it seems.
+    `lo` and `hi` are the 95 % interval of the paired difference. A metric of the whole cell has no pairs: its interval is
+    computed from those of both methods. `wanted` is the number of cases that would show the difference with a power of
+    80 %, if it is as large as it seems.
     """
 
     best: Line
@@ -44,12 +44,12 @@ class Gap:
 
     @property
     def open(self) -> bool:
-        """Whether the two are not told apart: the interval holds 0, or there is none."""
+        """Whether the two are not distinguished: the interval contains 0, or there is none."""
         return not self.real
 
 
 def gaps(section: Section) -> list[Gap]:
-    """The best method against each of the others that has a mean, in their order."""
+    """The best method against each other method that has a mean, in order."""
     ranked = [line for line in section.methods if line.mean is not None]
     return [_gap(section, ranked[0], other) for other in ranked[1:]]
 
@@ -69,13 +69,13 @@ def _gap(section: Section, best: Line, other: Line) -> Gap:
 
 
 def reach(section: Section) -> tuple[float, float]:
-    """The largest difference that two values of the leading metric can have, either way."""
+    """The least and the greatest difference that two values of the leading metric can have."""
     lo, hi = bounds(section.some.manifest, section.metric)
     return (-math.inf, math.inf) if lo is None or hi is None else (lo - hi, hi - lo)
 
 
 def _unpaired(best: Line, other: Line, sign: float) -> Gap:
-    """Of metrics of the whole cell, whose cases have no values: from the two intervals, as if they were independent."""
+    """The gap in a metric of the whole cell: from the two intervals, as if they were independent."""
     mean, n = sign * ((best.mean or 0.0) - (other.mean or 0.0)), best.cell.cases - best.cell.missing
     sides = [_half(line) for line in (best, other)]
     if None in sides:

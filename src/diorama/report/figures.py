@@ -1,4 +1,4 @@
-"""Figures as inline SVG: the dose–response curve, and the methods with their intervals and cases."""
+"""Inline SVG figures: the dose–response curve, and the methods with their intervals and cases."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from diorama.report.sections import Line, Section
 from diorama.report.shown import brief, number
 from diorama.report.verdicts import Curve, dose_curve, equivalent_dose
 
-#: Classes of the stylesheet, in the order of the methods: Okabe and Ito's colours, told apart by all colour vision.
+#: Number of colour classes in the stylesheet: Okabe and Ito's colours, which suit all kinds of colour vision.
 SERIES = 7
 WIDTH = 760
 
@@ -51,7 +51,7 @@ def spread(wanted: Sequence[float], gap: float, lo: float, hi: float) -> list[fl
     [6.0, 16.0, 50.0]
     """
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    blocks: list[list[float]] = []  # [sum of (wanted − offset), size]: a block moves as one, to its members' mean
+    blocks: list[list[float]] = []  # [sum of (wanted − offset), size]: a block is placed at the mean of its members
     for i in order:
         blocks.append([wanted[i], 1])
         while len(blocks) > 1 and _top(blocks[-2], gap, lo, hi) + blocks[-2][1] * gap > _top(blocks[-1], gap, lo, hi):
@@ -65,9 +65,9 @@ def _top(block: list[float], gap: float, lo: float, hi: float) -> float:
     return max(lo, min(block[0] / block[1], hi - (block[1] - 1) * gap))
 
 
-def text_at(x: float, y: float, said: str, style: str = "", anchor: str = "start") -> str:
+def text_at(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:
     """A text of the figure, escaped."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(said)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def line_at(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
@@ -81,7 +81,7 @@ def _svg(height: float, title: str, desc: str, parts: list[str]) -> str:
 
 
 def shorten(name: str, limit: int) -> str:
-    """The name, its middle cut out where it is too long: names of one family differ at their ends."""
+    """The name; if it is too long, its middle is cut out: names of one family differ at their ends."""
     if len(name) <= limit:
         return name
     kept = limit - 1
@@ -95,13 +95,13 @@ def tick_label(value: float, axis: Axis, wanted: int = 5) -> str:
 
 
 def colours(section: Section) -> dict[str, str]:
-    """A class for each line's colour by cell key; the same in every figure of the section."""
+    """The colour class of each line by cell key; the same in every figure of the section."""
     found = {line.entry["key"]: f"s{i % SERIES}" for i, line in enumerate(section.methods)}
     return {**found, **{line.entry["key"]: "control" for line in section.lines if line.control}}
 
 
 def dose_figure(section: Section) -> str:
-    """The score against the planted error, with every method as a level line labelled at the right."""
+    """The score against the planted error, with every method as a horizontal line labelled at the right."""
     curve = dose_curve(section)
     if curve is None or curve.doses[0] == curve.doses[-1]:
         return ""
@@ -115,19 +115,19 @@ def dose_figure(section: Section) -> str:
     parts = [*_frame(x, y, section.metric, section.some.manifest["dose_name"] or "dose"), _band(curve, x, y)]
     parts += _levels(section, inside, curve, x, y)
     parts += [_trace(curve, x, y), *_outside(section, [s for s in scored if s not in inside], x)]
-    said = "; ".join(f"dose {brief(d)}: {section.show(m)}" for d, m in zip(curve.doses, curve.means, strict=True))
-    return _svg(height, f"{section.metric} against the planted error", said, parts)
+    desc = "; ".join(f"dose {brief(d)}: {section.show(m)}" for d, m in zip(curve.doses, curve.means, strict=True))
+    return _svg(height, f"{section.metric} against the planted error", desc, parts)
 
 
 def _near(value: float | None, curve: Curve, section: Section) -> bool:
-    """Whether a far-off control would not squeeze everything else into a corner."""
+    """Whether a control is near enough to be drawn without squeezing the curve."""
     means = [*curve.means, *(m.mean for m in section.methods if m.mean is not None)]
     reach = max(means) - min(means)
     return value is not None and min(means) - 0.5 * reach <= value <= max(means) + 0.5 * reach
 
 
 def _padded(lo: float, hi: float) -> tuple[float, float]:
-    """A little more than the values; zero is kept as an end where it is near."""
+    """The range with a margin; it ends at zero if zero is near."""
     room = (hi - lo) * 0.06 or abs(hi) * 0.1 or 1.0
     return (0.0 if 0 <= lo < 4 * room else lo - room), (0.0 if lo < 0 and -4 * room < hi <= 0 else hi + room)
 
@@ -163,7 +163,7 @@ def _trace(curve: Curve, x: Axis, y: Axis) -> str:
 
 
 def _levels(section: Section, lines: list[Line], curve: Curve, x: Axis, y: Axis) -> list[str]:
-    """A level line per method, a ring where it meets the curve, and a label with the dose it scores like."""
+    """A horizontal line per method, a ring where it meets the curve, and a label with the dose that scores the same."""
     heights = [y(line.mean) for line in lines if line.mean is not None]
     spots, classes = spread(heights, 17, y.end, y.start - 4), colours(section)
     parts = []
@@ -180,16 +180,16 @@ def _levels(section: Section, lines: list[Line], curve: Curve, x: Axis, y: Axis)
 
 
 def _outside(section: Section, lines: list[Line], x: Axis) -> list[str]:
-    """Controls beyond the frame are said, not drawn."""
+    """A text that names the controls beyond the frame."""
     if not lines:
         return []
     arrow = "↑" if section.direction == "lower" else "↓"
-    said = ", ".join(f"{line.name} {section.show(line.mean)}" for line in lines)
-    return [text_at(x.end, 12, f"{arrow} off the scale: {said}", "tick", "end")]
+    names = ", ".join(f"{line.name} {section.show(line.mean)}" for line in lines)
+    return [text_at(x.end, 12, f"{arrow} off the scale: {names}", "tick", "end")]
 
 
 def methods_figure(section: Section) -> str:
-    """Each method's mean and interval, with every case as a faint dot behind and the published value as a diamond."""
+    """Each method's mean and interval, with every case as a faint dot and the published value as a triangle."""
     lines = [line for line in section.lines if line.mean is not None]
     methods = [line for line in lines if not line.control]
     if not methods:
@@ -208,8 +208,8 @@ def methods_figure(section: Section) -> str:
     parts.append(text_at((x.start + x.end) / 2, height - 8, along, "name", "middle"))
     for i, line in enumerate(lines):
         parts += _method(section, line, x, 36 + step * i, classes[line.entry["key"]])
-    said = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
-    return _svg(height, f"{section.metric} of every method", said, parts)
+    desc = "; ".join(f"{line.name} {section.score(line)}" for line in lines)
+    return _svg(height, f"{section.metric} of every method", desc, parts)
 
 
 def _extent(line: Line) -> list[float]:
@@ -218,7 +218,7 @@ def _extent(line: Line) -> list[float]:
 
 
 def sample(values: list[float], most: int = 80) -> list[float]:
-    """At most so many of the values, evenly spread over their ranks, the extremes included.
+    """At most so many of the values, evenly spaced by rank, with the extremes.
 
     >>> sample([5.0, 1.0, 3.0, 2.0, 4.0], 3)
     [1.0, 3.0, 5.0]
@@ -238,7 +238,7 @@ def _method(section: Section, line: Line, x: Axis, y: float, style: str) -> list
         over = (x.end, y + 4, "off the scale →", "tick", "end")
         return [*parts, text_at(*over) if mean > x.hi else text_at(x.start, y + 4, "← off the scale", "tick"), value]
     inside = sample([v for v in line.values().values() if x.lo <= v <= x.hi])
-    shift = [0.0] if len(inside) <= 24 else [-6.0, 3.0, -3.0, 6.0, 0.0]  # many cases would hide each other on one line
+    shift = [0.0] if len(inside) <= 24 else [-6.0, 3.0, -3.0, 6.0, 0.0]  # many cases would overlap on one line
     for i, v in enumerate(inside):
         parts.append(f'<circle cx="{x(v):.1f}" cy="{y + shift[i % len(shift)]:.1f}" r="3" class="case {style}"/>')
     if line.primary["lo"] is not None:

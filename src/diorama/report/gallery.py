@@ -1,4 +1,4 @@
-"""The gallery: cases with the answers of all methods side by side, the hardest first, as many as fit into the report."""
+"""The gallery: cases with the answers of all methods side by side, hardest first, as many as fit into the report."""
 
 import base64
 import json
@@ -14,15 +14,15 @@ from diorama.io.store import content
 from diorama.report.sections import Line, Section
 from diorama.report.shown import decimals, number, point, printable
 
-#: Bytes of markup around a picture, a little more than it takes, and for each of its panels.
+#: Upper bounds of the bytes of markup for a picture, and for each of its panels.
 MARKUP, EACH = 1_200, 260
-#: Rows of a matrix that are set beside those of other methods; one of more rows is a table of its own.
+#: Matrices of at most so many rows are joined with those of other methods; larger ones get their own table.
 FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A table of numbers with names, each with how large it is against the largest: 0 to 1."""
+    """A table of numbers with names; each number has its size relative to the largest, 0 to 1."""
 
     columns: list[str]
     rows: list[tuple[str, list[tuple[str, float]]]]
@@ -30,7 +30,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A strip of panels of one case and method with what is said about it; `value` names its metric."""
+    """A strip of panels of one case and method with its texts; `value` includes the metric's name."""
 
     path: Path
     method: str
@@ -61,22 +61,23 @@ class Picture:
         return self.width / max(len(self.captions), 1)
 
     def grid(self, i: int) -> Matrix | None:
-        """The numbers of a panel, where they are a table of their own: it is shown in the panel's place."""
+        """The table that is shown in place of a panel, if its matrix is large enough."""
         matrix = self.matrices[i]
         if not matrix or len(matrix["rows"]) <= FEW:
             return None
         return as_table(matrix["columns"], dict(zip(matrix["rows"], matrix["values"], strict=True)))
 
-    def said(self, i: int) -> str:
+    def description(self, i: int) -> str:
         """What a panel shows, in words."""
         return f"{self.method} on {self.case}: {self.captions[i]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A case: its name and place in the page, the panels that are the same for all methods, and each method's own.
+    """A case: its name and anchor, the panels that are the same for all methods, and each method's own.
 
-    `common` and `own` are numbers of panels: of the first picture, and of each. `matrix` has the numbers of all methods.
+    `common` has indices of panels of the first picture; `pictures` has a number, a picture and the indices of its own panels
+    for each method. `matrix` has the numbers of all methods.
     """
 
     anchor: str
@@ -88,13 +89,13 @@ class Shown:
 
     @property
     def layout(self) -> str:
-        """How its answers stand: one alone over the whole width, those of one panel each close together, others apart."""
+        """The CSS class of its layout: `alone` for one answer, `close` for answers of one panel each."""
         widest = max(len(self.common), *(len(own) for _, _, own in self.pictures))
         return "alone" if len(self.pictures) == 1 else "close" if widest <= 1 else ""
 
 
 def pictures(section: Section, line: Line, places: int) -> dict[str, Picture]:
-    """A line's pictures by case, the worst case first, without those of grid points that are no longer chosen."""
+    """A line's pictures by case, the worst case first, at the chosen grid points."""
     metric, values = case_values(line)
     worst = sorted(values, key=lambda case: values[case], reverse=section.direction == "lower")
     drawn = set((line.cell.folder / "keep").rglob("*.webp"))
@@ -103,7 +104,7 @@ def pictures(section: Section, line: Line, places: int) -> dict[str, Picture]:
 
 
 def case_values(line: Line) -> tuple[str, dict[str, float]]:
-    """The metric that leads where cases have it, or the first that has values, with the value of each case."""
+    """The leading metric if cases have it, otherwise the first that has values; and the value of each case."""
     metrics = (line.cell.metric, line.cell.case_metric, *line.cell.manifest["metrics"])
     metric = next((m for m in metrics if line.values(m)), metrics[0])
     return metric, line.values(metric)
@@ -120,28 +121,28 @@ def _picture(line: Line, case: str, value: str, drawn: set[Path]) -> Picture | N
     if path not in drawn:
         return None
     try:
-        said = json.loads(content(path.with_suffix(".json")))
+        found = json.loads(content(path.with_suffix(".json")))
         width, height = webp_size(content(path)[:32])
-    except (OSError, ValueError):  # a picture is not worth a report
+    except (OSError, ValueError):  # a report is made without damaged pictures
         return None
-    captions = [printable(str(c)) for c in said["captions"]]
-    chosen = point(said["point"]) if said["point"] else ""
-    # of older runs: no panel is known to be shared, and none has numbers
-    panels = _listed(said.get("panels"), len(captions), str) or [f"{path}{i}" for i in range(len(captions))]
-    known = _listed(said.get("matrices"), len(captions), object) or [None] * len(captions)
-    matrices = [matrix if _sound(matrix) else None for matrix in known]
+    captions = [printable(str(c)) for c in found["captions"]]
+    chosen = point(found["point"]) if found["point"] else ""
+    # runs of older versions have no digests of panels (then none counts as shared) and no matrices
+    panels = _listed(found.get("panels"), len(captions), str) or [f"{path}{i}" for i in range(len(captions))]
+    known = _listed(found.get("matrices"), len(captions), object) or [None] * len(captions)
+    matrices = [matrix if _valid(matrix) else None for matrix in known]
     shown = line.name, bool(line.control), printable(case), value, chosen
     return Picture(path, *shown, captions, width, height, panels, matrices)
 
 
 def _listed(found: Any, count: int, kind: type) -> list[Any]:
-    """A list of as many things of a kind, or none."""
+    """The list if it has `count` items of a type, otherwise an empty one."""
     fits = isinstance(found, list) and len(found) == count and all(isinstance(one, kind) for one in found)
     return found if fits else []
 
 
-def _sound(matrix: Any) -> bool:
-    """Whether a matrix has as many names as numbers."""
+def _valid(matrix: Any) -> bool:
+    """Whether a matrix from a file has names and numbers of matching shape."""
     if not isinstance(matrix, dict) or not all(isinstance(matrix.get(k), list) for k in ("rows", "columns", "values")):
         return False
     wide = [isinstance(row, list) and len(row) == len(matrix["columns"]) for row in matrix["values"]]
@@ -165,22 +166,22 @@ def webp_size(head: bytes) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """The cases that fit, by section, and the number of pictures that do not."""
+    """The cases that fit, by section, and the number of pictures left out."""
 
     shown: dict[int, list[Shown]]
     left_out: int
 
     def anchors(self, section: int) -> dict[str, str]:
-        """The places of a section's cases in the page, by name."""
+        """The anchors of a section's cases, by name."""
         return {shown.case: shown.anchor for shown in self.shown.get(section, [])}
 
 
 def select(found: list[Section], budget: int, most: int | None = None) -> Gallery:
-    """Take every section's hardest case with all its methods, then every section's second, while the bytes last.
+    """Take every section's hardest case with all its methods, then every section's second, up to `budget` bytes.
 
-    Where not all methods of a case fit, the first of them are shown. `most` is the most cases of a section.
+    If not all methods of a case fit, the first of them are shown. `most` is the most cases of a section.
     """
-    stacks = [_stack(section)[:most] for section in found]
+    stacks = [_cases_with_pictures(section)[:most] for section in found]
     total = sum(len(strips) for stack in stacks for _, strips in stack)
     kept: dict[int, list[tuple[str, list[Picture]]]] = {}
     taken = 0
@@ -197,11 +198,11 @@ def select(found: list[Section], budget: int, most: int | None = None) -> Galler
             if fit:
                 taken += len(fit)
                 kept.setdefault(i, []).append((case, fit))
-    shown = {i: _shown(f"s{i + 1}", found[i], cases) for i, cases in kept.items()}
+    shown = {i: _build_shown(f"s{i + 1}", found[i], cases) for i, cases in kept.items()}
     return Gallery(shown, total - taken)
 
 
-def _stack(section: Section) -> list[tuple[str, list[Picture]]]:
+def _cases_with_pictures(section: Section) -> list[tuple[str, list[Picture]]]:
     """The cases of a section that have pictures, hardest first, each with the pictures of methods, then of controls."""
     lines = [*section.methods, *(line for line in section.lines if line.control)]
     places = case_places(section)
@@ -213,11 +214,11 @@ def _stack(section: Section) -> list[tuple[str, list[Picture]]]:
 
 
 def mean_values(section: Section) -> dict[str, float]:
-    """The mean value of each case over the methods that have one, or over the controls where there is no method."""
+    """The mean value of each case over the methods, or over the controls if there are no methods."""
     return means([case_values(line)[1] for line in section.methods or section.lines])
 
 
-def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
+def _build_shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Picture]]]) -> list[Shown]:
     known, places = mean_values(section), case_places(section)
     found, used = [], set[str]()
     for case, strips in cases:
@@ -235,32 +236,32 @@ def _shown(prefix: str, section: Section, cases: Sequence[tuple[str, list[Pictur
 
 
 def _matrix(strips: Sequence[Picture]) -> Matrix | None:
-    """The numbers of all strips under the same columns: rows that are the same for all of them are there once."""
+    """The small matrices of all strips as one; rows that are the same for all strips appear once."""
     known: dict[tuple[str, ...], dict[str, list[Any]]] = {}
     several = len(strips) > 1
     for strip in strips:
         for matrix in (m for m in strip.matrices if m and len(m["rows"]) <= FEW):
             rows = known.setdefault(tuple(matrix["columns"]), {})
             for name, values in zip(matrix["rows"], matrix["values"], strict=True):
-                shared = several and _everywhere(strips, name, values)
+                shared = several and _in_every_strip(strips, name, values)
                 rows[printable(name) if shared or not several else f"{strip.method}: {printable(name)}"] = values
     if not known:
         return None
     columns, found = next(iter(known.items()))
     whose = tuple(f"{strip.method}: " for strip in strips)
-    # what all share first
+    # shared rows first
     return as_table(columns, dict(sorted(found.items(), key=lambda row: row[0].startswith(whose))))
 
 
 def as_table(columns: Iterable[str], rows: Mapping[str, list[Any]]) -> Matrix:
-    """Numbers with two decimals, each with its size against the largest."""
+    """Numbers with two decimals, each with its size relative to the largest."""
     top = max((abs(v) for values in rows.values() for v in values if v is not None), default=0.0) or 1.0
     places = decimals([top])
     lines = [(printable(name), [_shade(v, top, min(places, 2)) for v in values]) for name, values in rows.items()]
     return Matrix([printable(c) for c in columns], lines)
 
 
-def _everywhere(strips: Sequence[Picture], name: str, values: list[Any]) -> bool:
+def _in_every_strip(strips: Sequence[Picture], name: str, values: list[Any]) -> bool:
     """Whether every strip has this row with these values."""
 
     def has(matrix: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, at most 3 MB, readable without JavaScript and on paper."""
+"""The report as one HTML file: at most 3 MB, readable offline, without JavaScript and on paper."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,9 +18,9 @@ from diorama.report.sections import Section, sections
 from diorama.report.spread import spreads
 from diorama.report.summary import Results
 from diorama.report.tables import Table, spread_table, table
-from diorama.report.words import Meaning, headline, meanings, question, told_apart
+from diorama.report.words import Meaning, headline, meanings, question, section_names
 
-#: The colours of pages and notebook cells, by day and by night.
+#: The colours of pages and notebook cells, light and dark.
 COLOURS = {
     "light": "--paper:#fff;--ink:#1d2127;--soft:#5c6570;--rule:#dfe3e8;--wash:#f5f7f9;--good:#00705a;--bad:#b5440b;"
     "--s0:#0072b2;--s1:#b8560a;--s2:#007d5c;--s3:#a8497f;--s4:#7a6a00;--s5:#2f86c4;--s6:#6b4fa0;--control:#6b737d",
@@ -28,17 +28,17 @@ COLOURS = {
     "--s0:#56b4e9;--s1:#e69f00;--s2:#2fc79a;--s3:#dd8fba;--s4:#e0d34a;--s5:#8fc7ff;--s6:#b9a3e8;--control:#a0a8b0",
 }
 LIMIT = 3_000_000
-#: Beyond this size the tables of every case are left out, then the figures, to leave room for pictures.
+#: Beyond this size the tables of all cases are left out, then the figures, to leave room for pictures.
 ROOMY = 1_500_000
-#: Bytes of pictures in a cell of a notebook, sections that it shows, and cases of each.
+#: In a notebook: the most bytes of pictures, sections, and cases per section.
 PICTURES, SHOWN, WORST = 400_000, 4, 2
-#: Columns that a table shows at once; further metrics are in a second one.
+#: The most columns of a table; further metrics are in a second one.
 WIDE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section as the template sees it."""
+    """The data of a section for the template."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class Part:
 
 
 def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
-    """The whole page. The pictures get what the rest leaves of the limit, the hardest cases first."""
+    """The whole page. Pictures, hardest cases first, fill the space that the rest leaves below the limit."""
     found = sections(runs)
     for detail in (2, 1, 0):
         context = _context(runs, found, detail)
@@ -69,13 +69,13 @@ def html(runs: dict[str, Results], limit: int = LIMIT) -> str:
 
 
 def fragment(results: Results) -> str:
-    """What a cell of a notebook shows: tables, verdicts, dose curves and the hardest cases."""
+    """The HTML for a notebook cell: tables, verdicts, dose curves and the hardest cases."""
     found = results.sections
     first = found[:SHOWN]
     gallery = select(first, PICTURES, WORST)
     context = {"parts": _parts(first, 1), "gallery": gallery, "more": len(found) - len(first)}
-    said = {"incomplete": incomplete([results]), "skipped": skipped([results])}
-    return _template("notebook.html.j2").render(colours=COLOURS, **said, **context)
+    messages = {"incomplete": incomplete([results]), "skipped": skipped([results])}
+    return _template("notebook.html.j2").render(colours=COLOURS, **messages, **context)
 
 
 _LEFT_OUT = {2: "", 1: "The tables of every case were", 0: "The figures and the tables of every case were"}
@@ -88,7 +88,7 @@ def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dic
         "parts": _parts(found, detail),
         "spreads": [spread_table(spread) for spread in spreads(found)],
         "incomplete": incomplete(runs.values()),
-        "said": notes(found),
+        "remarks": notes(found),
         "conclusion": conclude(runs, found),
         "skipped": skipped(runs.values()),
         "runs": [(name, facts(results), reproduce(results)) for name, results in runs.items()],
@@ -99,11 +99,11 @@ def _context(runs: dict[str, Results], found: list[Section], detail: int) -> dic
 
 
 def _parts(found: list[Section], detail: int) -> list[Part]:
-    return [_part(i, name, s, detail) for i, (name, s) in enumerate(zip(told_apart(found), found, strict=True))]
+    return [_part(i, name, s, detail) for i, (name, s) in enumerate(zip(section_names(found), found, strict=True))]
 
 
 def _part(index: int, name: str, section: Section, detail: int) -> Part:
-    first, more = _folded(table([section])) if section.lines else (None, None)
+    first, more = _split_columns(table([section])) if section.lines else (None, None)
     return Part(
         id=f"s{index + 1}",
         name=name,
@@ -115,15 +115,15 @@ def _part(index: int, name: str, section: Section, detail: int) -> Part:
         more=more,
         notes=world_notes(section),
         failures=failures(section),
-        methods=Markup(methods_figure(section) if detail else ""),  # the figures escape what they write
+        methods=Markup(methods_figure(section) if detail else ""),  # the figures are escaped already
         dose=Markup(dose_figure(section) if detail else ""),
         grid=Markup(grid_figure(section) if detail else ""),
         heat=heat(section) if detail == 2 else None,
     )
 
 
-def _folded(whole: Table) -> tuple[Table, Table | None]:
-    """A table that a page of 1,300 pixels has room for, and one of the metrics that are too many for it."""
+def _split_columns(whole: Table) -> tuple[Table, Table | None]:
+    """The table with as many columns as fit on a page of 1,300 pixels, and a second one with the other metrics."""
     metrics = [c for c in whole.columns if c.rank == 3]
     room = WIDE - (len(whole.columns) - len(metrics))
     if len(metrics) <= max(room, 3):
@@ -148,7 +148,7 @@ def _template(name: str) -> Any:
 
 
 def breakable(text: str) -> Markup:
-    """The text, escaped, with places where a narrow column may break it; an arrow stays with its metric.
+    """The text, escaped, with places where a line may break; an arrow stays with its metric.
 
     >>> breakable("lmse_shading<"), breakable("mig ↑") == "mig\\u00a0↑"
     (Markup('lmse_<wbr>shading&lt;'), True)

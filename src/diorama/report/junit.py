@@ -2,19 +2,20 @@
 
 import xml.etree.ElementTree as ET
 
+from diorama.core.errors import count
 from diorama.report.notes import incomplete
 from diorama.report.sections import Line, Section, sections
-from diorama.report.shown import count, printable
+from diorama.report.shown import printable
 from diorama.report.tables import Runs
 from diorama.report.verdicts import why
-from diorama.report.words import told_apart
+from diorama.report.words import section_names
 
 
 def junit(runs: Runs) -> str:
-    """The document: a suite for each section; a run that is not complete is a suite with an error."""
+    """The document: a suite for each section, and one with an error if the run is incomplete."""
     root = ET.Element("testsuites", name="diorama")
     found = sections(runs)
-    for name, section in zip(told_apart(found), found, strict=True):
+    for name, section in zip(section_names(found), found, strict=True):
         _suite(root, name, section)
     if missing := incomplete(runs.values()):
         suite = ET.SubElement(root, "testsuite", name="complete", tests="1", failures="0", errors="1", skipped="0")
@@ -38,7 +39,7 @@ def _suite(root: ET.Element, name: str, section: Section) -> None:
 
 
 def _method(suite: ET.Element, section: Section, line: Line) -> None:
-    """A method passes where no case failed and there is a mean; the mean and its interval are its output."""
+    """Add a test for a method: it passes if no case failed and there is a mean, which is its output."""
     name = line.name or section.model
     case = ET.SubElement(suite, "testcase", name=name, classname=section.protocol, time=f"{line.entry['seconds']:.3f}")
     if failed := line.primary["n_error"]:

@@ -14,7 +14,7 @@ _TEX = {
     "–": "--", "−": "$-$", "↓": r"$\downarrow$", "↑": r"$\uparrow$", "→": r"$\to$", "×": r"$\times$", "·": r"$\cdot$",
     "…": r"\ldots{}", "≈": r"$\approx$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$", "|": r"\textbar{}", '"': "''",
 }  # fmt: skip
-#: What a paper's table does not have unless it is asked for.
+#: Columns that are left out of a paper's table unless they are asked for.
 LEFT_OUT = ("cases", "rank", "published", "dose", "chosen", "seconds")
 
 
@@ -33,14 +33,14 @@ def _paper(group: list[Section], style: Style) -> str:
         whole = replace(whole, columns=[c for c in whole.columns if c.key not in LEFT_OUT])
     beside = [line.entry.get("paper") or {} for section in group for line in section.lines]
     published = [line.entry["published"] for section in group for line in section.lines]
-    columns = [_bracketed(c, group[0].metric, beside, published, style) for c in whole.columns]
+    columns = [_with_published(c, group[0].metric, beside, published, style) for c in whole.columns]
     known = any(value is not None for value in published)
-    said = f"{question(group[0])} {_words(group)}{' Published values in brackets.' if known else ''}"
-    return _float(replace(whole, columns=columns), said)
+    caption = f"{question(group[0])} {_sentence(group)}{' Published values in brackets.' if known else ''}"
+    return _float(replace(whole, columns=columns), caption)
 
 
-def _words(group: list[Section]) -> str:
-    """What was measured, in one sentence: metric, direction, world, model, cases."""
+def _sentence(group: list[Section]) -> str:
+    """One sentence with metric, direction, world, model and number of cases."""
     first = group[0]
     where = dict.fromkeys(words(section.world) for section in group)
     models = [name for name in dict.fromkeys(words(section.model) for section in group) if name]
@@ -49,10 +49,10 @@ def _words(group: list[Section]) -> str:
     return f"{words(first.protocol)} on {', '.join(where)}{with_model}, {first.some.cases} cases; {best}.".capitalize()
 
 
-def _bracketed(
+def _with_published(
     column: Column, lead: str, beside: list[dict[str, float]], published: list[float | None], style: Style
 ) -> Column:
-    """The column with what the paper reports in brackets after each value."""
+    """The column with published values in brackets after each value."""
     if column.key == lead:
         known: list[float | None] = published
     else:
@@ -65,7 +65,7 @@ def _bracketed(
 
 
 def _places(text: str, style: Style) -> int:
-    """The decimals of a number as it is written."""
+    """The decimals of a number's text."""
     return style.places(len(text.partition(".")[2].partition(" ")[0]) if text != NONE else 4)
 
 
@@ -85,12 +85,12 @@ def _float(shown: Table, caption: str) -> str:
 
 
 def _cell(column: Column, i: int, control: bool) -> str:
-    said = _tex(column.cells[i])
+    text = _tex(column.cells[i])
     if control and column.key == "method":
-        return f"\\emph{{{said}}}"
+        return f"\\emph{{{text}}}"
     if i not in column.best:
-        return said
-    value, bracket, published = said.partition(" (")
+        return text
+    value, bracket, published = text.partition(" (")
     return f"\\textbf{{{value}}}{bracket}{published}"
 
 
@@ -99,5 +99,5 @@ def _tex(value: str) -> str:
 
 
 def _line(note: str) -> str:
-    """A note on one line, as a comment must be."""
+    """A note on one line, for a comment."""
     return " ".join(note.split())

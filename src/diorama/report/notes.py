@@ -1,25 +1,26 @@
-"""Footnotes: what has no value and why, notes carried by the rows, skipped pairs, the world's own truth, what is missing."""
+"""Footnotes: cases without a value, notes of rows, skipped pairs, the world's own truth, missing cases."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from diorama.core.errors import count
 from diorama.core.summary import summarise
 from diorama.report.sections import OF_THE_WORLD, Line, Section
-from diorama.report.shown import bounds, brief, count, crossed, label, number, printable
+from diorama.report.shown import bounds, brief, crossed, label, number, printable
 from diorama.report.summary import Results
 
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
-#: Case names given per reason before the rest is only counted.
+#: The most case names that are listed per reason.
 NAMED = 6
 
-#: Methods whose order is compared with the paper's, at most: more make no sentence.
+#: With more methods than this, their order is not compared with the paper's.
 MOST_ORDERED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Cases of one line that have no value, or carry a note, for the same reason."""
+    """Cases of one line that have no value for the same reason, or have the same note."""
 
     method: str
     status: str
@@ -30,7 +31,7 @@ class Failure:
 
     @property
     def named(self) -> str:
-        """The first cases by name, the rest as a number."""
+        """The names of the first cases, and the number of the others."""
         rest = len(self.cases) - NAMED
         return ", ".join(self.cases[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -38,25 +39,25 @@ class Failure:
     def text(self) -> str:
         """The footnote."""
         of = f" in {', '.join(self.metrics)} only" if self.metrics else ""
-        said = f"{self.method}: {count(len(self.cases), 'case')} {self.status}{of}" if self.status else self.method
+        start = f"{self.method}: {count(len(self.cases), 'case')} {self.status}{of}" if self.status else self.method
         noted = "" if self.status else f" (note on {count(len(self.cases), 'case')})"
-        return f"{said}{noted}: {self.reason or 'no reason was given'} ({self.named})"
+        return f"{start}{noted}: {self.reason or 'no reason was given'} ({self.named})"
 
 
 def failures(section: Section) -> list[Failure]:
-    """Everything without a value, by method, status and reason."""
-    return _alike([f for line in _all(section) for f in _by_reason(line, ("error", "undefined", "excluded"))])
+    """The cases without a value, by method, status and reason."""
+    return _merged([f for line in _all_lines(section) for f in _by_reason(line, ("error", "undefined", "excluded"))])
 
 
-def _alike(found: list[Failure]) -> list[Failure]:
-    """Failures whose reasons differ in numbers only, or that several methods share, as one."""
+def _merged(found: list[Failure]) -> list[Failure]:
+    """Merge failures that several methods share, or whose reasons differ in numbers only."""
     groups: dict[tuple[object, ...], list[Failure]] = {}
     for one in found:
         groups.setdefault((one.status, one.metrics, _NUMBERS.sub("#", one.reason)), []).append(one)
-    return [_together(several) for several in groups.values()]
+    return [_merge(several) for several in groups.values()]
 
 
-def _together(several: list[Failure]) -> Failure:
+def _merge(several: list[Failure]) -> Failure:
     first = several[0]
     reasons = dict.fromkeys(one.reason for one in several)
     more = f" (and {len(reasons) - 1} more that differ in numbers)" if len(reasons) > 1 else ""
@@ -66,22 +67,22 @@ def _together(several: list[Failure]) -> Failure:
 
 
 def remarks(section: Section) -> list[Failure]:
-    """Notes that rows with a value carry; what differs in numbers only, or stands on several methods, is said once."""
-    every = [line.name or "the model" for line in _all(section)]
-    found = _alike([f for line in _all(section) for f in _by_reason(line, ("ok",))])
+    """The notes of rows with a value; those that several methods share, or that differ in numbers only, are merged."""
+    every = [line.name or "the model" for line in _all_lines(section)]
+    found = _merged([f for line in _all_lines(section) for f in _by_reason(line, ("ok",))])
     return [replace(one, method="all") if 1 < len(every) == len(one.methods) else one for one in found]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of some cases, once for all sections where it is the same; `places` names these sections."""
+    """A note on some cases, merged over sections; `places` are the numbers of these sections."""
 
     failure: Failure
     places: list[int]
 
 
 def notes(found: list[Section]) -> list[Note]:
-    """Everything without a value and all remarks of a page: errors first, then what concerns most cases."""
+    """The cases without a value and all remarks of a page: errors first, then those of most cases."""
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[tuple[int, Failure]]] = {}
     for i, section in enumerate(found):
         for one in (*failures(section), *remarks(section)):
@@ -94,7 +95,7 @@ def notes(found: list[Section]) -> list[Note]:
     return sorted(listed, key=lambda note: (order.index(note.failure.status), -len(note.failure.cases)))
 
 
-def _all(section: Section) -> list[Line]:
+def _all_lines(section: Section) -> list[Line]:
     return [*section.lines, *([section.dose] if section.dose else [])]
 
 
@@ -114,7 +115,7 @@ def _by_reason(line: Line, statuses: tuple[str, ...]) -> list[Failure]:
 
 
 def world_notes(section: Section) -> list[str]:
-    """How the protocol measured, and what the metrics of the world's own truth say: the same in every cell."""
+    """Notes that hold for every cell: the protocol's settings, and the metrics of the world's own truth."""
     names = [m for m in section.some.manifest["metrics"] if m.startswith(OF_THE_WORLD)]
     settings = section.some.manifest.get("settings", {})
     how = " · ".join(f"{name}: {value}" for name, value in settings.items())
@@ -125,61 +126,58 @@ def world_notes(section: Section) -> list[str]:
 
 
 def _orders(section: Section) -> list[str]:
-    """Whether methods stand in the paper's order, for each metric of the whole cell that it reports of a few of them."""
+    """Whether methods have the paper's order, for each metric of the whole cell that it reports for a few of them."""
     found = []
     for metric in section.some.manifest.get("derived", ()):
         summaries = {m.name: m.entry["summary"] for m in section.methods if metric in (m.entry["paper"] or {})}
-        ours = {name: found[metric] for name, found in summaries.items() if metric in found}  # not of unfinished cells
+        ours = {name: found[metric] for name, found in summaries.items() if metric in found}  # finished cells only
         paper = {m.name: m.entry["paper"][metric] for m in section.methods if m.name in ours}
         if not 3 <= len(ours) <= MOST_ORDERED or any(summary["mean"] is None for summary in ours.values()):
             continue
-        if len(set(paper.values())) < len(paper):  # several readings of one published row have no order
+        if len(set(paper.values())) < len(paper):  # several variants share one published value
             continue
         order, theirs = sorted(ours, key=lambda m: -ours[m]["mean"]), sorted(paper, key=lambda m: -paper[m])
-        said = " > ".join(
+        shown = " > ".join(
             f"{m} {number(ours[m]['mean'])} {bounds(ours[m]['lo'], ours[m]['hi'])}".strip() for m in order
         )
         verdict = "reproduced" if order == theirs else f"not reproduced ({' > '.join(theirs)})"
-        found.append(f"{metric}: {said}; the paper's order is {verdict}.")
+        found.append(f"{metric}: {shown}; the paper's order is {verdict}.")
     return found
 
 
 def _world_note(section: Section, metric: str) -> str:
-    cells = [line.cell for line in _all(section)]
+    cells = [line.cell for line in _all_lines(section)]
     rows = max((cell.of(metric) for cell in cells), key=lambda rows: sum(r.status == "ok" for r in rows))
     found = summarise(row for row in rows if not isinstance(row.value, list))
     if found.mean is None:
         return ""
     _, meaning = section.some.manifest.get("meanings", {}).get(metric, ("", ""))
-    said = f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
-    return f"{said}: {meaning}." if meaning else f"{said}."
+    text = f"{label(section.world)}: {metric} {number(found.mean)} {bounds(found.lo, found.hi)}".strip()
+    return f"{text}: {meaning}." if meaning else f"{text}."
 
 
 def incomplete(runs: Iterable[Results]) -> str:
-    """One line that says how much is missing, or an empty string."""
+    """One line about missing cases, or an empty string."""
     runs = list(runs)
     missing, planned = sum(r.missing for r in runs), sum(r.planned for r in runs)
     bare = [c for r in runs for c in r.cells if not c.record.whole]
-    said = []
+    parts = []
     if missing:
-        said.append(f"{missing:,} of {planned:,} cases {'is' if missing == 1 else 'are'} missing")
+        parts.append(f"{missing:,} of {planned:,} cases {'is' if missing == 1 else 'are'} missing")
     if bare:
         names = ", ".join(dict.fromkeys(m for c in bare for m in c.manifest["derived"]))
-        said.append(f"{names} of {count(len(bare), 'cell')} {'is' if len(bare) == 1 else 'are'} not summarised yet")
-    return f"incomplete: {'; '.join(said)}; run the same command again" if said else ""
+        parts.append(f"{names} of {count(len(bare), 'cell')} {'is' if len(bare) == 1 else 'are'} not summarised yet")
+    return f"incomplete: {'; '.join(parts)}; run the same command again" if parts else ""
 
 
 def skipped(runs: Iterable[Results]) -> list[str]:
-    """The pairs that make no sense, with reasons."""
+    """The skipped pairs, with reasons."""
     pairs = [pair for run in runs for pair in run.skipped]
     return list(dict.fromkeys(f"{crossed(p)}: {printable(p['reason'])}" for p in pairs))
 
 
 def chosen(line: Line) -> str:
-    """The grid points chosen for the cases of a line, most frequent first; the other ones are only counted.
-
-    One value of a parameter is shown as `threshold=0.1`, with `×15 of 16` when not all cases agree.
-    """
+    """The grid point chosen most often for the cases of a line: `threshold=0.1`, or `threshold=0.1 (15 of 16)`."""
     points = line.entry["chosen"]
     if not points:
         return ""

@@ -1,15 +1,15 @@
-"""The first table of a report: methods down, protocols across; the best in bold, ties with it marked."""
+"""The first table of a report: a row per method, a column per protocol; the best in bold, ties with it marked."""
 
 from dataclasses import dataclass
 
 from diorama.report.sections import Line, Section
 from diorama.report.shown import NONE, bounds, label
-from diorama.report.words import ARROWS, NOUNS, in_words, told_apart
+from diorama.report.words import ARROWS, NOUNS, in_words, section_names
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column: its section's number in the page, a name, and the metric that leads with its arrow."""
+    """A column: its section's number in the page, a name, and the leading metric with its arrow."""
 
     section: int
     name: str
@@ -41,7 +41,7 @@ class Overview:
 
 
 def overviews(sections: list[Section]) -> list[Overview]:
-    """A table for each track, in the order of the page; a section without a line has no column."""
+    """A table for each track, in the order of the page; sections without lines are left out."""
     groups: dict[str, list[tuple[int, Section]]] = {}
     for i, section in enumerate(sections):
         if section.lines:
@@ -51,11 +51,11 @@ def overviews(sections: list[Section]) -> list[Overview]:
 
 def _overview(track: str, group: list[tuple[int, Section]]) -> Overview:
     found = [section for _, section in group]
-    named = zip(group, told_apart(found), strict=True)
+    named = zip(group, section_names(found), strict=True)
     heads = [Head(i, name, f"{section.metric} {ARROWS[section.direction]}") for (i, section), name in named]
     columns = [{_name(line): _score(section, line) for line in section.lines} for section in found]
     controls = {_name(line): bool(line.control) for section in found for line in section.lines}
-    order = sorted(controls, key=lambda name: (_place(name, controls[name]), _mean_place(name, found)))
+    order = sorted(controls, key=lambda name: (_group_rank(name, controls[name]), _mean_rank(name, found)))
     lines = [(name, controls[name], [column.get(name, Score(NONE)) for column in columns]) for name in order]
     noun, n = NOUNS.get(track, "method"), sum(not control for control in controls.values())
     title = in_words(n, noun) if track else in_words(n, "network")
@@ -67,12 +67,12 @@ def _name(line: Line) -> str:
     return controls.get(line.control) or line.name or label(line.entry["model"])
 
 
-def _place(name: str, control: bool) -> int:
+def _group_rank(name: str, control: bool) -> int:
     return 0 if not control else 1 if name == "the truth itself" else 2
 
 
-def _mean_place(name: str, found: list[Section]) -> float:
-    """The mean place of a method over the columns that it is in."""
+def _mean_rank(name: str, found: list[Section]) -> float:
+    """The mean rank of a method over the columns that have it."""
     places = [i for section in found for i, line in enumerate(section.methods) if _name(line) == name]
     return sum(places) / len(places) if places else 0.0
 

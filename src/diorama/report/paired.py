@@ -1,4 +1,4 @@
-"""Two methods on the same cases: mean difference with interval and p, who wins how often, and a sign-flip test."""
+"""Compares two methods on the same cases: mean difference with interval and p, wins, and a sign-flip test."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from diorama.core.scene import rng
 from diorama.metrics.intervals import interval
 
-#: Up to this many cases all 2ⁿ sign flips are tried; beyond, a seeded sample of them.
+#: Up to this many cases all 2ⁿ sign flips are tried; for more cases a seeded sample of them.
 EXACT = 16
 DRAWS = 20_000
 
@@ -17,8 +17,8 @@ DRAWS = 20_000
 class Paired:
     """b − a over shared cases. `better` counts the cases on which b is better.
 
-    `p` is that of the interval (bootstrap-t): at most 0.05 exactly if the interval excludes 0. `p_sign_flip` is another
-    test's opinion of the same differences.
+    `p` belongs to the interval (bootstrap-t): it is at most 0.05 exactly if the interval excludes 0. `p_sign_flip` is that
+    of another test of the same differences.
     """
 
     mean: float | None
@@ -35,7 +35,7 @@ class Paired:
 
 
 def paired(a: dict[str, float], b: dict[str, float], direction: str, flips: bool = True) -> Paired:
-    """Compare the values of two methods, case by case; without `flips` the second test is left out, which takes longest.
+    """Compare the values of two methods case by case; without `flips` the sign-flip test, which is slow, is left out.
 
     >>> found = paired({"x": 1.0, "y": 2.0, "z": 9.0}, {"x": 0.5, "y": 2.0, "w": 1.0}, "lower")
     >>> found.mean, found.better, found.equal, found.only_a, found.only_b
@@ -44,7 +44,7 @@ def paired(a: dict[str, float], b: dict[str, float], direction: str, flips: bool
     shared = [case for case in a if case in b]
     gaps = np.array([b[case] - a[case] for case in shared], float)
     sizes = np.array([max(abs(a[case]), abs(b[case])) for case in shared], float)
-    gaps[np.abs(gaps) <= 1e-12 * sizes] = 0.0  # the last bits of two machines are no difference
+    gaps[np.abs(gaps) <= 1e-12 * sizes] = 0.0  # last bits, which differ between machines
     gains = -gaps if direction == "lower" else gaps
     mean = float(gaps.mean()) if len(gaps) else None
     ends = interval(gaps)
@@ -56,7 +56,7 @@ def paired(a: dict[str, float], b: dict[str, float], direction: str, flips: bool
 
 
 def sign_flip(gaps: np.ndarray) -> float | None:
-    """Two-sided p that the mean of paired differences is this far from 0 if their signs are a matter of chance.
+    """Two-sided p of the mean of paired differences under random signs.
 
     p = share of sign vectors s ∈ {−1, 1}ⁿ with |mean(s·d)| ≥ |mean(d)|, over all 2ⁿ (Fisher 1935) or a sample.
 
@@ -71,11 +71,11 @@ def sign_flip(gaps: np.ndarray) -> float | None:
         tried += len(signs)
     if len(gaps) <= EXACT:
         return beyond / tried
-    return (beyond + 1) / (tried + 1)  # the observed signs are one of the possible ones
+    return (beyond + 1) / (tried + 1)  # + 1: the observed signs
 
 
 def _signs(n: int) -> Iterator[np.ndarray]:
-    """Rows of signs, a thousand at a time where they are drawn: thousands of cases fit into memory."""
+    """Rows of signs; random ones a thousand at a time, to save memory."""
     if n <= EXACT:
         yield (np.arange(2**n)[:, None] >> np.arange(n) & 1) * 2.0 - 1.0
         return

@@ -1,4 +1,4 @@
-"""Figures for a paper, drawn by matplotlib: the methods, the dose curve, the cases; and a single case in pictures."""
+"""Figures for papers, drawn by matplotlib: methods, dose curves, cases; and the pictures of a single case."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from diorama.report.sections import Line, Section
 from diorama.report.verdicts import dose_curve, equivalent_dose
 from diorama.report.words import names, title, words
 
-#: Okabe and Ito's colours, told apart by all colour vision; controls are gray.
+#: Okabe and Ito's colours, which suit all kinds of colour vision; controls are gray.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b4fa0")
 CONTROL = "#6b737d"
-#: Inches: a column of a paper, and the height of a line of a method.
+#: Inches: the width of a paper's column, and the height per method.
 COLUMN, STEP = 3.4, 0.26
-#: Texts stay texts in PDF and SVG, so that a publisher can search and set them.
+#: Text in PDF and SVG stays text, so that it can be searched and edited.
 _STYLE: Any = {
     "font.size": 8,
     "axes.linewidth": 0.6,
@@ -29,10 +29,10 @@ _STYLE: Any = {
 
 
 class PaperFigure(Figure):
-    """A figure that a notebook shows as it is; `savefig("x.pdf")`, or .svg, or .png."""
+    """A figure that notebooks display; `savefig("x.pdf")`, or .svg, or .png."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Save in the format that the ending names, without margins."""
+        """Save without margins, in the format of the file's ending."""
         with matplotlib.rc_context(_STYLE):
             super().savefig(fname, **{"bbox_inches": "tight", "dpi": 200, **options})
 
@@ -64,12 +64,12 @@ class Plots:
         return self._panels(self.sections, heights, self._methods)
 
     def doses(self) -> PaperFigure:
-        """The score against the planted error; level lines are the methods, a ring marks the dose one scores like."""
+        """The score against the planted error; horizontal lines are the methods, rings mark the equivalent dose."""
         found = [section for section in self.sections if dose_curve(section)]
         return self._panels(found, [2.0] * len(found), self._doses, "no dose curve: call evaluate with controls=True")
 
     def cases(self) -> PaperFigure:
-        """Every case's value under every method, joined by a line: whether methods differ on all cases or on a few."""
+        """Every case's value for every method, joined by a line: shows if methods differ on all cases or on a few."""
         found = [section for section in self.sections if any(line.name for line in section.methods)]
         return self._panels(found, [2.0] * len(found), self._cases, "no methods")
 
@@ -143,12 +143,12 @@ def _scored(section: Section) -> list[Line]:
     return [line for line in section.lines if line.mean is not None]
 
 
-def case_figure(name: str, said: str, frame: np.ndarray | None, truth: dict[str, Any], answer: Any) -> PaperFigure:
+def case_figure(name: str, scores: str, frame: np.ndarray | None, truth: dict[str, Any], answer: Any) -> PaperFigure:
     """The frame of a case, its truth and the answer side by side."""
     pictures = [*([("image", frame)] if frame is not None else []), *_true(truth), *_answered(answer, frame)]
     with matplotlib.rc_context(_STYLE):
         figure = PaperFigure(figsize=(1.6 * max(len(pictures), 2), 2.1), layout="constrained")
-        figure.suptitle(f"{name}\n{said}", fontsize=8)
+        figure.suptitle(f"{name}\n{scores}", fontsize=8)
         places = figure.subplots(1, max(len(pictures), 1), squeeze=False)[0]
         for axis, (caption, picture) in zip(places, pictures, strict=True):
             image = picture.ndim == 3
@@ -160,7 +160,7 @@ def case_figure(name: str, said: str, frame: np.ndarray | None, truth: dict[str,
 
 
 def _true(truth: dict[str, Any]) -> list[tuple[str, np.ndarray]]:
-    """Pictures of the truth that a reader can see something in."""
+    """Those arrays of the truth that can be shown as pictures."""
     found = []
     if "parts" in truth:
         found.append(("true parts", coloured_parts(truth["parts"])))
@@ -183,7 +183,7 @@ def _answered(answer: Any, frame: np.ndarray | None) -> list[tuple[str, np.ndarr
 
 
 def _layer(array: np.ndarray) -> np.ndarray:
-    """A layer as a picture: its 99th percentile is white, and light is encoded for a screen."""
+    """A layer as a picture: its 99th percentile is white, gamma 2.2."""
     values = np.repeat(array[:, :, :1], 3, axis=2) if array.ndim == 3 and array.shape[2] == 1 else array
     if values.ndim == 2:
         return coloured_parts(values) if values.dtype.kind in "iu" else np.repeat(values[:, :, None], 3, axis=2)

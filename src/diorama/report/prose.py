@@ -1,23 +1,24 @@
-"""The summary in plain words, the facts of a run, how to cite it: sentences built from rows and manifests."""
+"""The summary of a section in sentences, the facts of a run, its citations and the command to repeat it."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from diorama.core.errors import count
 from diorama.report.differences import reach
 from diorama.report.notes import failures
 from diorama.report.paired import paired
 from diorama.report.sections import Section
-from diorama.report.shown import bounds, chance, count, label, listing, number, seconds
+from diorama.report.shown import bounds, chance, label, listing, number, seconds
 from diorama.report.summary import Results
 
 
 def summary(section: Section) -> str:
-    """What was run in a section and what came out, in a few sentences."""
-    return " ".join(s for s in (_what(section), _best(section), _audit(section), _failed(section)) if s)
+    """What was run in a section and the results, in a few sentences."""
+    return " ".join(s for s in (_setup(section), _best_method(section), _controls(section), _failed(section)) if s)
 
 
-def _what(section: Section) -> str:
+def _setup(section: Section) -> str:
     where = f"{label(section.world)} with {label(section.model)}" if section.model else label(section.world)
     who = count(len(section.methods), "method") if section.methods else "the controls alone"
     if section.some.manifest.get("track", "some") == "":
@@ -25,11 +26,11 @@ def _what(section: Section) -> str:
     verb = "was" if len(section.methods) == 1 else "were"
     cases = max((line.cell.cases for line in section.lines), default=section.some.cases)
     better = f"{section.direction} is better"
-    said = f"{who} {verb} judged by {section.protocol} on {where}, {count(cases, 'case')} each; {better}."
-    return said[0].upper() + said[1:]
+    sentence = f"{who} {verb} judged by {section.protocol} on {where}, {count(cases, 'case')} each; {better}."
+    return sentence[0].upper() + sentence[1:]
 
 
-def _best(section: Section) -> str:
+def _best_method(section: Section) -> str:
     ranked = [line for line in section.methods if line.mean is not None]
     if not ranked:
         return "No method has a value." if section.methods else ""
@@ -37,12 +38,12 @@ def _best(section: Section) -> str:
     lo, hi = best.primary["lo"], best.primary["hi"]
     sure = f" (95 % interval {section.show(lo)} to {section.show(hi)})" if lo is not None else ""
     who = f"Best is {best.name} with a mean" if best.name else "The mean"
-    said = f"{who} {section.metric} {'of' if best.name else 'is'} {section.show(best.mean)}{sure}"
-    return f"{said}{_lead(section)}." if len(ranked) > 1 else f"{said}."
+    sentence = f"{who} {section.metric} {'of' if best.name else 'is'} {section.show(best.mean)}{sure}"
+    return f"{sentence}{_lead(section)}." if len(ranked) > 1 else f"{sentence}."
 
 
 def _lead(section: Section) -> str:
-    """How far the best is ahead of the next, over the cases that both have."""
+    """How far the best method is ahead of the second, over the cases that both have."""
     best, second = [line for line in section.methods if line.mean is not None][:2]
     gap = paired(second.values(), best.values(), section.direction, flips=False)
     if gap.mean is None or gap.lo is None or gap.hi is None or gap.p is None:
@@ -56,7 +57,7 @@ def _lead(section: Section) -> str:
     return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (p {chance(gap.p)})"
 
 
-def _audit(section: Section) -> str:
+def _controls(section: Section) -> str:
     found = section.verdicts
     if not found:
         return ""
@@ -74,8 +75,8 @@ def _failed(section: Section) -> str:
         statuses[failure.status] = statuses.get(failure.status, 0) + len(failure.cases)
     if not statuses:
         return "Every computed case has a value."
-    said = listing(f"{n:,} {_STATUS[status]}" for status, n in statuses.items())
-    return f"Without a value, and outside the means: {said}."
+    counts = listing(f"{n:,} {_STATUS[status]}" for status, n in statuses.items())
+    return f"Without a value, and outside the means: {counts}."
 
 
 _STATUS = {"error": "failed", "undefined": "undefined", "excluded": "excluded by the protocol"}
@@ -85,11 +86,9 @@ def facts(results: Results) -> list[tuple[str, str]]:
     """What was run, where and when, as names and values."""
     run, cells = results.run, results.cells
     spent = sum(row.seconds for cell in cells for row in cell.rows if row.metric == cell.case_metric)
+    computed = f"{results.planned - results.missing:,} computed"
     found = [
-        (
-            "cells",
-            f"{len(cells)} with {count(results.planned, 'case')} in all, {results.planned - results.missing:,} computed",
-        ),
+        ("cells", f"{len(cells)} with {count(results.planned, 'case')} in all, {computed}"),
         ("seeds", ", ".join(dict.fromkeys(str(c.manifest.get("depends_on", {}).get("seed", "–")) for c in cells))),
         ("computing time", f"{seconds(spent)}, summed over cases"),
         ("last row written", _last(results)),
@@ -102,7 +101,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 
 def _last(results: Results) -> str:
-    """When the newest file of rows was written; not the time of this report, so that one run gives one report."""
+    """When the newest file of rows was written; not the current time, so that a report depends on its run only."""
     times = [path.stat().st_mtime for c in results.cells for path in (c.folder / "rows").glob("*.jsonl")]
     return f"{datetime.fromtimestamp(max(times), UTC):%Y-%m-%d %H:%M} UTC" if times else "–"
 
@@ -117,7 +116,7 @@ def _libraries(results: Results) -> list[str]:
 
 
 def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
-    """The references of everything that was run, each as text and as BibTeX where that is known."""
+    """The references of everything that was run, each as text and BibTeX (empty if unknown)."""
     cited: dict[str, str] = {}
     for section in found:
         for line in section.lines:
@@ -126,6 +125,6 @@ def citations(found: Iterable[Section]) -> list[tuple[str, str]]:
 
 
 def reproduce(results: Results) -> dict[str, Any]:
-    """The command that makes the run again, and its plan; one of live objects has no command."""
+    """The command that repeats the run, its plan, and whether it has live objects, which no command can make."""
     command = f"diorama run plan.toml -o {results.folder.name or 'run'}"
     return {"command": command, "plan": results.plan, "live": '"live:' in results.plan}

@@ -1,4 +1,4 @@
-"""Sections: what a report compares with each other, the cells of one run, world, model and protocol, best first."""
+"""Sections: the cells of one run, world, model and protocol, which a report compares with each other, best first."""
 
 import re
 from dataclasses import dataclass, replace
@@ -11,36 +11,36 @@ from diorama.report.shown import bounds, decimals, label, number
 from diorama.report.summary import CellResult, Results
 from diorama.report.verdicts import Verdict, verdicts
 
-#: Metrics with this prefix judge the world's own truth, not a method: they are said once, not shown in a column.
+#: Metrics with this prefix judge the world's own truth, not a method: they go into a note, not into a column.
 OF_THE_WORLD = "truth_"
 _TRACK = re.compile(r"^(explain|decompose|represent|concept)/")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a table: a cell and its entry of the document."""
+    """One line of a table: a cell and its entry in the JSON document."""
 
     cell: CellResult
     entry: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """The method's label without its track, which a section's methods share; a control is called by what it controls."""
+        """The method's label without its track, which a section's methods share; for a control, the control's name."""
         return self.control or _TRACK.sub("", label(self.entry["method"]))
 
     @property
     def control(self) -> str:
-        """What the cell controls, or an empty string."""
+        """The name of the control, or an empty string."""
         return self.entry["control"]
 
     @property
     def primary(self) -> dict[str, Any]:
-        """The summary of the metric that leads."""
+        """The summary of the leading metric."""
         return self.entry["summary"][self.cell.metric]
 
     @property
     def mean(self) -> float | None:
-        """The mean of the metric that leads."""
+        """The mean of the leading metric."""
         return self.primary["mean"]
 
     @property
@@ -56,7 +56,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """The lines of one table, best first, the oracle pinned to the top and chance to the bottom; the dose cell apart."""
+    """The lines of one table, best first, with the oracle at the top and chance at the bottom; the dose cell is separate."""
 
     run: str
     world: str
@@ -67,22 +67,22 @@ class Section:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """What its controls say."""
+        """Whether its controls hold."""
         return verdicts(self)
 
     @cached_property
     def gaps(self) -> list[Gap]:
-        """How far the best method is ahead of each of the others."""
+        """How far the best method is ahead of each other method."""
         return gaps(self)
 
     @property
     def some(self) -> CellResult:
-        """Any cell: they share metrics, direction, range and reference."""
+        """One of the cells: all share metrics, direction, range and reference."""
         return self.lines[0].cell if self.lines else self.dose.cell  # type: ignore[union-attr]
 
     @property
     def metric(self) -> str:
-        """The metric that leads."""
+        """The leading metric."""
         return self.some.metric
 
     @property
@@ -108,18 +108,18 @@ class Section:
 
     @property
     def title(self) -> str:
-        """World, model and protocol in one line, with the run's name where there are several."""
+        """World, model and protocol in one line, with the run's name if there are several."""
         parts = [self.run, label(self.world), label(self.model), self.protocol]
         return " · ".join(part for part in parts if part)
 
     @property
     def places(self) -> int:
-        """Decimals of the first metric, the same for all lines and the curve."""
+        """Decimals of the leading metric, the same for all lines and the curve."""
         curve = self.dose.entry["curve"].get(self.metric, []) if self.dose else []
         return decimals([line.mean for line in self.lines] + [point["mean"] for point in curve])
 
     def show(self, value: float | None) -> str:
-        """A value of the first metric."""
+        """A value of the leading metric."""
         return number(value, self.places)
 
     def score(self, line: Line) -> str:
@@ -133,7 +133,7 @@ class Section:
 
 
 def name_runs(results: list[Results]) -> dict[str, Results]:
-    """Runs by a name that tells them apart: the folder's, with as many parents as that takes; one run has none."""
+    """Runs by a unique name: that of the folder, with as many parents as needed; a single run has an empty name."""
     if len(results) == 1:
         return {"": results[0]}
     folders = [r.folder.resolve() for r in results]

@@ -1,17 +1,17 @@
-"""How numbers, labels and parameters are written: the same in every format."""
+"""Formats numbers, labels and parameters in the same way for every output format."""
 
 import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: What stands where there is no value.
+#: Shown in place of a missing value.
 NONE = "–"
 _PATH = re.compile(r"=(['\"]?)[^=,()]*/(?=[^/,()]+[,)])")
 
 
 def decimals(values: Iterable[float | None]) -> int:
-    """Decimals for a column: four for values below one, fewer for larger ones, more where all are tiny.
+    """Decimals for a column: four for values below one, fewer for larger ones, more if all are tiny.
 
     >>> decimals([0.0215, 0.29]), decimals([31.0, 4.0]), decimals([3e-6]), decimals([])
     (4, 2, 9, 4)
@@ -36,7 +36,7 @@ def number(value: float | None, places: int = 4) -> str:
 
 
 def bounds(lo: float | None, hi: float | None, places: int = 4) -> str:
-    """An interval in brackets, or nothing where there is none.
+    """An interval in brackets, or an empty string if there is none.
 
     >>> bounds(0.01, 0.02), bounds(None, None)
     ('[0.0100, 0.0200]', '')
@@ -63,7 +63,7 @@ def point(values: dict[str, Any]) -> str:
 
 
 def label(text: str | None) -> str:
-    """A component's label with paths shortened to their last part, and nothing a terminal could take as a command.
+    """A component's label with paths shortened to their last part, and without control characters.
 
     >>> label("mit(root=/data/mit, image=diffuse)")
     'mit(root=…/mit, image=diffuse)'
@@ -74,7 +74,7 @@ def label(text: str | None) -> str:
 
 
 def crossed(cell: Mapping[str, Any]) -> str:
-    """What a cell is of: world × model × method × protocol, as far as it has them.
+    """The name of a cell: world × model × method × protocol, as far as it has them.
 
     >>> crossed({"world": "birds", "model": None, "protocol": "lmse"})
     'birds × lmse'
@@ -106,15 +106,6 @@ def seconds(value: float | None) -> str:
     return f"{value / 60:.0f} min" if value < 3600 else f"{value / 3600:.1f} h"
 
 
-def count(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> count(1, "case"), count(1200, "case")
-    ('1 case', '1,200 cases')
-    """
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
-
-
 def listing(names: Iterable[str]) -> str:
     """Names joined as in a sentence.
 
@@ -126,7 +117,7 @@ def listing(names: Iterable[str]) -> str:
 
 
 def chance(p: float) -> str:
-    """A probability with its sign of comparison.
+    """A p-value with `=` or `<`.
 
     >>> chance(0.0044), chance(0.00003)
     ('= 0.0044', '< 0.001')

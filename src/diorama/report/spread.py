@@ -1,4 +1,4 @@
-"""The protocol spread: one set of answers under every protocol it was scored by, with how each protocol measured."""
+"""The protocol spread: one set of answers under every protocol that scored it, with the settings of each protocol."""
 
 import math
 from collections.abc import Iterable
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from diorama.report.sections import Line, Section
 from diorama.report.shown import decimals, label, listing, number
 
-#: The settings that a protocol must declare to be compared, and the heads of their columns.
+#: The settings that a protocol must declare to be in the spread, and the heads of their columns.
 SETTINGS = {"encoding": "encoding", "scale": "scale alignment", "window": "window", "mask": "mask", "mean": "mean type"}
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One method on one world: the heads of a table, a row for each protocol, and what to say below it."""
+    """One method on one world: the heads of a table, a row for each protocol, and notes."""
 
     title: str
     heads: list[str]
@@ -47,7 +47,7 @@ def _row(section: Section, line: Line) -> list[str]:
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
-    """exp of the mean logarithm, None where a value is not positive or there is none.
+    """exp of the mean logarithm; None if there is no value, or one is not positive.
 
     >>> geometric_mean([1.0, 4.0]), geometric_mean([0.0])
     (2.0, None)
@@ -57,19 +57,19 @@ def geometric_mean(values: Iterable[float]) -> float | None:
 
 
 def _factors(pairs: list[tuple[Section, Line]]) -> list[str]:
-    """By how much the numbers of one name differ: the reason for this table."""
+    """By what factor the means of metrics with the same name differ."""
     named: dict[str, list[float]] = {}
     for section, line in pairs:
         if line.mean:
             named.setdefault(section.metric, []).append(line.mean)
     several = {name: values for name, values in named.items() if len(values) > 1 and min(values) > 0}
-    said = "{} protocols call their number {}: the largest is {:.1f} times the smallest."
-    return [said.format(len(values), name, max(values) / min(values)) for name, values in several.items()]
+    sentence = "{} protocols call their number {}: the largest is {:.1f} times the smallest."
+    return [sentence.format(len(values), name, max(values) / min(values)) for name, values in several.items()]
 
 
 def _tuned(pairs: list[tuple[Section, Line]]) -> list[str]:
-    """Whether the answers really are the same: a tuned method answers each protocol at the point that suits it."""
+    """A note if the answers may differ: a tuned method answers each protocol with the parameters best for it."""
     tuned = [section.protocol for section, line in pairs if line.entry["chosen"]]
     if not tuned:
         return []
-    return [f"Parameters were chosen anew for {listing(tuned)}, so that the answers may differ; give them to compare."]
+    return [f"Parameters were chosen separately for {listing(tuned)}, so answers may differ; give them to compare."]

@@ -23,7 +23,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell's manifest, its rows in the order of the cases, and the record of what they come to."""
+    """A cell's manifest, its rows in the order of the cases, and its record (`core.record`)."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -38,18 +38,18 @@ class CellResult:
 
     @property
     def derived(self) -> list[str]:
-        """The metrics of the whole cell, as far as they are known."""
+        """The metrics of the whole cell, if they are known."""
         return self.manifest.get("derived", []) if self.record.whole else []
 
     @property
     def case_metric(self) -> str:
-        """The metric of a single case that leads: that of the whole cell where cases have it too, or else the first."""
+        """The leading metric of single cases: that of the whole cell if cases have it too, otherwise the first."""
         first, metrics = self.manifest.get("derived", [])[:1], self.manifest["metrics"]
         return first[0] if first and first[0] in metrics else metrics[0]
 
     @property
     def metric(self) -> str:
-        """The metric that leads: the first of the whole cell, or else of a case."""
+        """The leading metric: the first of the whole cell if there is one, otherwise that of cases."""
         return self.derived[0] if self.derived else self.case_metric
 
     @property
@@ -69,7 +69,7 @@ class CellResult:
 @dataclass(frozen=True)
 class Results:
     """Everything a report shows, read once. `planned` counts the cases of all cells of the plan, `missing` those without
-    rows; `name` tells the run from others in one report.
+    rows; `name` identifies the run in a report of several.
     """
 
     folder: Path
@@ -91,7 +91,7 @@ class Results:
 
     @cached_property
     def sections(self) -> "list[Section]":
-        """What is compared with each other, made and judged once for page, text and JSON."""
+        """The sections of the run, computed once for all output formats."""
         from diorama.report.sections import grouped
 
         return grouped(self)
@@ -116,7 +116,7 @@ def read_results(folder: Path) -> Results:
 
 
 def lacking(folder: Path) -> list[str]:
-    """What an unfinished run lacks, cell by cell, in lines; none if it is finished."""
+    """Lines about the missing cases of a run, cell by cell; none if it is finished."""
     found = read_results(folder)
     if not found.missing:
         return []
@@ -143,12 +143,12 @@ def _read_cell(run: Path, listed: dict[str, Any]) -> CellResult | None:
 
 def document(results: Results) -> dict[str, Any]:
     """The results as the JSON document that `diorama run --json` prints."""
-    said = [verdict for section in results.sections for verdict in _said(section)]
-    return {"schema": SCHEMA, "cells": results.entries, "skipped": results.skipped, "verdicts": said}
+    found = [verdict for section in results.sections for verdict in _verdicts(section)]
+    return {"schema": SCHEMA, "cells": results.entries, "skipped": results.skipped, "verdicts": found}
 
 
-def _said(section: "Section") -> list[dict[str, Any]]:
-    """What the controls of a section say."""
+def _verdicts(section: "Section") -> list[dict[str, Any]]:
+    """The verdicts of a section as JSON values."""
     about = {name: section.some.manifest[name] for name in ("world", "model", "protocol")}
     return [{**about, "control": v.control, "holds": v.holds, "text": v.text} for v in section.verdicts]
 
@@ -187,7 +187,7 @@ def _cell(cell: CellResult, rank: float | None) -> dict[str, Any]:
 
 
 def _chosen(cell: CellResult) -> list[dict[str, Any]]:
-    """How often each grid point was chosen, most often first; on the protocol's own grid where it has one."""
+    """How often each grid point was chosen, most often first; of the protocol's own grid if it has one."""
     if cell.record.places:
         often = Counter(tuple(place.items()) for place in cell.record.places.values())
         return [{"point": dict(place), "cases": n} for place, n in often.most_common()]

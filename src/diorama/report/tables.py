@@ -21,9 +21,9 @@ Runs = dict[str, Results]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading with one text per line; where space is short, columns of the lowest `rank` are left out first.
+    """A heading with one text per line; if space is short, columns of the lowest `rank` are left out first.
 
-    `best` are the lines that are best among the methods of their section; `key` is the name by which a user asks for it.
+    `best` are the lines that are best among the methods of their section; `key` is the column's name in `--columns`.
     """
 
     head: str
@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a user wants of a table: some columns in some order, decimals, other names for methods."""
+    """A user's choices for tables: columns and their order, decimals, other names for methods."""
 
     columns: tuple[str, ...] = ()
     digits: int | None = None
@@ -52,7 +52,7 @@ class Style:
         return usual if self.digits is None else self.digits
 
     def picked(self, columns: list[Column], named: int = 0) -> list[Column]:
-        """The columns that are wanted, after the first few, which say what the lines are."""
+        """The wanted columns, after the first `named` ones, which identify the lines."""
         if not self.columns:
             return columns
         known = {c.key: c for c in columns[named:]}
@@ -62,12 +62,12 @@ class Style:
         return [*columns[:named], *(known[name] for name in self.columns)]
 
 
-AS_IT_IS = Style()
+DEFAULT_STYLE = Style()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of equal length, what they share as a caption, and footnotes."""
+    """Columns of equal length, a caption, footnotes, and which lines are controls."""
 
     caption: str
     columns: list[Column]
@@ -90,8 +90,8 @@ class Table:
         return found
 
 
-def table(group: list[Section], style: Style = AS_IT_IS) -> Table:
-    """One table of sections that share a protocol. What is the same on every line goes to the caption."""
+def table(group: list[Section], style: Style = DEFAULT_STYLE) -> Table:
+    """One table of sections that share a protocol. Labels that all lines share go to the caption."""
     pairs = [(section, line) for section in group for line in section.lines]
     named = {head: [label(getattr(section, head)) for section, _ in pairs] for head in ("run", "world", "model")}
     names = [Column(head, cells, 9, numeric=False, key=head) for head, cells in named.items()]
@@ -112,7 +112,7 @@ def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Styl
     means = [number(line.mean, places) for line, places in shown]
     ends = [bounds(line.primary["lo"], line.primary["hi"], places) for line, places in shown]
     published = [number(line.entry["published"], places) for line, places in shown]
-    deviations = [number(line.primary["std"] if _spread(line) else None, places) for line, places in shown]
+    deviations = [number(line.primary["std"] if _shows_std(line) else None, places) for line, places in shown]
     head = f"{metric} {ARROWS[group[0].direction]}"
     return [
         Column("method", [name(line, style) for line in lines], 9, numeric=False, key="method"),
@@ -130,7 +130,7 @@ def _scores(group: list[Section], pairs: list[tuple[Section, Line]], style: Styl
 
 
 def best(pairs: list[tuple[Section, Line]], metric: str, shown: list[str]) -> frozenset[int]:
-    """The lines whose mean is best among two or more methods of their section, and those that read the same."""
+    """The lines whose mean is best among two or more methods of their section, and those with the same text."""
     found: set[int] = set()
     for section in {id(s): s for s, _ in pairs}.values():
         better = direction(section, metric)
@@ -142,19 +142,19 @@ def best(pairs: list[tuple[Section, Line]], metric: str, shown: list[str]) -> fr
     return frozenset(found)
 
 
-def name(line: Line, style: Style = AS_IT_IS) -> str:
-    """The method's label, or what the user calls it, or the control's name, marked as a control."""
+def name(line: Line, style: Style = DEFAULT_STYLE) -> str:
+    """The method's label, or the user's name for it; or the control's name, marked as a control."""
     return f"{line.name} (control)" if line.control else style.names.get(line.name, line.name)
 
 
 def counts(line: Line) -> str:
-    """How many cases are ok, undefined, excluded, failed; and how many are still missing."""
+    """The numbers of cases that are ok, undefined, excluded, failed; and of those still missing."""
     p = line.primary
     text = f"{p['n_ok']}/{p['n_undefined']}/{p['n_excluded']}/{p['n_error']}"
     return f"{text} ({line.cell.missing} missing)" if line.cell.missing else text
 
 
-def _spread(line: Line) -> bool:
+def _shows_std(line: Line) -> bool:
     """Whether the protocol's table shows standard deviations."""
     return bool(line.cell.manifest.get("shows_deviation"))
 
@@ -166,7 +166,7 @@ def _metric(metric: str, pairs: list[tuple[Section, Line]], style: Style) -> Col
     means = [number(one["mean"], places) for one in found]
     bold, head = best(pairs, metric, means), f"{metric} {ARROWS[direction(pairs[0][0], metric)]}".strip()
     shown = means
-    if _spread(lines[0]):
+    if _shows_std(lines[0]):
         shown = [f"{m} ± {number(one['std'], places)}" if m != NONE else m for m, one in zip(means, found, strict=True)]
     return Column(head, shown, 3, best=bold, key=metric)
 
@@ -174,15 +174,15 @@ def _metric(metric: str, pairs: list[tuple[Section, Line]], style: Style) -> Col
 def _notes(group: list[Section]) -> list[str]:
     notes: list[str] = []
     for section in group:
-        prefix = f"{_place(section, group)}: " if len(group) > 1 else ""
-        said = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
-        said += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in section.verdicts)]
-        notes += [prefix + text for text in said]
+        prefix = f"{_differing_labels(section, group)}: " if len(group) > 1 else ""
+        texts = [f.text for f in failures(section)] + [f.text for f in remarks(section)]
+        texts += [*world_notes(section), *(f"{v.control} {v.holds}: {v.text}" for v in section.verdicts)]
+        notes += [prefix + text for text in texts]
     return notes
 
 
-def _place(section: Section, group: list[Section]) -> str:
-    """What tells a section from the others of its table."""
+def _differing_labels(section: Section, group: list[Section]) -> str:
+    """The labels in which the sections of a table differ."""
     names = [head for head in ("run", "world", "model") if len({getattr(s, head) for s in group}) > 1]
     return " · ".join(label(getattr(section, head)) for head in names)
 
@@ -197,8 +197,8 @@ def groups(runs: Runs) -> list[list[Section]]:
     return list(found.values())
 
 
-def tables(runs: Runs, style: Style = AS_IT_IS) -> list[Table]:
-    """The tables of all runs, and one for every set of answers that several protocols have scored."""
+def tables(runs: Runs, style: Style = DEFAULT_STYLE) -> list[Table]:
+    """The tables of all runs, and one for every set of answers that several protocols scored."""
     known = [table(group, style) for group in groups(runs)]
     return known if style.columns else [*known, *map(spread_table, spreads(sections(runs)))]
 
@@ -214,13 +214,13 @@ def spread_table(spread: Spread) -> Table:
 
 
 def closing(runs: Runs) -> list[str]:
-    """What concerns the whole report: what is missing and what was skipped."""
+    """Notes on the whole report: missing cases and skipped pairs."""
     missing = incomplete(runs.values())
     return ([missing] if missing else []) + [f"skipped {text}" for text in skipped(runs.values())]
 
 
-def text(runs: Runs, style: Style = AS_IT_IS, width: int | None = None) -> str:
-    """Plain aligned tables. Where the width is short the least important columns are left out, and named."""
+def text(runs: Runs, style: Style = DEFAULT_STYLE, width: int | None = None) -> str:
+    """Plain aligned tables. If the width is too small, the least important columns are left out, and named."""
     blocks = [_text_table(t, width) for t in tables(runs, style)]
     last = "\n".join(f"  {note}" for note in closing(runs))
     return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
@@ -235,7 +235,7 @@ def _text_table(whole: Table, width: int | None) -> str:
 
 
 def aligned(columns: Sequence[Column]) -> list[str]:
-    """Columns as lines of text: the heads, a rule, the cells; numbers to the right."""
+    """Columns as lines of text: the heads, a rule, the cells; numbers are right-aligned."""
 
     def padded(column: Column) -> list[str]:
         pad = str.rjust if column.numeric else str.ljust
@@ -245,7 +245,7 @@ def aligned(columns: Sequence[Column]) -> list[str]:
 
 
 def fit(whole: Table, width: int | None) -> Table:
-    """The table with its least important columns left out until it is at most `width` characters wide."""
+    """The table without its least important columns, so that it is at most `width` characters wide."""
     columns = list(whole.columns)
     while width and len(columns) > 2 and sum(c.width + 2 for c in columns) - 2 > width:
         least = min(columns, key=lambda c: (c.rank, -columns.index(c)))
@@ -255,10 +255,10 @@ def fit(whole: Table, width: int | None) -> Table:
     return replace(whole, columns=columns)
 
 
-def markdown(runs: Runs, style: Style = AS_IT_IS) -> str:
+def markdown(runs: Runs, style: Style = DEFAULT_STYLE) -> str:
     """Markdown tables, the best in bold, with footnotes as lists: to paste into an issue."""
     blocks = [_markdown_table(t) for t in tables(runs, style)]
-    last = "\n".join(f"- {_md(note)}" for note in closing(runs))
+    last = "\n".join(f"- {_escape(note)}" for note in closing(runs))
     return "\n\n".join(block for block in [*blocks, last] if block) + "\n"
 
 
@@ -267,21 +267,21 @@ def _markdown_table(shown: Table) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rule = row(["---:" if c.numeric else ":---" for c in shown.columns])
-    body = [row([_marked(c, i, shown.controls[i]) for c in shown.columns]) for i in range(len(shown.controls))]
-    notes = [f"{i}. {_md(note)}" for i, note in enumerate(shown.notes, 1)]
-    head = row([_md(c.head) for c in shown.columns])
-    return "\n".join([f"**{_md(shown.caption)}**", "", head, rule, *body, "", *notes])
+    body = [row([_markdown_cell(c, i, shown.controls[i]) for c in shown.columns]) for i in range(len(shown.controls))]
+    notes = [f"{i}. {_escape(note)}" for i, note in enumerate(shown.notes, 1)]
+    head = row([_escape(c.head) for c in shown.columns])
+    return "\n".join([f"**{_escape(shown.caption)}**", "", head, rule, *body, "", *notes])
 
 
-def _marked(column: Column, i: int, control: bool) -> str:
+def _markdown_cell(column: Column, i: int, control: bool) -> str:
     """A cell in Markdown: the best in bold, the name of a control in italics."""
-    said = _md(column.cells[i])
+    shown = _escape(column.cells[i])
     if control and column.key in ("run", "world", "model", "method"):
-        return f"*{said}*"
-    return f"**{said}**" if i in column.best else said
+        return f"*{shown}*"
+    return f"**{shown}**" if i in column.best else shown
 
 
-def _md(value: str) -> str:
+def _escape(value: str) -> str:
     for mark in "\\`*|[]":
         value = value.replace(mark, "\\" + mark)
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -291,7 +291,7 @@ FIELDS = ("run", "world", "model", "method", "protocol", "variant", "control", "
           "reason", "point", "seconds", "cell")  # fmt: skip
 
 
-#: What a text begins with that spreadsheets compute.
+#: First characters of texts that spreadsheets take for formulas.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -302,31 +302,31 @@ def records(runs: Runs) -> Iterator[dict[str, Any]]:
             manifest, points = cell.manifest, cell.manifest["points"]
             fixed = {k: manifest[k] for k in ("world", "model", "method", "protocol", "variant", "control")}
             for row in cell.settled.rows:
-                said = {"case": row.case, "metric": row.metric, "status": row.status, "reason": row.reason}
-                known = {"run": run, **fixed, **said, "seconds": row.seconds, "cell": manifest["key"]}
+                about = {"case": row.case, "metric": row.metric, "status": row.status, "reason": row.reason}
+                known = {"run": run, **fixed, **about, "seconds": row.seconds, "cell": manifest["key"]}
                 values: list[tuple[Any, str]]
                 if isinstance(row.value, list):
-                    values = [(v, _read_at(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
+                    values = [(v, _point_name(points, row.at, i, len(row.value))) for i, v in enumerate(row.value)]
                 else:
                     place = cell.settled.chosen.get(row.case)
-                    values = [(row.value, "" if place is None else _named(points[place]))]
+                    values = [(row.value, "" if place is None else _point(points[place]))]
                 for value, where in values:
                     record = {**known, "value": value, "point": where}
                     yield {field: record[field] for field in FIELDS}
 
 
-def _read_at(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
-    """Where the i-th of a row's values was read: a point of the method's grid, and on the protocol's own grid its number.
+def _point_name(points: list[dict[str, Any]], at: str, i: int, count: int) -> str:
+    """The grid point of a row's i-th value: the point of the method's grid, and its number on the protocol's own grid.
 
-    >>> _read_at([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
+    >>> _point_name([{"dose": 0.0}, {"dose": 1.0}], "dose,t", 4, 6)
     'dose=1.0, t #2'
     """
     own = max(count // len(points), 1)
-    here = [_named(points[min(i // own, len(points) - 1)])] + [f"{at.rpartition(',')[2]} #{i % own + 1}"] * (own > 1)
+    here = [_point(points[min(i // own, len(points) - 1)])] + [f"{at.rpartition(',')[2]} #{i % own + 1}"] * (own > 1)
     return ", ".join(filter(None, here))
 
 
-def _named(point: dict[str, Any]) -> str:
+def _point(point: dict[str, Any]) -> str:
     return ", ".join(f"{k}={v}" for k, v in point.items())
 
 
@@ -335,17 +335,17 @@ def long_csv(runs: Runs) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({field: _cell(value) for field, value in record.items()} for record in records(runs))
+    writer.writerows({field: _csv_cell(value) for field, value in record.items()} for record in records(runs))
     return out.getvalue()
 
 
-def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay as they are."""
+def _csv_cell(value: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def as_json(runs: Runs) -> str:
-    """The document of the run; several runs give one document whose cells name their run."""
+    """The JSON document of the run; for several runs one document whose cells name their run."""
     documents = {run: document(results) for run, results in runs.items()}
     if len(documents) == 1:
         return json.dumps(next(iter(documents.values())), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -362,13 +362,13 @@ def parquet(runs: Runs) -> bytes:
         import pyarrow.parquet as pq
     kinds = {field: pa.float64() if field in ("value", "seconds") else pa.string() for field in FIELDS}
     found = list(records(runs))
-    columns = {f: pa.array([_typed(r[f], f) for r in found], kinds[f]) for f in FIELDS}
+    columns = {f: pa.array([_parquet_value(r[f], f) for r in found], kinds[f]) for f in FIELDS}
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return out.getvalue()
 
 
-def _typed(value: Any, field: str) -> Any:
+def _parquet_value(value: Any, field: str) -> Any:
     if value is None:
         return None
     return float(value) if field in ("value", "seconds") else str(value)

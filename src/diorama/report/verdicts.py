@@ -1,13 +1,14 @@
-"""Verdicts: whether a protocol's controls hold, so that a reader knows how far to trust its numbers."""
+"""Verdicts: whether a protocol's controls hold, and so how far its numbers can be trusted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from diorama.core.errors import count
 from diorama.metrics.intervals import LEAST, interval
 from diorama.report.paired import paired
-from diorama.report.shown import brief, count, listing
+from diorama.report.shown import brief, listing
 
 if TYPE_CHECKING:
     from diorama.report.sections import Line, Section
@@ -25,8 +26,8 @@ class Verdict:
 
 
 def verdicts(section: Section) -> list[Verdict]:
-    """What the controls of a section say; one line when none were run."""
-    if section.some.manifest.get("track", "some") == "":  # the model itself is judged: there is no answer to control
+    """The verdicts of a section; one that says so if no controls were run."""
+    if section.some.manifest.get("track", "some") == "":  # the protocol judges the model: there are no controls
         return []
     none = "No controls were run: add --controls to the same command, controls=True in Python."
     return [*_oracle(section), *_chance(section), *_dose(section)] or [Verdict("controls", "unknown", none)]
@@ -74,9 +75,9 @@ def _chance(section: Section) -> list[Verdict]:
 
 
 def better_than_chance(section: Section, method: Line, random: Line) -> bool:
-    """Whether the 95 % interval of the paired difference lies on the good side of 0; of the mean, for a single case.
+    """Whether the 95 % interval of the paired difference (the difference, if there is no interval) is on the good side of 0.
 
-    A metric of the whole cell has no pairs: then the two intervals must not meet.
+    A metric of the whole cell has no pairs: the two intervals must not overlap.
     """
     a, b = method.primary, random.primary
     if method.cell.derived and a["lo"] is not None and b["lo"] is not None:
@@ -89,7 +90,7 @@ def better_than_chance(section: Section, method: Line, random: Line) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A dose–response curve of the protocol's first metric, with the doses that have a mean."""
+    """A dose–response curve of the leading metric, at the doses that have a mean."""
 
     doses: list[float]
     points: list[dict[str, Any]]
@@ -102,7 +103,7 @@ class Curve:
 
 
 def dose_curve(section: Section) -> Curve | None:
-    """The section's curve in the order of the doses, or nothing where fewer than two doses have a value."""
+    """The section's curve in the order of the doses; None if fewer than two doses have a value."""
     if section.dose is None or section.metric not in section.dose.entry["curve"]:
         return None
     rows = [row for row in section.dose.cell.of(section.metric) if isinstance(row.value, list)]
@@ -123,7 +124,7 @@ def _dose(section: Section) -> list[Verdict]:
 
 
 def _monotone(section: Section, curve: Curve) -> Verdict:
-    """Every larger dose of error must score worse than the one before."""
+    """Whether every larger dose scores worse than the one before."""
     turns = []
     for i in range(len(curve.doses) - 1):
         a, b = curve.means[i], curve.means[i + 1]
@@ -153,7 +154,7 @@ def _certain(curve: Curve, i: int) -> bool:
 
 
 def _separates(section: Section, curve: Curve) -> Verdict:
-    """The smallest dose whose interval no longer overlaps that of the smallest dose."""
+    """Whether any dose has an interval that does not overlap that of the first dose; the text names the smallest."""
     first = curve.points[0]
     if first["lo"] is None:
         return Verdict("sensitivity", "unknown", "Fewer than three cases give no intervals that could separate.")
@@ -168,12 +169,12 @@ def _separates(section: Section, curve: Curve) -> Verdict:
 
 
 def _apart(low: dict[str, Any], high: dict[str, Any]) -> bool:
-    """Whether the first interval lies below the second, where both are."""
+    """Whether both intervals exist and the first is below the second."""
     return low["hi"] is not None and high["lo"] is not None and low["hi"] < high["lo"]
 
 
 def equivalent_dose(curve: Curve, value: float, direction: str) -> float | None:
-    """The smallest dose at which the curve reaches a value, interpolated; nothing where it never does.
+    """The smallest dose at which the curve reaches a value, interpolated; None if it never does.
 
     >>> curve = Curve([0.0, 1.0], [{"mean": 0.0}, {"mean": 4.0}], [{}, {}])
     >>> equivalent_dose(curve, 1.0, "lower"), equivalent_dose(curve, 5.0, "lower")
@@ -191,7 +192,7 @@ def equivalent_dose(curve: Curve, value: float, direction: str) -> float | None:
 
 
 def like_doses(section: Section) -> dict[str, str]:
-    """For each method the dose it scores like, in words of two or three characters: `0.57` or `> 1`."""
+    """For each method the dose that scores the same, as a short text: `0.57` or `> 1`."""
     curve = dose_curve(section)
     if curve is None:
         return {}

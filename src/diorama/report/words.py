@@ -1,13 +1,14 @@
-"""Titles and meanings in words: what a section asks, what its metrics mean, names without parameters."""
+"""Titles and meanings in words: the question of a section, the meanings of its metrics, names without parameters."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from diorama.core.errors import count
 from diorama.report.sections import Line, Section
-from diorama.report.shown import count, label
+from diorama.report.shown import label
 
-#: What methods of a track give.
+#: What the answers of a track are called.
 NOUNS = {
     "explain": "explanation",
     "decompose": "decomposition",
@@ -15,13 +16,13 @@ NOUNS = {
     "concept": "concept direction",
 }
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-#: A spec with parameters; a name of one's own is none of these.
+#: A spec with parameters; the user's own names do not match.
 _SPEC = re.compile(r"([\w./:-]+)\(\w+=.*\)", re.DOTALL)
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 
 
 def plain(text: str) -> str:
-    """A spec without its parameters; a name of one's own as it is.
+    """A spec without its parameters; other texts, like the user's own names, unchanged.
 
     >>> plain("lime(samples=200)"), plain("IG (ours)")
     ('lime', 'IG (ours)')
@@ -40,13 +41,13 @@ def words(text: str) -> str:
 
 
 def names(lines: Sequence[Line]) -> list[str]:
-    """How lines are called in a figure: without parameters, where that tells them apart."""
+    """The names of lines in a figure: without parameters if they are unique so."""
     short = [plain(line.name) for line in lines]
     return [s if short.count(s) == 1 else line.name for s, line in zip(short, lines, strict=True)]
 
 
 def in_words(n: int, noun: str) -> str:
-    """A small number spelt out, with its noun.
+    """A noun with its number, in words up to twelve.
 
     >>> in_words(1, "explanation"), in_words(3, "explanation"), in_words(40, "case")
     ('one explanation', 'three explanations', '40 cases')
@@ -55,13 +56,13 @@ def in_words(n: int, noun: str) -> str:
 
 
 def title(section: Section, with_model: bool = False) -> str:
-    """What a section is about in a few words: no spec stands as a title."""
+    """A short title for a section, without parameters."""
     model = f", {words(section.model)}" if with_model and section.model else ""
     return f"{words(section.protocol)} on {words(section.world)}{model}"
 
 
 def question(section: Section) -> str:
-    """What the section's protocol asks of its methods, as a title; the protocol and the world where it does not say."""
+    """The question of the section's protocol, as a title; protocol and world if it declares none."""
     manifest = section.some.manifest
     template, noun = manifest.get("question", ""), NOUNS.get(manifest.get("track", ""), "answer")
     n = len(section.methods)
@@ -74,7 +75,7 @@ def question(section: Section) -> str:
 
 
 def headline(sections: Sequence[Section]) -> str:
-    """The title of a page: its only question, or how many protocols say what of how many methods."""
+    """The title of a page: its question if there is only one, otherwise the numbers of protocols and methods."""
     if not sections:
         return "An empty run"
     asked = dict.fromkeys(question(section) for section in sections)
@@ -86,9 +87,9 @@ def headline(sections: Sequence[Section]) -> str:
     return found if len({s.protocol for s in sections}) > 1 else found.replace(" say ", " says ")
 
 
-def told_apart(sections: Sequence[Section]) -> list[str]:
-    """A name for each section: its protocol, and world, model and run where there are several; no more parameters than
-    tell it from others.
+def section_names(sections: Sequence[Section]) -> list[str]:
+    """A name for each section: its protocol, and world, model and run if there are several; with parameters only if
+    names would be equal without them.
     """
     columns = [_shortest([section.protocol for section in sections])]
     for texts in zip(*((section.world, section.model, section.run) for section in sections), strict=True):
@@ -99,7 +100,7 @@ def told_apart(sections: Sequence[Section]) -> list[str]:
 
 
 def _shortest(texts: list[str]) -> list[str]:
-    """Specs in words, with their parameters where others of the same name have other ones.
+    """Specs in words, with their parameters if there are several specs of the same name.
 
     >>> _shortest(["lmse (grosse)", "lmse(preset=fan)", "si_mse(k=2)"])
     ['lmse (grosse)', 'lmse(preset=fan)', 'si mse']
@@ -112,7 +113,7 @@ def _shortest(texts: list[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A metric, an arrow that says which way is good (none where neither is), and a sentence."""
+    """A metric, an arrow for which way is better (empty if neither is), and a sentence."""
 
     metric: str
     arrow: str
@@ -120,14 +121,14 @@ class Meaning:
 
 
 def meanings(section: Section) -> list[Meaning]:
-    """What the metrics of a table mean, the one that leads first."""
-    said = section.some.manifest.get("meanings", {})
-    shown = [m for m in (section.metric, *section.others) if m in said]
-    return [Meaning(m, ARROWS.get(said[m][0], ""), _sentence(said[m][1], said)) for m in shown]
+    """What the metrics of a table mean, the leading one first."""
+    known = section.some.manifest.get("meanings", {})
+    shown = [m for m in (section.metric, *section.others) if m in known]
+    return [Meaning(m, ARROWS.get(known[m][0], ""), _sentence(known[m][1], known)) for m in shown]
 
 
 def _sentence(text: str, metrics: Iterable[str]) -> str:
-    """A sentence with a capital, but where it begins with the name of a metric.
+    """A text as a sentence, with a capital unless it begins with the name of a metric.
 
     >>> _sentence("mean over cases", ["mig"]), _sentence("mig of noise", ["mig"])
     ('Mean over cases.', 'mig of noise.')
@@ -137,7 +138,7 @@ def _sentence(text: str, metrics: Iterable[str]) -> str:
 
 
 def direction(section: Section, metric: str) -> str:
-    """Which values of a metric are better: `higher`, `lower`, or nothing where neither is or nobody says."""
+    """Which values of a metric are better: `higher`, `lower`, or an empty string if neither is or it is not documented."""
     if metric == section.metric:
         return section.direction
     better: Iterable[str] = section.some.manifest.get("meanings", {}).get(metric, ("",))

@@ -1,4 +1,4 @@
-"""Writing a report: one or several run directories in; a file, a folder of figures, or text out."""
+"""Writes a report of one or several run directories: a file, a folder of figures, or text."""
 
 import os
 import shutil
@@ -8,9 +8,9 @@ from pathlib import Path
 from diorama.core.errors import InputError, did_you_mean, importing
 from diorama.report.sections import name_runs, sections
 from diorama.report.summary import Results, read_results
-from diorama.report.tables import AS_IT_IS, Runs, Style, as_json, long_csv, markdown, parquet, text
+from diorama.report.tables import DEFAULT_STYLE, Runs, Style, as_json, long_csv, markdown, parquet, text
 
-#: Formats that are text, those whose tables a user can shape, and those that are a folder of figures.
+#: Text formats, those that take a style, and those that are a folder of figures.
 TEXTS = ("text", "md", "tex", "csv", "json", "junit")
 SHAPED, FIGURES = ("text", "md", "tex"), ("svg", "pdf")
 FORMATS = ("html", *TEXTS, "parquet", *FIGURES)
@@ -18,16 +18,17 @@ ENDINGS = {"junit": "xml", "text": "txt"}
 
 
 def write_report(
-    given: Sequence[Path | Results], out: Path | None = None, format: str = "html", style: Style = AS_IT_IS
+    given: Sequence[Path | Results], out: Path | None = None, format: str = "html", style: Style = DEFAULT_STYLE
 ) -> Path | str:
-    """The report of some runs, named by their folders or read already.
+    """The report of some runs, given by their folders or as results.
 
-    HTML and Parquet become a file, by default in the first run's folder; svg and pdf a folder of figures, `figures` in
-    it. The other formats are returned as text, or written where `out` is given; then the path is returned.
+    HTML and Parquet are written to a file, by default in the first run's folder; svg and pdf to a folder of figures, by
+    default `figures` in the first run's folder. Other formats are returned as text, or written to `out`. Returns the path
+    of what was written.
     """
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {did_you_mean(format, list(FORMATS))}")
-    if style != AS_IT_IS and format not in SHAPED:
+    if style != DEFAULT_STYLE and format not in SHAPED:
         raise InputError(f"--columns, --digits and --name shape tables of {', '.join(SHAPED)}, not {format}")
     runs = name_runs(_read(given))
     if format in TEXTS and out is None:
@@ -49,7 +50,7 @@ def _guarded(path: Path, write: Callable[[Path], None]) -> Path:
 
 
 def _read(given: Sequence[Path | Results]) -> list[Results]:
-    """Every run once."""
+    """The results of every run, without duplicates."""
     if not given:
         raise InputError("no run was named: give the directory of at least one run")
     folders = {(one if isinstance(one, Path) else one.folder).resolve(): one for one in given}
@@ -57,7 +58,7 @@ def _read(given: Sequence[Path | Results]) -> list[Results]:
 
 
 def _draw(runs: Runs, folder: Path, format: str) -> None:
-    """The figures of a paper: methods, dose curves where there are any, and cases."""
+    """Write the figures of a paper: methods, dose curves if there are any, and cases."""
     with importing():
         from diorama.report.plots import Plots
     plots = Plots(sections(runs))
@@ -68,16 +69,16 @@ def _draw(runs: Runs, folder: Path, format: str) -> None:
 
 
 def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
-    """Write beside the place and move there, so that a failure never leaves half a report.
+    """Write a temporary file and rename it, so that a failure never leaves half a report.
 
-    A link is followed to what it names; what is there and no regular file (a device, a pipe) is written to, not replaced.
+    A symbolic link is followed; a device or a pipe is written to, not replaced.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.is_dir():
         raise IsADirectoryError(21, "it is a directory")
     data = parquet(runs) if format == "parquet" else _text(runs, format, style).encode()
     if path.exists() and not path.is_file():
-        return _pour(data, path)
+        return _write_stream(data, path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -86,7 +87,7 @@ def _write(runs: Runs, path: Path, format: str, style: Style) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _pour(data: bytes, path: Path) -> None:
+def _write_stream(data: bytes, path: Path) -> None:
     """Write a whole report into a device or a pipe."""
     with open(path, "wb", buffering=0) as file:
         left = memoryview(data)

@@ -1,1 +1,1 @@
-"""The public contract suite: what a world, method or protocol must hold, for outsiders and for ourselves."""
+"""The public contract suite: checks for worlds, models, methods and protocols, bundled ones and those of outsiders."""

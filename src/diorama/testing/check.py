@@ -1,4 +1,4 @@
-"""`diorama check`: run the contract suite on components and say, check by check, what does not hold."""
+"""`diorama check`: run the contract suite on components and print which checks fail."""
 
 import inspect
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 def check_all(texts: list[str], say: Say) -> bool:
-    """Check the components that specs name, or everything bundled. Returns whether everything holds."""
+    """Check the components of some specs, or everything bundled. Returns whether all checks hold."""
     if texts:
         verdicts = [check_component(component, say) for component in map(_build_any, texts)]
         return all(verdicts)
@@ -36,15 +36,13 @@ def check_all(texts: list[str], say: Say) -> bool:
 
 
 def _lacking(model: Spec) -> str:
-    """That a bundled network's weights are not here, or nothing."""
+    """The message that a bundled network's weights are missing, or an empty string."""
     outcome = attempt(lambda: build("model", model).object)
     return str(outcome.error) if isinstance(outcome.error, InputError) and "no checkpoint" in outcome.reason else ""
 
 
 def check_component(component: Component, say: Say = print) -> bool:
-    """Run every check of the component's kind; prints one line if all checks hold, else one line for each check that
-    fails.
-    """
+    """Run every check of the component's kind; prints one line if all hold, otherwise one line for each that fails."""
     if component.kind == "method" and _track(component) == "explain" and (reason := explainers.cannot_try(component)):
         say(f"skipped method {component.label}: {reason}")
         return True
@@ -73,7 +71,7 @@ def _checks(component: Component) -> list[partial[str]]:
 
 
 def _track(component: Component) -> str:
-    """The track of a method; of a plain function by the name of its first argument."""
+    """The track of a method; for a plain function by the name of its first argument."""
     if component.object.track:
         return component.object.track
     first = next(iter(inspect.signature(component.target).parameters), "")
@@ -91,6 +89,6 @@ _CHECKS: dict[tuple[Kind, str], tuple[Callable[[Any], str], ...]] = {
 
 
 def _build_any(text: str) -> Component:
-    """The component that a spec names, of whatever kind it is."""
+    """The component of a spec, of any kind."""
     parsed = parse(text)
     return build(named(parsed)[0][0], parsed)

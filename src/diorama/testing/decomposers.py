@@ -1,4 +1,4 @@
-"""Contract checks for decomposition methods. Each takes the component and returns a problem in one line, or nothing."""
+"""Contract checks for decomposition methods. Each takes the component and returns a one-line problem or an empty string."""
 
 from functools import lru_cache
 from typing import Any
@@ -27,7 +27,7 @@ def _frames(method: Any, index: int = 0) -> list[Frame]:
 
 
 def _prepared(component: Component) -> Any:
-    """The method, fitted and at the first point of its grid where it has one."""
+    """The method, fitted if necessary, at the first point of its grid if it has one."""
     method = component.object.for_track("decompose")
     if isinstance(method, Fitting):
         learned = method.fitted(method.fit(iter([_frames(method, i) for i in two_fold(0, 4)]), None))
@@ -40,11 +40,11 @@ def _decompose(method: Any, frames: list[Frame]) -> Layers:
 
 
 def _shown(method: Any, frames: list[Frame]) -> list[Frame]:
-    """The frames as a run shows them to the method."""
+    """The frames in the form that a run gives to the method."""
     return frames if method.given_truth else [frame.blind() for frame in frames]
 
 
-def answers_properly(component: Component) -> str:
+def answer_is_valid(component: Component) -> str:
     """The answer is Layers, finite, of the frame's size."""
     method = _prepared(component)
     frames = _frames(method)
@@ -54,7 +54,7 @@ def answers_properly(component: Component) -> str:
 
 
 def answers_the_same_twice(component: Component) -> str:
-    """The answer is a function of the frames: no global chance, no memory of earlier frames."""
+    """The answer is a function of the frames, not of global random states or earlier frames."""
     method = _prepared(component)
     first = _decompose(method, _frames(method))
     _decompose(method, _frames(method, 1))
@@ -73,7 +73,7 @@ def leaves_frames_alone(component: Component) -> str:
 
 
 def grid_is_consistent(component: Component) -> str:
-    """Every grid point is a set of parameters; `sweep` gives what the method gives at each of them."""
+    """Every grid point is a set of parameters; `sweep` gives the same answers as the method at each point."""
     method = component.object
     grid = method.grid
     if not grid:
@@ -100,4 +100,4 @@ def missing_files_are_named(component: Component) -> str:
     return "" if named else "a missing file is not an InputError naming the case"
 
 
-CHECKS = (answers_properly, answers_the_same_twice, leaves_frames_alone, grid_is_consistent)
+CHECKS = (answer_is_valid, answers_the_same_twice, leaves_frames_alone, grid_is_consistent)

@@ -23,13 +23,13 @@ def _staged(first: int) -> tuple[list[str], list[Frame]]:
 
 
 def _frames(first: int = 0) -> tuple[list[str], list[Frame]]:
-    """Names and frames as a run shows them to an encoder."""
+    """Names, and frames in the form that a run gives to an encoder."""
     names, frames = _staged(first)
     return names, [frame.blind() for frame in frames]
 
 
 def _prepared(component: Component) -> Any:
-    """The method, fitted where it is fitted at all."""
+    """The method, fitted if necessary."""
     method = _weighted(component).object.for_track("represent")
     if isinstance(method, Fitting):
         learned = method.fitted(method.fit(iter([[frame] for frame in _staged(100)[1]]), None))
@@ -38,21 +38,21 @@ def _prepared(component: Component) -> Any:
 
 
 def _weighted(component: Component) -> Component:
-    """The method with weights for sprites, or else for candle: what is checked holds on any picture."""
+    """The method with weights for sprites, or else for candle: the checks work with any picture."""
     try:
         return component.on("sprites")
     except InputError:
         return component.on("candle")
 
 
-def answers_properly(component: Component) -> str:
+def answer_is_valid(component: Component) -> str:
     """Codes are finite, (frames, latents)."""
     codes = encode(_prepared(component), *_frames())
     return "" if np.isfinite(codes).all() else "the codes have values that are NaN or infinite"
 
 
 def answers_the_same_twice(component: Component) -> str:
-    """A code is a function of the frame: no global chance, no memory of earlier frames."""
+    """A code is a function of the frame, not of global random states or earlier frames."""
     method = _prepared(component)
     first = encode(method, *_frames())
     encode(method, *_frames(_COUNT))
@@ -61,7 +61,7 @@ def answers_the_same_twice(component: Component) -> str:
 
 
 def codes_do_not_depend_on_their_neighbours(component: Component) -> str:
-    """A frame has the same code whatever frames it is encoded with, up to rounding."""
+    """A frame's code does not depend on the other frames of the batch, up to rounding."""
     method, (names, frames) = _prepared(component), _frames()
     straight, turned = encode(method, names, frames), encode(method, names[::-1], frames[::-1])[::-1]
     return "" if np.allclose(straight, turned, atol=1e-4) else "a frame's code depends on the other frames of the batch"
@@ -77,7 +77,7 @@ def frames_are_left_alone(component: Component) -> str:
 
 
 def decoding_gives_images(component: Component) -> str:
-    """Where there is a decoder, it gives one (h, w, 3) image in [0, 1] per code."""
+    """A decoder, if there is one, gives one (h, w, 3) image in [0, 1] per code."""
     method, (names, frames) = _prepared(component), _frames()
     if not isinstance(method, Decoding) or getattr(method, "decoder", "") is None:
         return ""
@@ -88,7 +88,7 @@ def decoding_gives_images(component: Component) -> str:
 
 
 CHECKS = (
-    answers_properly,
+    answer_is_valid,
     answers_the_same_twice,
     codes_do_not_depend_on_their_neighbours,
     frames_are_left_alone,

@@ -1,4 +1,4 @@
-"""Contract checks for attribution methods, tried on the bundled classifier. Each returns a problem in one line."""
+"""Contract checks for attribution methods, on a bundled classifier. Each returns a one-line problem or an empty string."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -14,7 +14,7 @@ from diorama.core.contracts import Control, Explainer
 from diorama.core.guard import attempt
 
 _WORLD = "birds"
-#: Networks to try a method on: the first that it does not refuse.
+#: Networks to try a method on: the first one that it does not refuse is used.
 _MODELS = (
     "birds_cnn",
     *(f"birds_{family}" for family in ("vit", "bagnet", "xdnn", "bcos", "protopnet")),
@@ -32,7 +32,7 @@ def _images() -> np.ndarray:
 
 @lru_cache(maxsize=len(_MODELS))
 def built(name: str) -> Any:
-    """A network, or None where its weights or its library are not here."""
+    """A network, or None if its weights or its library are missing."""
     return attempt(lambda: build("model", name).object).value
 
 
@@ -41,13 +41,13 @@ def _networks() -> Iterator[Any]:
 
 
 def cannot_try(component: Component) -> str:
-    """Why a method cannot be tried here, or nothing: it is asked by a protocol alone, or refuses every network there is."""
+    """Why a method cannot be checked, or an empty string: it is a protocol's control, or refuses every network."""
     if isinstance(component.object, Control):
-        return "it is shown the truth by a protocol, whose checks try it"
+        return "it is a control of protocols, and checked with them"
     if not isinstance(component.object, Explainer):
         return ""
-    told = [component.object.refuses(model) for model in _networks()]
-    return "" if "" in told else told[0]
+    refusals = [component.object.refuses(model) for model in _networks()]
+    return "" if "" in refusals else refusals[0]
 
 
 def _model(component: Component) -> Any:
@@ -57,7 +57,7 @@ def _model(component: Component) -> Any:
 
 
 class Trial:
-    """A method asked twice about the same images; what it did is looked at by all checks."""
+    """A method called twice with the same images; all checks examine the results."""
 
     def __init__(self, component: Component) -> None:
         self.component = component
@@ -69,7 +69,7 @@ class Trial:
 
     @cached_property
     def done(self) -> "Done":
-        """What came of it."""
+        """The results."""
         module, images = self.model.module, [_images()[order].copy() for order in _ORDERS]
         before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
         asked = zip(images, _ORDERS, strict=True)
@@ -81,7 +81,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The answers to both questions, and whether weights and images are as before."""
+    """The answers of both calls, and whether weights and images are unchanged."""
 
     answers: list[Answer]
     again: list[Answer]
@@ -89,7 +89,7 @@ class Done:
     same_images: bool
 
 
-def answers_properly(trial: Trial) -> str:
+def answers_are_valid(trial: Trial) -> str:
     """One finite answer per image, of the image's size."""
     answers = trial.done.answers
     if len(answers) != 4:
@@ -99,7 +99,7 @@ def answers_properly(trial: Trial) -> str:
 
 
 def answers_the_same_twice(trial: Trial) -> str:
-    """The answer is a function of model, image and target, whatever stands beside it in the batch."""
+    """The answer is a function of model, image and target, not of the rest of the batch."""
     first, again = trial.done.answers, trial.done.again
     for a, b in [(first[i], other) for i, other in zip(_ORDERS[1], again, strict=True)]:
         arrays = [f.name for f in fields(a) if isinstance(getattr(a, f.name), np.ndarray)]  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ def answers_the_same_twice(trial: Trial) -> str:
 
 
 def leaves_the_model_alone(trial: Trial) -> str:
-    """Weights, mode and hooks of the model are as before."""
+    """Weights, mode and hooks of the model are unchanged."""
     module = trial.model.module
     if not trial.done.same_weights:
         return "the method changed the model's weights or statistics"
@@ -124,4 +124,4 @@ def leaves_images_alone(trial: Trial) -> str:
     return "" if trial.done.same_images else "the method wrote to its images"
 
 
-CHECKS = (answers_properly, answers_the_same_twice, leaves_the_model_alone, leaves_images_alone)
+CHECKS = (answers_are_valid, answers_the_same_twice, leaves_the_model_alone, leaves_images_alone)

@@ -1,4 +1,4 @@
-"""Which components a name can mean; which kind something from outside is, told by what it can do."""
+"""Finds the components of a name, and the kind of an outsider's object by its members."""
 
 import inspect
 from typing import Any
@@ -8,12 +8,12 @@ from diorama.core.catalogue import KINDS, Kind, entries, find, is_maker, of_fami
 from diorama.core.errors import InputError, did_you_mean
 from diorama.core.spec import Spec
 
-#: What a function that is a model calls its argument; a method's is `frames`, `module` or `model`.
+#: Names of the first argument of a function that is a model; a method's is `frames`, `module` or `model`.
 _IMAGES = ("images", "image", "batch", "x")
 
 
 def kind_of(target: Any, text: str) -> Kind:
-    """The kind of a class or function; `text` is what the user wrote."""
+    """The kind of a class or function; `text` is the user's spec, for errors."""
     signs: dict[Kind, tuple[str, ...]] = {
         "world": ("render", "sample"),
         "protocol": ("score",),
@@ -32,7 +32,7 @@ def kind_of(target: Any, text: str) -> Kind:
 
 
 def named(parsed: Spec) -> list[tuple[Kind, str]]:
-    """What a spec can mean: the kinds of the components of its name, with their full names."""
+    """The components that a spec can mean: kinds and full names."""
     found = [(kind, name) for kind in KINDS for name in _matches(kind, parsed)]
     if not found:
         names = {n for kind in KINDS for e in entries(kind) for n in (e, e.rpartition("/")[2])}

@@ -18,19 +18,19 @@ from diorama.core.rows import Row
 from diorama.core.run import Run, score_case
 
 _CASES = 4
-#: A small staged world for each kind of truth a protocol may need; the first that has it is used.
+#: Small staged worlds; a protocol is tried with the first one that has the truth it needs.
 _WORLDS = (
     *("mondrian(size=64, patches=8)", "sprites(counts=(3, 2, 3, 3, 3))"),
     *("birds", "mosaic(source=birds(size=64), per_class=1)"),
     "concepts(change=light, scenes=4, images=4, size=24)",
 )
-#: The bundled model that protocols about models are tried with, by world.
+#: The bundled models for protocols that need a model, by world; birds_cnn for all other worlds.
 _MODELS = {"sprites": "sprites_moments(counts=(3, 2, 3, 3, 3))"}
 
 
 @lru_cache(maxsize=16)
 def _built(kind: Kind, text: str) -> Component:
-    """A world or a model, made once for all protocols that are tried with it."""
+    """A world or a model, built once for all protocols."""
     return build(kind, text)
 
 
@@ -39,11 +39,11 @@ def _world(component: Component) -> Component:
         world = _built("world", text)
         if not lacking(world, component) and _takes(component.object, world):
             return world
-    raise InputError(f"no bundled staged world has what {component.name} needs, so that it cannot be tried")
+    raise InputError(f"no bundled staged world has what {component.name} needs, so it cannot be tried")
 
 
 def _takes(protocol: Any, world: Component) -> bool:
-    """Whether a protocol makes cases of a world: some are for worlds whose light can be changed."""
+    """Whether a protocol can make cases from a world: some need worlds whose light can be changed."""
     return not isinstance(attempt(lambda: protocol.case(world.object, 0, 0)).error, InputError)
 
 
@@ -73,7 +73,7 @@ def _computed(component: Component, control: str) -> list[Row]:
 
 
 def _leading(protocol: Any) -> str:
-    """The metric of a case that leads: the first of the whole cell that is also one of a case, or else the first."""
+    """The leading metric of cases: the first of the whole cell that cases have too, otherwise the first."""
     return next((m for m in protocol.derived if m in protocol.metrics), protocol.metrics[0])
 
 
@@ -85,7 +85,7 @@ def _mean(rows: list[Row], metric: str) -> np.ndarray:
 
 
 def its_track_has_a_random_method(component: Component) -> str:
-    """There is chance to compare with. What else a protocol must declare is looked at when it is built."""
+    """The track has a random method for the chance control. Other declarations are checked when a protocol is built."""
     track = component.object.track
     return "" if not track or f"{track}/random" in entries("method") else f"track {track!r} has no random method"
 
@@ -110,7 +110,7 @@ def every_metric_is_scored(component: Component) -> str:
 
 
 def oracle_reaches_the_top(component: Component) -> str:
-    """The true answer scores at the good end of the range, unless `ceiling` or `no_oracle` says why it cannot."""
+    """The true answer scores at the good end of the range, unless `ceiling` or `no_oracle` explains why it cannot."""
     protocol = component.object
     if not protocol.track or protocol.ceiling or protocol.no_oracle:
         return ""
@@ -120,7 +120,7 @@ def oracle_reaches_the_top(component: Component) -> str:
 
 
 def random_is_worse_than_the_oracle(component: Component) -> str:
-    """Chance does not reach what the truth reaches, where the truth has a score."""
+    """Chance scores worse than the truth, if the truth has a score."""
     metric = _leading(component.object)
     if not component.object.track or component.object.no_oracle:
         return ""
@@ -130,7 +130,7 @@ def random_is_worse_than_the_oracle(component: Component) -> str:
 
 
 def doses_are_followed(component: Component) -> str:
-    """A larger dose of error never scores better than a smaller one; a protocol without a score of the truth is let off."""
+    """A larger dose of error never scores better than a smaller one; skipped if the truth has no score."""
     if not component.object.doses or component.object.no_oracle:
         return ""
     means = _mean(_rows(component, "dose"), component.object.metrics[0])

@@ -10,7 +10,7 @@ from diorama.core.scene import rng
 
 @lru_cache(maxsize=1)
 def _rows() -> tuple[np.ndarray, np.ndarray]:
-    """Two draws of 24 rows that lie apart, and their labels."""
+    """Two draws of 24 rows with two separated classes, and their labels."""
     labels = np.where(np.arange(24) < 10, 1.0, -1.0)
     rows = rng(0, "check", "trainer").standard_normal((2, 24, 40))
     rows[:, labels > 0] += 1.5
@@ -37,7 +37,7 @@ def gives_the_same_twice(component: Component) -> str:
 
 
 def points_towards_the_concept(component: Component) -> str:
-    """Images of label +1 lie further along the direction than those of −1; chance alone need not."""
+    """Images of label +1 are further along the direction than those of −1; not required of the random trainer."""
     if component.name.endswith("/random"):
         return ""
     (a, _), (rows, labels) = _solved(component), _rows()

@@ -1,6 +1,6 @@
 """Contract checks for worlds. Each returns a problem in one line, or an empty string.
 
-What a world declares is looked at when it is built (`adapt/declared.py`).
+A world's declarations are checked when it is built (`adapt/declared.py`).
 """
 
 import json
@@ -25,17 +25,17 @@ def scenes_are_json(world: Any) -> str:
 
 
 def sampling_follows_the_generator(world: Any) -> str:
-    """The same generator state gives the same scene, another one another scene (unless there is only one)."""
+    """The same generator state gives the same scene, and different states give different scenes (if there are several)."""
     scenes = [world.sample(rng(0, "check", i)) for i in (0, 0, *range(1, 8))]
     if scenes[0] != scenes[1]:
-        return "sample(rng) gave two scenes for one state of the generator: it draws from another source of chance"
+        return "sample(rng) gave two scenes for one state of the generator: it uses another random source"
     if len({scene.key for scene in scenes}) == 1 and world.length != 1:
         return "sample(rng) ignores the generator: eight draws gave one scene"
     return ""
 
 
 def rendering_is_pure(world: Any) -> str:
-    """The same scenes give the same bytes, alone or together, and rendering leaves the scenes alone."""
+    """The same scenes give the same bytes, alone or together, and rendering does not change the scenes."""
     scenes = [world.scene_at(0, i)[1] for i in range(min(2, world.length or 2))]
     before = [canonical(scene.to_json()) for scene in scenes]
     together, alone = world.render(scenes), [world.render([scene])[0] for scene in scenes]
@@ -45,12 +45,12 @@ def rendering_is_pure(world: Any) -> str:
         return "render changed the scenes it was given"
     for a, b in zip(together, alone, strict=True):
         if not _same(a, b):
-            return "a scene renders differently alone and among others, or from one time to the next"
+            return "a scene renders differently alone and with others, or when it is rendered again"
     return ""
 
 
 def frames_carry_their_truth(world: Any) -> str:
-    """Everything declared in `truth` is there, finite and of the frame's size."""
+    """The frame has everything declared in `truth`, finite and of the frame's size."""
     frame = world.render([world.scene_at(0, 0)[1]])[0]
     if not np.isfinite(frame.image).all():
         return "the image has values that are NaN or infinite"
@@ -82,7 +82,7 @@ def do_refuses_what_it_does_not_know(world: Any) -> str:
 
 
 def do_is_local(world: Any) -> str:
-    """`do` leaves its argument alone; a change of light leaves the reflectance of every pixel as it was."""
+    """`do` does not change its argument; a change of light changes no pixel's reflectance."""
     _, scene = world.scene_at(0, 0)
     before = canonical(scene.to_json())
     if "light" not in world.factors or not isinstance(scene.params.get("light"), int):
@@ -97,7 +97,7 @@ def do_is_local(world: Any) -> str:
     kept = new.truth.get("reflectance")
     if kept is not None and not np.array_equal(kept, old.truth["reflectance"]):
         return "do(scene, light=1) changed the reflectance"
-    return "do(scene, light=1) left the image as it was" if np.array_equal(old.image, new.image) else ""
+    return "do(scene, light=1) did not change the image" if np.array_equal(old.image, new.image) else ""
 
 
 def _same(a: Frame, b: Frame) -> bool:

@@ -3,14 +3,14 @@
 import { fill, h, number, signed } from "./dom.js";
 /** @typedef {import("./state.js").State} State */
 
-/** Classes that are shown. */
+/** The number of classes shown. */
 const SHOWN = 7;
 
 /** @param {State} state */
 export function bars(state) {
   const list = h("ol", { class: "bars", "aria-label": "Logits of the most likely classes" });
   const head = h("p", { class: "quiet" });
-  const pin = h("button", { type: "button", onclick: () => { pinned = now && [...now]; draw(); } , title: "Changes are counted from the pinned state (P)" }, "Pin this state");
+  const pin = h("button", { type: "button", onclick: () => { pinned = now && [...now]; draw(); } , title: "Show changes relative to this state (P)" }, "Pin this state");
   const menu = h("select", { "aria-label": "Model", hidden: true, onchange: () => { state.which = Number(menu.value); pinned = null; state.show(state.scene, false); } });
   /** @type {number[]|null} */ let now = null;
   /** @type {number[]|null} */ let pinned = null;
@@ -34,7 +34,7 @@ export function bars(state) {
         h("span", { class: "was", style: { left: `${at(was[i])}%` }, title: `pinned: ${number(was[i])}` })),
       h("span", { class: "value" }, (approx ? "≈ " : "") + number(values[i])),
       h("span", { class: `delta ${Math.abs(values[i] - was[i]) < 0.005 ? "none" : values[i] < was[i] ? "down" : "up"}` }, Math.abs(values[i] - was[i]) < 0.005 ? "" : signed(values[i] - was[i])))));
-    fill(head, `${state.hello.models[state.which].name} says ${name(best)}`, label === null ? "." : best === label ? ", which is true." : `; it is ${name(label)}.`);
+    fill(head, `${state.hello.models[state.which].name} predicts ${name(best)}`, label === null ? "." : best === label ? ", the true class." : `; the true class is ${name(label)}.`);
   }
   state.on("hello", () => {
     menu.hidden = state.hello.models.length < 2;
@@ -49,7 +49,7 @@ export function bars(state) {
   });
   state.on("fresh", () => { pinned = null; });
   state.on("pin", () => pin.click());
-  const el = h("section", { class: "logits", "aria-label": "Logits" }, h("h2", {}, "What the model says"), head, list,
+  const el = h("section", { class: "logits", "aria-label": "Logits" }, h("h2", {}, "Logits of the model"), head, list,
     h("div", { class: "row" }, pin, menu, h("span", { class: "quiet" }, "The line in a bar is the pinned state; ≈ while you drag.")));
   return { el, read: () => ({ now, pinned, approx, name }) };
 }

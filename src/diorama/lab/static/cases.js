@@ -22,7 +22,7 @@ export function cases(state, token) {
     name = reply.name;
     list.value = name;
     const at = listed.findIndex((c) => c.name === name);
-    place.textContent = `Case ${at + 1} of ${listed.length}. The worst come first: 100 % is the last place of its cell.`;
+    place.textContent = `Case ${at + 1} of ${listed.length}, worst first: 100 % is the last rank in its cell.`;
     fill(rows, h("table", { class: "rows" }, h("thead", {}, h("tr", {}, ...["method", "protocol", "metric", "value"].map((x) => h("th", { scope: "col" }, x)))),
       h("tbody", {}, ...reply.rows.map((/** @type {any} */ r) => h("tr", { "data-metric": r.metric, "data-method": r.method }, h("td", {}, r.method), h("td", {}, r.protocol), h("td", {}, r.metric),
         h("td", { title: r.reason, "data-value": r.value ?? "" }, r.status === "ok" ? number(r.value, 3) : `${r.status}: ${r.reason}`))))));

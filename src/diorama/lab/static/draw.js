@@ -1,12 +1,12 @@
 // @ts-check
-/** Pixels: pictures, outlines of what is pointed at, heat maps over a picture. */
+/** Drawing on canvases: pictures, highlighted regions, heat maps over a picture. */
 /** @typedef {import("./wire.js").ArrayOf} ArrayOf */
 
 /** Positive evidence is red, negative blue, as in reports. */
 const RED = [201, 0, 33], BLUE = [5, 77, 176];
 
 /**
- * Put an array (h, w, 3) on a canvas, which takes its size.
+ * Draw an array (h, w, 3) on a canvas, which is resized to it.
  * @param {HTMLCanvasElement} canvas
  * @param {ArrayOf} image
  */
@@ -21,7 +21,7 @@ export function paint(canvas, image) {
 }
 
 /**
- * Light up regions by their ids: a veil over all else, a line around them.
+ * Highlight regions by their ids: an outline around them, and a veil over everything else.
  * @param {HTMLCanvasElement} canvas
  * @param {ArrayOf|undefined} regions
  * @param {number[]} ids

@@ -1,9 +1,9 @@
 // @ts-check
-/** What can be taken along: the picture as PNG, the view as SVG, the command that reproduces it. */
+/** Exports: the picture as PNG, and the view with its command as SVG. */
 import { h, number } from "./dom.js";
 /** @typedef {import("./state.js").State} State */
 
-/** How much larger than its pixels the picture is written. */
+/** The enlargement of the exported picture. */
 const TIMES = 4;
 
 /** @param {State} state @param {() => any} seen @param {any} bar @param {HTMLElement} alert */

@@ -1,5 +1,5 @@
 // @ts-check
-/** What can be taken hold of: parts, menus, sliders, colours, and lamps and cameras on a hemisphere. */
+/** The controls of a scene: parts, menus, sliders, colours, and hemispheres for lamp and camera. */
 import { fill, h } from "./dom.js";
 /** @typedef {import("./state.js").State} State */
 /** @typedef {{kind: string, name: string, label: string, value: any, options: {text: string, do: any}[], low: number, high: number, step: number, unit: string, ids: number[], removed: number|null}} Handle */
@@ -41,7 +41,7 @@ export function knobs(state, point) {
     });
     const domes = drawn.filter((x) => x.classList.contains("dome"));
     const rest = drawn.filter((x) => !x.classList.contains("dome"));
-    fill(el, parts.length ? h("h2", {}, "Take away or exchange") : null,
+    fill(el, parts.length ? h("h2", {}, "Remove or exchange") : null,
       parts.length ? h("ul", { class: "parts" }, ...parts.map((one) => partKnob(one, () => current(one.name)))) : null,
       domes.length ? h("div", { class: "domes" }, ...domes) : null,
       rest.length ? h("h2", {}, parts.length ? "Everything else" : "What you can change") : null, ...rest, typed());
@@ -61,7 +61,7 @@ export function knobs(state, point) {
       const gone = one.value === one.removed;
       button.setAttribute("aria-pressed", String(gone));
       fill(button, h("span", { class: "mark", "aria-hidden": "true" }, gone ? "↺" : "✕"), one.label);
-      button.title = gone ? `Put the ${one.label} back` : `Take the ${one.label} away`;
+      button.title = gone ? `Restore the ${one.label}` : `Remove the ${one.label}`;
       fill(select, ...one.options.map((o, i) => h("option", { value: String(i) }, o.text)));
       select.value = String(one.value ?? 0);
     };
@@ -83,7 +83,7 @@ export function knobs(state, point) {
       state.change({ [name]: read }, false);
     } }, h("label", { title: hint }, "do ", box), h("button", { type: "submit" }, "do it"));
   }
-  const first = () => (handles.some((x) => x.removed !== null) ? "Point at a part and click: it is exchanged or taken away." : "Move a slider or choose another value: the picture follows.");
+  const first = () => (handles.some((x) => x.removed !== null) ? "Click on a part to remove or exchange it." : "Move a slider or choose another value to change the picture.");
   return { el, first, toggleAt: (/** @type {number} */ id) => { const found = handles.find((x) => x.ids.includes(id)); if (found) toggle(found); return found; }, at: (/** @type {number} */ id) => handles.find((x) => x.ids.includes(id)) };
 }
 
@@ -123,7 +123,7 @@ function colourKnob(state, given) {
 }
 
 /**
- * A lamp or camera on a hemisphere seen from the front: right is right, up is up; a hollow handle is on the far side.
+ * A lamp or camera on a hemisphere seen from the front; a hollow handle is on the far side.
  * @param {State} state @param {Handle} given
  */
 function domeKnob(state, given) {

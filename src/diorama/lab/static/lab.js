@@ -28,7 +28,7 @@ export function render({ model, el, token }) {
   const point = (/** @type {number[]} */ ids) => lightUp(veil, regions, ids);
   const knob = knobs(state, point);
   const bar = bars(state);
-  const truth = h("dl", {}), true_ = h("details", { class: "truth" }, h("summary", {}, "What is true"), truth);
+  const truth = h("dl", {}), true_ = h("details", { class: "truth" }, h("summary", {}, "Truth"), truth);
   const panels = /** @type {Record<string, any>} */ ({ stage: { el: h("div", {}, bar.el, true_) }, explain: explanations(state, bar), tracks: tracks(state), case: cases(state, token || "") });
 
   // Pointing at the picture
@@ -43,12 +43,12 @@ export function render({ model, el, token }) {
     point(found ? found.ids : []);
     frame.classList.toggle("can", Boolean(found && found.removed !== null));
     if (!found) idle();
-    else hint.textContent = found.removed === null ? found.label : `${found.label}: click to ${found.options[found.removed].text === "removed" ? "take it away" : "exchange it"}`;
+    else hint.textContent = found.removed === null ? found.label : `${found.label}: click to ${found.options[found.removed].text === "removed" ? "remove it" : "exchange it"}`;
   });
   frame.addEventListener("pointerleave", () => { point([]); idle(); });
   frame.addEventListener("click", (/** @type {MouseEvent} */ e) => { knob.toggleAt(idAt(e)); });
 
-  // What arrives
+  // Replies
   state.on("picture", (/** @type {any} */ reply) => {
     seen = reply; regions = reply.arrays.regions;
     paint(picture, reply.arrays.image);
@@ -87,18 +87,18 @@ export function render({ model, el, token }) {
   // Tools
   const tool = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string} */ title, /** @type {() => void} */ call) =>
     h("button", { type: "button", title: `${title} (${key.toUpperCase()})`, "aria-keyshortcuts": key, onclick: call }, text);
-  const undo = tool("Undo", "z", "Take back the last change", () => state.undo());
+  const undo = tool("Undo", "z", "Undo the last change", () => state.undo());
   const keys = /** @type {Record<string, () => void>} */ ({
     z: () => state.undo(), y: () => state.redo(), 0: () => state.reset(), p: () => state.tell("pin"), n: () => state.numbered(state.index + 1),
     r: () => state.numbered(Math.floor(Math.random() * 100000)), s: share, c: save,
   });
   const tools = h("div", { class: "tools", role: "toolbar", "aria-label": "Scene" }, undo,
-    tool("Reset", "0", "Back to the first scene", keys[0]), tool("Random scene", "r", "Another scene", keys.r), tool("Next scene", "n", "The next scene that a run would judge", keys.n));
-  const more = h("div", { class: "tools" }, tool("Share", "s", "Copy the command that shows a colleague the same view", share),
+    tool("Reset", "0", "Back to the first scene", keys[0]), tool("Random scene", "r", "Another scene", keys.r), tool("Next scene", "n", "The next scene, in the order of runs", keys.n));
+  const more = h("div", { class: "tools" }, tool("Share", "s", "Copy the command that opens this view", share),
     page ? tool("Save as case", "c", "Append this scene to cases.jsonl", save) : null, ...exported(state, () => seen, bar, alert));
   async function share() {
     const text = state.command();
-    try { await navigator.clipboard.writeText(text); alert.textContent = "The command that shows this view was copied."; }
+    try { await navigator.clipboard.writeText(text); alert.textContent = "The command that opens this view was copied."; }
     catch { const box = h("textarea", { readonly: true, rows: "4", "aria-label": "Command" }); box.value = text; fill(alert, "Copy this command: ", box); box.select(); }
   }
   function save() { state.model.send({ want: ["save"], scene: state.scene, seq: ++state.seq }); }
@@ -133,7 +133,7 @@ export function render({ model, el, token }) {
   state.on("hello", () => {
     const again = started && started !== state.hello.started;
     started = state.hello.started;
-    line.textContent = again ? "The lab was restarted; the view is as it was." : "";
+    line.textContent = again ? "The lab was restarted; the view is unchanged." : "";
     if (again) setTimeout(() => { line.textContent = ""; }, 6000);
     fill(title, "Diorama lab ", h("span", { class: "quiet" }, state.hello.world));
     if (page) document.title = `${state.hello.world} – Diorama lab`;
@@ -148,7 +148,7 @@ export function render({ model, el, token }) {
   model.on("state", (/** @type {string} */ now) => {
     el.dataset.state = now;
     if (now === "open") { state.busy = false; state.model.send({ want: ["hello"], seq: ++state.seq }); }
-    else line.textContent = now === "lost" ? "The lab has stopped. Trying to reach it again …" : "The lab does not answer: start it again, or open the address that it printed.";
+    else line.textContent = now === "lost" ? "The lab has stopped. Reconnecting …" : "The lab does not respond: start it again, or open the address that it printed.";
   });
   el.classList.add("diorama-lab");
   if (page) el.tabIndex = -1;

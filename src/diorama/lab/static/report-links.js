@@ -1,5 +1,5 @@
 // @ts-check
-/** In a report that the lab serves the pictures of every case lead to it. */
+/** Adds a link to the lab to every case of a report that the lab serves. */
 for (const shown of document.querySelectorAll("article.case")) {
   const title = shown.querySelector("h4"), name = title?.querySelector("a")?.textContent || "";
   if (!title || !name) continue;

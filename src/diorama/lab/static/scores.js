@@ -1,5 +1,5 @@
 // @ts-check
-/** The scores of one case: protocols down, methods across, between chance and the oracle. */
+/** The scores of one case: a row per protocol and metric, a column per method, with chance and the oracle. */
 import { h, number } from "./dom.js";
 /** @typedef {import("./state.js").State} State */
 
@@ -13,7 +13,7 @@ export function scoreTable(state, judged, track) {
   };
   const rows = judged.flatMap((p) => p.metrics.map((/** @type {string} */ metric) => h("tr", { "data-protocol": p.protocol, "data-metric": metric },
     h("th", { scope: "row" }, metric === p.metrics[0] ? h("b", {}, p.protocol) : "", " ", metric, p.direction === "lower" ? " ↓" : ""), ...names.map((name) => cell(p, metric, name)))));
-  return h("div", {}, h("h2", {}, "This case, by the protocols that apply"),
+  return h("div", {}, h("h2", {}, "Scores of this case"),
     h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), ...names.map((n) => h("th", { scope: "col", title: n }, n)))), h("tbody", {}, ...rows))),
-    h("p", { class: "quiet" }, "Oracle is the true answer, chance a random one: a method is worth what lies between them. ↓: lower is better."));
+    h("p", { class: "quiet" }, "Oracle: the true answer; chance: a random one. Compare methods with these two. ↓: lower is better."));
 }

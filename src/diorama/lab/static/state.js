@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page knows: the scene, where it came from, what is pinned; and how it asks. */
+/** The state of the page: the current scene, undo and redo, and the requests to the lab. */
 import { decode } from "./wire.js";
 /** @typedef {import("./wire.js").Reply} Reply */
 /** @typedef {import("./wire.js").Model} Model */
@@ -53,7 +53,7 @@ export class State {
   }
   shown = 0;
 
-  /** A handle was let go and the scene is there. @param {Reply} reply */
+  /** The picture of a scene that is not being dragged has arrived. @param {Reply} reply */
   settled(reply) {
     const scene = reply.scene;
     if (reply.seq === this.committing && this.scene && JSON.stringify(this.scene) !== JSON.stringify(scene)) {
@@ -73,7 +73,7 @@ export class State {
   }
 
   /**
-   * Ask for the scene after a change; while dragging one question is under way, and the last one waits.
+   * Request the scene after a change; while dragging, one request is running and only the newest one waits.
    * @param {Record<string, any>} change
    * @param {boolean} drag
    */
@@ -87,7 +87,7 @@ export class State {
 
   wants() { return ["picture", "exact", ...(this.hello.taken ? ["effects"] : []), ...this.slow()]; }
 
-  /** What the tab wants of the helper process, as far as the world has it. */
+  /** The slow answers that the current tab shows, if the world has them. */
   slow() {
     const { layers, encoders, concepts } = this.hello;
     const has = /** @type {Record<string, boolean>} */ ({ layers, codes: encoders.length > 0, concept: concepts, scores: this.tab === "explain" || layers });
@@ -106,7 +106,7 @@ export class State {
     this.post({ scene, want: this.wants(), ...this.about(), seq: this.seq });
   }
 
-  /** Ask again what the tab shows. @param {boolean} [drag] */
+  /** Request the slow answers of the current tab again. @param {boolean} [drag] */
   again(drag = false) {
     if (!this.scene || !this.slow().length) return;
     this.slowSeq = ++this.seq;
@@ -120,17 +120,17 @@ export class State {
   /** @param {number} index */
   numbered(index) { this.index = index; this.model.send({ want: ["sample"], index, seq: ++this.seq }); }
 
-  /** The command that shows a colleague the same. */
+  /** The command that opens the same view. */
   command() { return `${this.hello.command} --scene '${JSON.stringify(this.scene)}'`; }
 }
 
-/** A scene as the address holds it. @param {any} scene */
+/** A scene encoded for the address. @param {any} scene */
 export function packedScene(scene) {
   const bytes = new TextEncoder().encode(JSON.stringify(scene));
   return btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The scene that an address holds, or null. @param {string|null} text */
+/** Decode the scene of an address; null if it has none. @param {string|null} text */
 export function unpackedScene(text) {
   try {
     const bytes = Uint8Array.from(atob((text || "").replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));

@@ -1,11 +1,11 @@
 // @ts-check
-/** Explanations: a tile per method with its map, and beneath it what it claims of every part beside what `do` measures. */
+/** Explanations: a tile per method with its map and, for every part, its claimed importance and the effect of removing it. */
 import { fill, h } from "./dom.js";
 import { overlay } from "./draw.js";
 import { scoreTable } from "./scores.js";
 /** @typedef {import("./state.js").State} State */
 
-/** Shares that differ by more than this, of the largest, are marked. */
+/** Parts are marked if claim and effect, relative to their largest values, differ by more than this. */
 const APART = 0.5;
 
 /** @param {State} state @param {any} bar */
@@ -35,7 +35,7 @@ export function explanations(state, bar) {
   state.on("asked", () => {
     judged.clear();
     fill(scored);
-    for (const tile of made.values()) { tile.el.classList.add("old"); if (state.tab === "explain") { tile.bar.hidden = false; tile.bar.removeAttribute("value"); tile.said.textContent = "waiting for its turn"; } }
+    for (const tile of made.values()) { tile.el.classList.add("old"); if (state.tab === "explain") { tile.bar.hidden = false; tile.bar.removeAttribute("value"); tile.said.textContent = "waiting"; } }
   });
   state.on("picture", (/** @type {any} */ reply) => { if (!reply.drag) image = reply.arrays.image; });
   state.on("progress", (/** @type {any} */ reply) => {
@@ -53,7 +53,7 @@ export function explanations(state, bar) {
     tile.el.classList.remove("old");
     tile.el.dataset.seq = String(reply.seq);
     tile.said.textContent = reply.why || [`${reply.seconds} s`, reply.signed ? "" : "no sign", reply.note].filter(Boolean).join(" · ");
-    if (reply.target !== undefined) asked.textContent = `Asked about ${bar.read().name(reply.target)}${state.target === null ? ", the true class" : ""}. Red speaks for it, blue against it.`;
+    if (reply.target !== undefined) asked.textContent = `Explained class: ${bar.read().name(reply.target)}${state.target === null ? ", the true one" : ""}. Red is evidence for it, blue against it.`;
     draw();
   });
   state.on("effects", (/** @type {any} */ reply) => { effects = reply; draw(); });
@@ -74,9 +74,9 @@ export function explanations(state, bar) {
   const target = h("select", { onchange: () => { state.target = target.value === "" ? null : Number(target.value); state.show(state.scene, false); } });
   state.on("hello", () => fill(target, h("option", { value: "" }, "the true one"), ...Array.from({ length: state.hello.models[0]?.classes || 0 }, (_, i) => h("option", { value: String(i) }, bar.read().name(i)))));
   const sign = h("select", { onchange: () => { look.sign = sign.value; draw(); } }, ...["both", "positive", "negative"].map((x) => h("option", {}, x)));
-  const el = h("section", { "aria-label": "Explanations" }, h("h2", {}, "What explanations say, and what is so"), asked,
-    h("div", { class: "row" }, h("label", {}, "Class asked about ", target), h("label", {}, "Opacity ", opacity), h("label", {}, "Sign ", sign)), tiles,
-    h("p", { class: "quiet legend" }, h("span", { class: "key claimed" }), "claimed by the map ", h("span", { class: "key measured" }), "measured: how far the logit falls without the part. ", h("b", { class: "apart" }, "≠"), " where the two, as shares of the largest, are more than half apart."),
+  const el = h("section", { "aria-label": "Explanations" }, h("h2", {}, "Explanations and measured effects"), asked,
+    h("div", { class: "row" }, h("label", {}, "Explained class ", target), h("label", {}, "Opacity ", opacity), h("label", {}, "Sign ", sign)), tiles,
+    h("p", { class: "quiet legend" }, h("span", { class: "key claimed" }), "importance according to the map ", h("span", { class: "key measured" }), "measured: how far the logit falls without the part. ", h("b", { class: "apart" }, "≠"), " if the two, relative to their largest values, differ by more than half."),
     scored);
   return { el };
 }

@@ -40,7 +40,7 @@ export function tracks(state) {
     if (!row.isConnected) { encoders.set(reply.method, row); coded.append(row); }
     return row;
   };
-  state.on("progress", (/** @type {any} */ reply) => { if (state.hello.methods[reply.method]?.track === "represent" && !encoders.has(reply.method)) fill(of(reply), h("p", { class: "quiet" }, `${reply.name} looks at 256 images of this world first, once.`)); });
+  state.on("progress", (/** @type {any} */ reply) => { if (state.hello.methods[reply.method]?.track === "represent" && !encoders.has(reply.method)) fill(of(reply), h("p", { class: "quiet" }, `${reply.name} first encodes 256 images of this world, once.`)); });
   state.on("codes", (/** @type {any} */ reply) => {
     const row = of(reply);
     if (reply.why) return fill(row, h("h3", {}, reply.name), h("p", { class: "quiet" }, reply.why));
@@ -48,13 +48,13 @@ export function tracks(state) {
     const order = reply.latents.length ? reply.latents : reply.motion.map((/** @type {any} */ _, /** @type {number} */ i) => i).slice(0, 10);
     const table = h("table", { class: "motion" }, h("thead", {}, h("tr", {}, h("th", {}, "latent"), ...reply.factors.map((/** @type {string} */ f) => h("th", { scope: "col" }, f)))),
       h("tbody", {}, ...order.map((/** @type {number} */ z) => h("tr", {}, h("th", { scope: "row" }, `z${z}`), ...reply.motion[z].map((/** @type {number} */ x) => h("td", { style: { "--depth": String(x / top) }, title: `${number(x)} standard deviations` }, number(x, 1)))))));
-    const drawn = reply.arrays.traversal ? h("canvas", { class: "traversal", role: "img", "aria-label": "What each latent draws" }) : null;
+    const drawn = reply.arrays.traversal ? h("canvas", { class: "traversal", role: "img", "aria-label": "Traversal of each latent" }) : null;
     if (drawn) paint(drawn, reply.arrays.traversal);
     const decoded = reply.arrays.decoded ? h("canvas", { role: "img", "aria-label": "Decoded" }) : null;
     if (decoded) paint(decoded, reply.arrays.decoded);
-    fill(row, h("h3", {}, reply.name), h("p", { class: "quiet" }, "How far each latent moves, in standard deviations, while one true factor goes from end to end. A disentangled code has one dark cell in every row."), table,
+    fill(row, h("h3", {}, reply.name), h("p", { class: "quiet" }, "How far each latent moves, in standard deviations, while one true factor goes over its range. A disentangled code has one dark cell in every row."), table,
       decoded ? h("figure", { class: "decoded" }, decoded, h("figcaption", {}, "the scene, decoded")) : null,
-      drawn ? h("figure", {}, h("div", { class: "traversed" }, h("div", { class: "names" }, ...reply.latents.map((/** @type {number} */ z) => h("span", {}, `z${z}`))), drawn), h("figcaption", {}, "one latent at a time, from end to end")) : h("p", { class: "quiet" }, reply.why_not || ""));
+      drawn ? h("figure", {}, h("div", { class: "traversed" }, h("div", { class: "names" }, ...reply.latents.map((/** @type {number} */ z) => h("span", {}, `z${z}`))), drawn), h("figcaption", {}, "one latent at a time, over its range")) : h("p", { class: "quiet" }, reply.why_not || ""));
     return undefined;
   });
 
@@ -80,6 +80,6 @@ function curve(reply) {
   svg.append(make("line", { x1: 40, x2: W - 10, y1: y(0), y2: y(0), class: "zero" }), make("polyline", { points: reply.angles.map((/** @type {number} */ a, /** @type {number} */ i) => `${x(a)},${y(reply.scores[i])}`).join(" "), class: "line" }),
     make("line", { x1: 40, x2: W - 10, y1: y(reply.now), y2: y(reply.now), class: "now" }), make("text", { x: 36, y: y(reply.now) + 4, "text-anchor": "end" }, "now"),
     ...[-90, 0, 90].map((a) => make("text", { x: x(a), y: H - 8, "text-anchor": a < 0 ? "start" : a > 0 ? "end" : "middle" }, a === 0 ? "in front" : a < 0 ? "left" : "right")));
-  const said = `How much layer ${reply.layer} tells of “${reply.concept}”: ${number(reply.now)} now; above 0 it says that the change was made. On scenes it did not learn from it is right in ${Math.round(100 * reply.accuracy)} %. A concept that is no light should stay level.`;
+  const said = `Score of the concept “${reply.concept}” in layer ${reply.layer}: ${number(reply.now)} now; above 0 the change is detected. Accuracy on held-out scenes: ${Math.round(100 * reply.accuracy)} %. For a concept that is not about light, the curve should be flat.`;
   return h("figure", {}, svg, h("figcaption", { class: "quiet" }, said));
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** How replies are read, and the socket dressed as the model of a widget: send, on, off. */
+/** Decodes replies, and gives the socket the interface of a widget's model: send, on, off. */
 
 /**
  * @typedef {{name: string, shape: number[], type: string, data: any}} ArrayOf
@@ -10,7 +10,7 @@
 const KINDS = { uint8: Uint8Array, int8: Int8Array };
 
 /**
- * The head of a reply with its arrays in place; they come in one piece, or each by itself.
+ * The head of a reply with its arrays; their bytes come in one buffer, or in one each.
  * @param {any} head
  * @param {(DataView|ArrayBuffer|Uint8Array)[]} buffers
  * @returns {Reply}
@@ -32,7 +32,7 @@ export function decode(head, buffers) {
 }
 
 /**
- * The socket of the lab as a widget's model. It connects again after a break, and says so.
+ * The socket of the lab as a widget's model. It reconnects after a break, and emits `state`.
  * @param {string} token
  * @returns {Model & {on: Function}}
  */

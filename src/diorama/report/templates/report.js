@@ -1,5 +1,5 @@
 "use strict";
-// Tables: a click on a heading sorts the methods; controls stay where they are pinned.
+// Tables: a click on a heading sorts the methods; controls stay in place.
 function value(cell) {
   const text = cell.textContent.trim();
   const unit = / ms$/.test(text) ? 0.001 : / min$/.test(text) ? 60 : / h$/.test(text) ? 3600 : 1;
@@ -60,13 +60,13 @@ for (const panel of document.querySelectorAll(".panel")) {
   picture.addEventListener("click", () => enlarge(panel));
   picture.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
-    event.preventDefault(); // or else the same key presses the button of the dialog that it opened
+    event.preventDefault(); // otherwise the same key would press the button of the opened dialog
     enlarge(panel);
   });
 }
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
-// What is wider than its place fades out at the right until it is scrolled to its end.
+// Wide tables fade out at the right until they are scrolled to their end.
 const wide = document.querySelectorAll(".scroll");
 function fade(place) {
   place.classList.toggle("more", place.scrollWidth - place.clientWidth - place.scrollLeft > 2);
@@ -77,5 +77,5 @@ addEventListener("resize", fadeAll);
 document.querySelectorAll("details").forEach((d) => d.addEventListener("toggle", fadeAll));
 fadeAll();
 
-// On paper everything is open.
+// Printing opens all details.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));

@@ -80,7 +80,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BrokenProcessPool as error:
-        raise WorkerError("a worker was killed; the same command goes on from here") from error
+        raise WorkerError("a worker was killed; run the same command again to continue") from error
     finally:
         pool.shutdown(cancel_futures=True)
         for name, value in before.items():

@@ -19,7 +19,7 @@ from diorama.core.errors import InputError
 from diorama.core.frame import Frame
 from diorama.core.keys import source_key
 from diorama.core.scene import Scene, canonical
-from diorama.io.stock import STOCK
+from diorama.io.disk_cache import DISK_CACHE
 from diorama.render.stage import Stage
 from diorama.worlds.tabletop.stage import SHADOWS, UNIFORM, Params, lamp_position, stage_of, tint
 
@@ -145,10 +145,10 @@ def _stocked(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: S
     """What `make` gives, from the disk where an earlier run has left it there."""
     named = {**asdict(studio), "meshes": studio.meshes is not None, "textures": studio.textures is not None}
     what = [_source(), make.__name__, named, params]
-    found = STOCK.recall(what)
+    found = DISK_CACHE.recall(what)
     if found is None:
         found = {str(i): np.ascontiguousarray(layer) for i, layer in enumerate(make(studio, params))}
-        STOCK.keep(what, found)
+        DISK_CACHE.keep(what, found)
     return [found[str(i)] for i in range(len(found))]
 
 

@@ -1,9 +1,9 @@
-"""Arrays that took long to make, kept between runs: a file each in the cache folder, named by all that they follow from
-and by the processor and the libraries that made them.
+"""The disk cache for arrays that take long to compute: one file per entry, named by the hash of the cache key, the
+processor and the library versions.
 
-They may be deleted at any time and are made again. `DIORAMA_FRAMES_MB` (default 2048; 0 keeps none) bounds what all of
-them take on the disk: the longest unused go first. A file is written whole and renamed, so that several processes may use
-one folder; it is read without running anything in it, and a damaged one counts as absent.
+Files may be deleted at any time. `DIORAMA_FRAMES_MB` (default 2048; 0 turns the cache off) bounds the disk space: the least
+recently used files are removed first. Files are written atomically, so that several processes may share the folder; no code
+in them is run, and a damaged file counts as absent.
 """
 
 import importlib.metadata
@@ -26,14 +26,14 @@ from diorama.io.saved import damage_named, read_npy
 from diorama.io.store import remove_leftovers, write_whole
 
 VARIABLE, DEFAULT_MB = "DIORAMA_FRAMES_MB", 2048.0
-#: What last bits of a rendered frame depend on, beside the source and the processor.
+#: Libraries on which the last bits of a rendered frame depend.
 _LIBRARIES = ("numpy", "numba", "llvmlite", "embreex", "opencv-python-headless")
-#: When a process has written this share of the budget, it measures the whole folder again.
+#: After a process has written this share of the budget, it measures the whole folder again.
 _SHARE = 1 / 64
 
 
 def budget() -> float:
-    """How many bytes may be kept.
+    """The most bytes that the cache may take.
 
     >>> budget() / 2**20 if VARIABLE not in os.environ else 2048.0
     2048.0
@@ -42,31 +42,31 @@ def budget() -> float:
     return bytes_of(VARIABLE, DEFAULT_MB, lambda megabytes: 0 <= megabytes < math.inf, hint)
 
 
-class Stock:
-    """The arrays of the cache folder, as one process uses them."""
+class DiskCache:
+    """The cache as one process uses it."""
 
     def __init__(self) -> None:
-        self._unchecked = math.inf  # bytes written since the last look at all files
+        self._unchecked = math.inf  # bytes written since the folder was last measured
 
-    def recall(self, what: Any) -> dict[str, np.ndarray] | None:
-        """The arrays that follow from `what`, a JSON value; None where there are none."""
-        path = _file(what)
+    def recall(self, key: Any) -> dict[str, np.ndarray] | None:
+        """The arrays of a key, a JSON value; None if they are not cached."""
+        path = _file(key)
         if not budget() or not path.is_file():
             return None
         try:
             found = _read(path)
-            os.utime(path)  # used just now
+            os.utime(path)  # marks it as recently used
         except (InputError, OSError):
             return None
         return found
 
-    def keep(self, what: Any, arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep the arrays that follow from `what`; where there is no place for them nothing is kept."""
+    def keep(self, key: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Add the arrays of a key; does nothing if they cannot be written."""
         if not budget():
             return
-        data = _written(arrays)
+        data = _to_npz(arrays)
         try:
-            write_whole(_file(what), data)
+            write_whole(_file(key), data)
             self._unchecked += len(data)
             if self._unchecked > _SHARE * budget():
                 _trim(_folder(), budget())
@@ -75,20 +75,20 @@ class Stock:
             return
 
 
-STOCK = Stock()
+DISK_CACHE = DiskCache()
 
 
 def _folder() -> Path:
     return cache_folder() / "frames"
 
 
-def _file(what: Any) -> Path:
-    return _folder() / f"{digest([what, _machine()])}.npz"
+def _file(key: Any) -> Path:
+    return _folder() / f"{digest([key, _machine()])}.npz"
 
 
 @cache
 def _machine() -> list[str]:
-    """The processor and the whole versions of the libraries that render."""
+    """The processor and the full versions of the libraries that render."""
     return [platform.machine(), _processor(), *(f"{name} {_version(name)}" for name in _LIBRARIES)]
 
 
@@ -111,12 +111,12 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     with damage_named(path), zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             check_memory(member.file_size, path)
-        # read to the end, where the checksum is compared; copied, so that arrays lie in memory as new ones do
+        # read to the end, where zipfile compares the checksum; copied, so that arrays are aligned like new ones
         read = {name: read_npy(BytesIO(archive.read(name)), path).copy() for name in archive.namelist()}
     return {name.removesuffix(".npy"): array for name, array in read.items()}
 
 
-def _written(arrays: Mapping[str, np.ndarray]) -> bytes:
+def _to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
@@ -126,13 +126,13 @@ def _written(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _trim(folder: Path, most: float) -> None:
-    """Remove the longest unused files until the others fit, and what dead writers left."""
+    """Remove the least recently used files until the others fit, and temporary files of processes that died."""
     remove_leftovers(folder)
     found = []
     for path in folder.glob("*.npz"):
         try:
             seen = path.stat()
-        except FileNotFoundError:  # another process has just removed it
+        except FileNotFoundError:  # removed by another process
             continue
         found.append((seen.st_mtime_ns, seen.st_size, path))
     size = sum(each for _, each, _ in found)
