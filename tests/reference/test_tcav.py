@@ -292,7 +292,7 @@ def test_what_has_no_score_is_a_row_with_a_reason(place, tmp_path):
     same = {"concept": f"{place}/gray", "negatives": f"{place}/gray"}
     assert reason("gray", **same) == (
         "undefined",
-        "activations are constant over the images of a CAV: no direction parts them",
+        "activations are constant over the images of a CAV: no direction separates them",
     )
     assert reason("gray and linear", model="Flat", **same)[1].startswith("activations are constant")
     status, why = reason("cut", model="Cut")

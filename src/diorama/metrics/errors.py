@@ -1,8 +1,8 @@
 """Squared errors of layers: MSE, scale-invariant MSE with one or three scales, PSNR.
 
-α = ⟨e, c⟩/⟨e, e⟩ over the mask brings the estimate e to the truth c. What papers leave unsaid and what changes the value:
-one α for all channels or one each; α·e clipped at 1 (Fan et al. 2018); the sum divided by the masked pixels or by the
-whole image (with a black background about a third on MIT Intrinsic Images); the units of the truth, here 0 to 1.
+α = ⟨e, c⟩/⟨e, e⟩ over the mask scales the estimate e to the truth c. Papers often do not say the following, although it
+changes the value: one α for all channels or one each; α·e clipped at 1 (Fan et al. 2018); the sum divided by the masked
+pixels or by all (which gives about a third on MIT Intrinsic Images); the units of the truth, here 0 to 1.
 """
 
 import numpy as np

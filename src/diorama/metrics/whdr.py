@@ -80,8 +80,8 @@ def whdr(reflectance: np.ndarray, judged: Judgements, delta: float = 0.1) -> flo
     """
     if not len(judged.weight):
         return float("nan")
-    said = ordinal(lightness(reflectance, judged.first), lightness(reflectance, judged.second), delta)
-    return float(judged.weight[said != judged.darker].sum() / judged.weight.sum())
+    verdict = ordinal(lightness(reflectance, judged.first), lightness(reflectance, judged.second), delta)
+    return float(judged.weight[verdict != judged.darker].sum() / judged.weight.sum())
 
 
 def constant_whdr(judged: Judgements) -> float:

@@ -1,10 +1,10 @@
 """Anybody's network, fitted to a staged world whose classes are known, so that part protocols have something to judge.
 
 First the last layer is fitted on frozen features, then everything is trained, with the loss of the bundled birds: half of
-the scenes lack random parts, and every class that has the parts that are left is right (Hesse et al. 2023, §4). What a run
-does is written to `plan.json` before it starts; the state after every epoch is kept, so that the same call goes on after
-an interruption and ends with the same weights. In the end `weights.safetensors` and `card.json` are what
-`checkpoint(path=FOLDER)` reads.
+the scenes lack random parts, and every class that has the remaining parts is right (Hesse et al. 2023, §4). The plan is
+written to `plan.json` before the work starts and the state after every epoch, so that the same call goes on after an
+interruption and ends with the same weights. `checkpoint(path=FOLDER)` reads the results, `weights.safetensors` and
+`card.json`.
 """
 
 import copy
@@ -76,7 +76,7 @@ class Tuned(nn.Module):
 class Job:
     """A network with a last layer for the world's classes, and what to fit it to.
 
-    `network` is the spec that makes it again, empty for a live one.
+    `network` is the spec that builds it again, empty for a live one.
     """
 
     net: nn.Module
@@ -87,18 +87,18 @@ class Job:
     minutes: float
     seed: int = 0
     rate: float | None = None
-    #: Whether its folder stays.
+    #: Whether the folder is the user's own, not a temporary one.
     kept: bool = True
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a folder belongs to."""
+        """What must be the same for a folder to be continued."""
         shapes = {name: list(tensor.shape) for name, tensor in self.net.state_dict().items()}
         rest = {"minutes": self.minutes, "seed": self.seed, "rate": self.rate}
         return {"net": digest(shapes), "world": described(self.world), "on": self.on, **rest}
 
     def order(self, purpose: str, count: int) -> Order:
-        """The scenes for a purpose: those to learn from lack parts, `bare` ones have none."""
+        """The scenes for a purpose: half of those for training lack parts, `bare` ones have none."""
         return Order(self.world, self.seed, f"tune {purpose}", count, purpose == "bare", purpose == "train")
 
 
@@ -127,7 +127,7 @@ def tune(
 
 
 def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None = None) -> Job:
-    """What `tune` was asked for, looked at: every mistake is found before anything is rendered."""
+    """Check what `tune` was asked for: every mistake is found before anything is rendered."""
     if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes < math.inf:
         raise InputError(f"tune: minutes={minutes!r}: give how long it may take, above 0, e.g. 10")
     if rate is not None and not 0 < rate < 1:
@@ -175,7 +175,7 @@ def tune_in(job: Job, folder: Path, progress: Progress, tell: Say, timer: Clock 
 
 
 def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
-    """What was decided in this folder, or now."""
+    """The plan in this folder, or a new one."""
     path = folder / "plan.json"
     if path.exists():
         known = read_json(path)
@@ -183,9 +183,9 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
             raise InputError(f"{folder} belongs to another network, world or setting: choose another, or delete it")
         # a live network may have other random weights now
         job.net.load_state_dict(load_file(folder / "start.safetensors"))
-        told, pace = known["budget"], known["pace"]
+        budget, pace = known["budget"], known["pace"]
         train = {int(side): seconds for side, seconds in pace["train"].items()}
-        return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
+        return Budget(**{**budget, "sides": tuple(budget["sides"])}), Pace(pace["render"], train)
     pace = measured(job.net, job.order("train", 1), _processes(job.world), timer)
     budget = planned(pace, job.minutes)
     _write_tensors(folder / "start.safetensors", job.net)
@@ -194,7 +194,7 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
 
 
 def _processes(world: Labelled) -> int:
-    """Worlds of ours are rendered by one process a core; another's may not be fit to be sent to a process."""
+    """Worlds of ours are rendered by one process per core; others may not be picklable, and get one."""
     ours = type(world).__module__.startswith("diorama.worlds.")
     return max(1, min(len(os.sched_getaffinity(0)), 8)) if ours else 1
 
@@ -225,32 +225,32 @@ def _work(job: Job, budget: Budget, folder: Path, progress: Progress) -> None:
     orders = {purpose: job.order(purpose, count) for purpose, count in counts.items()}
     data = {purpose: staged(order, folder / purpose, progress, processes) for purpose, order in orders.items()}
     frozen = _frozen(job, data, budget, folder)
-    how, last = schedule(job, budget), _last(job.net)
-    task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=last)
+    how, layout = schedule(job, budget), _takes_channels_last(job.net)
+    task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=layout)
     state = fit(task, folder, progress)
     _finish(job, budget, state.mean, data, folder, {"history": state.history, "frozen": frozen, "start": start})
 
 
 def schedule(job: Job, budget: Budget) -> Schedule:
-    """How to train: as the bundled recipes, with the average over a tenth of the steps at most."""
+    """How to train: like the bundled recipes, with weights averaged over at most a tenth of the steps."""
     batch = min(64, budget.scenes // 2)
     steps = budget.scenes // batch * len(budget.sides)
     normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) and not is_fixed(part) for part in job.net.modules())
     parted, side = isinstance(job.world, Parted), max(budget.sides)
-    shift = round(6 * side / 128) if parted else 0  # what a class means may lie in the place, or in left and right
+    shift = round(6 * side / 128) if parted else 0  # other classes may differ in place, or in left and right
     average = min(0.998, 1 - 10 / max(steps, 20))
     return Schedule(
         budget.sides, batch, job.rate or RATES[normed], average=average, shift=shift, flip=parted, seed=job.seed
     )
 
 
-def _last(net: nn.Module) -> bool:
-    """Whether `laid_out` found that the network can take channels last: else it has a hook that makes images contiguous."""
+def _takes_channels_last(net: nn.Module) -> bool:
+    """Whether the network can take channels last: otherwise `laid_out` gave it a hook that makes images contiguous."""
     return not net._forward_pre_hooks
 
 
 def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> float | None:
-    """Fit the last layer on frozen features; gives the accuracy that this alone has, None where there are no features."""
+    """Fit the last layer on frozen features; gives the accuracy of that alone, None where there are no features."""
     path = folder / "frozen.json"
     if (folder / "state.safetensors").exists():
         return read_json(path)["accuracy"]
@@ -281,7 +281,7 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
 
 
 def _settle(net: nn.Module, data: Staged, batch: int = 64) -> None:
-    """Give batch norm the statistics of these images: else features differ wildly between evaluation and training."""
+    """Give batch norm the statistics of these images: otherwise features differ wildly between evaluation and training."""
     place = next(net.parameters()).device
     norms: list[Any] = [m for m in net.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and not is_fixed(m)]
     before = [norm.momentum for norm in norms]
@@ -332,7 +332,7 @@ def _write_tensors(path: Path, net: nn.Module) -> None:
 
 
 def verdict(card: dict[str, Any]) -> str:
-    """Accuracy with its interval and what the leak check says, in one line."""
+    """Accuracy with its interval and the outcome of the leak check, in one line."""
     right, bare, chance = card["accuracy"], card["without_parts"], 1 / card["classes"]
     said = f"accuracy {_spoken(right)} on {right['scenes']} unseen scenes"
     if bare is None:

@@ -1,4 +1,4 @@
-"""COL-RET: colour Retinex; a gradient is reflectance where chromaticity or brightness changes by more than so much."""
+"""COL-RET: colour Retinex; a gradient is reflectance where chromaticity or brightness changes by more than a threshold."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -16,9 +16,9 @@ from diorama.methods.explain.passes import OncePerImage
 class Bagnet(OncePerImage):
     """The logit of every patch at stride 1, signed, (h, w): as FunnyBirds, which runs 65,536 patches one by one.
 
-    border  what lies around the image, half a patch wide, so that there is a patch around every pixel: black (as released;
-            a network that never saw a black border speaks of it all along the edges) or edge, the outermost pixels again.
-            The network itself pads nothing
+    border  padding of half a patch, so that there is a patch around every pixel: black (as released; a network that never
+            saw a black border responds to it all along the edges) or edge, which repeats the outermost pixels. The network
+            itself does not pad
     """
 
     example = "diorama run -w birds -M birds_bagnet -m {} -p single_deletion"

@@ -1,4 +1,4 @@
-"""Exact Shapley values of the parts: the best that any method could say that only takes parts away and looks."""
+"""Exact Shapley values of the parts: the best that a method can do that only removes parts and passes the scenes."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,8 +23,8 @@ _MOST = 8
 class PartShapley(Control):
     """Σ over subsets of the other parts of |S|!(n−|S|−1)!/n! · (f(S ∪ p) − f(S)), f the target's logit (Shapley 1953).
 
-    Unlike an explainer it is shown all 2ⁿ scenes that lack some of the parts; rows say so. Scores are of parts, not of
-    pixels: background objects have none.
+    Unlike an explainer it gets all 2ⁿ scenes that lack some of the parts; rows say so. It scores parts, not pixels, so that
+    background objects have no score.
     """
 
     example = Explainer.example

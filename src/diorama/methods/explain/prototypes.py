@@ -17,11 +17,11 @@ from diorama.core.inherent import entering, inside
 class Prototypes(Explainer):
     """The similarity to every prototype of the target class, enlarged bicubically to the image.
 
-    reading   boxes: a box around every prototype's values above the 95th percentile, weighing its largest similarity times
-              its connection to the class, as FunnyBirds published (part-based protocols know the published quirks: boxes
-              end one pixel early, parts are not dilated, three channels count, so thresholds are a third)
+    reading   boxes: a box around every prototype's values above the 95th percentile, whose weight is the largest similarity
+              times the connection to the class, as FunnyBirds published (part-based protocols reproduce the published
+              quirks: boxes end one pixel early, parts are not dilated, three channels count, so thresholds are a third)
               similarity: importance from the similarity maps, important parts from the share that boxes cover
-              attribution: the sum of similarity maps times connections, read like any attribution
+              attribution: the sum of similarity maps times connections, treated like any attribution
               (the last two after Opłatek et al. 2024)
     """
 
@@ -33,11 +33,8 @@ class Prototypes(Explainer):
 
     def refuses(self, model: Any) -> str:
         """Why a network without prototypes is refused; empty for others."""
-        return (
-            ""
-            if inside(model.module, HasPrototypes)
-            else "prototypes needs a network with prototypes (birds_protopnet)"
-        )
+        found = inside(model.module, HasPrototypes)
+        return "" if found else "prototypes needs a network with prototypes (birds_protopnet)"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Boxes, similarity maps with boxes, or signed heat maps (h, w)."""

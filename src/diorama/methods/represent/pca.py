@@ -15,11 +15,11 @@ from diorama.methods.represent.pixels import same_length, training_vectors, vect
 
 @dataclass(frozen=True)
 class Pca(Fitting, Decoding):
-    """z = (x − mean)·V with the first right singular vectors V of some images of other draws.
+    """z = (x − mean)·V with the first right singular vectors V of images of other draws.
 
-    latents    how many of them
-    fitted_on  how many images
-    state      mean and V of a fit; the run gives it, not the user
+    latents    number of latents
+    fitted_on  number of images of other draws that it is fitted on
+    state      mean and V of a fit; set by the run, not by the user
     """
 
     latents: Count = 10

@@ -19,12 +19,12 @@ class Transformer(Fitting, Encoder):
     """An estimator with fit and transform, on images as flat vectors.
 
     name       class of sklearn.decomposition, or `package.module:Class`
-    options    go to the class
-    fitted_on  how many images of other draws it is fitted on
-    images     those of a fit; the run gives them, not the user
+    options    arguments of the class
+    fitted_on  number of images of other draws that it is fitted on
+    images     images of a fit; set by the run, not by the user
 
-    What is kept of a fit are its images: estimators could only be stored as pickles, so they are fitted again, with
-    random_state 0 where they take one.
+    A fit is stored as its images: estimators could only be stored as pickles, so they are fitted again, with random_state 0
+    if they take one.
     """
 
     name: str = "PCA"

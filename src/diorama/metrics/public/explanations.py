@@ -41,8 +41,8 @@ def confusion(maps: Any, mask: Any) -> Measurement:
         np.where(m, v, 0).sum(axis=(1, 2)) for v, m in ((up, inside), (up, ~inside), (down, ~inside), (down, inside))
     ]
     found = rates(np.stack(four, axis=1))
-    made = {name: mean_of(name, found[name], (-1.0 if name == "mcc" else 0.0, 1.0), LACKS[name]) for name in RATES}
-    return replace(made["precision"], values={name: one.value for name, one in made.items()})
+    means = {name: mean_of(name, found[name], (-1.0 if name == "mcc" else 0.0, 1.0), LACKS[name]) for name in RATES}
+    return replace(means["precision"], values={name: mean.value for name, mean in means.items()})
 
 
 def single_deletion(drops: Any, importances: Any) -> Measurement:
@@ -125,8 +125,8 @@ def background_independence(whole: Any, without: Any) -> Measurement:
 def mx(csdc: Any, pc: Any, dc: Any, d: Any, sd: Any, ts: Any) -> Measurement:
     """mX of FunnyBirds: the mean of completeness ((CSDC + PC + DC)/3 + D)/2, correctness SD and contrastivity TS.
 
-    Takes numbers or measurements. There is no interval: the six may be of different images, and how they vary together is
-    not in them (`diorama run -p funnybirds` resamples whole images and has one).
+    Takes numbers or measurements. There is no interval: the six may be of different images, and do not say how they vary
+    together (`diorama run -p funnybirds` resamples whole images and has an interval).
 
     >>> mx(0.92, 0.92, 0.92, 0.97, 0.67, 0.92)
     mx 0.8450, n = 6; com 0.9450, cor 0.6700, con 0.9200

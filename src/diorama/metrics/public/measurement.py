@@ -70,7 +70,7 @@ def share_of(name: str, right: Any) -> Measurement:
 def resampled(
     name: str, statistic: Callable[[np.ndarray], float], n: int, seed: int, resamples: int, values: dict[str, float]
 ) -> Measurement:
-    """A statistic of n things by their numbers; the interval is ± 1.96 standard errors over bootstrap resamples."""
+    """A statistic of the indices of n things; the interval is ± 1.96 standard errors over bootstrap resamples."""
     value = statistic(np.arange(n))
     generator = np.random.default_rng(seed)
     found = np.array([statistic(generator.integers(0, n, n)) for _ in range(resamples if n > 2 else 0)])
