@@ -392,7 +392,7 @@ def test_products_of_two_sets_are_those_of_all_rows_together():
     space = Space.of(table, reads, keep)
     every = np.concatenate([*rows.values(), negatives])
     np.testing.assert_allclose(space.products, gram(every), atol=1e-4)
-    np.testing.assert_allclose(space.against, gram(gradients, every), atol=1e-4)
+    np.testing.assert_allclose(space.cross, gram(gradients, every), atol=1e-4)
     assert {n: list(place) for n, place in space.places.items()} == {
         "set": [0, 1, 2], "partner": [3, 4, 5, 6], "stranger": [7, 8], "negatives": list(range(9, 15)),
     }  # fmt: skip

@@ -233,7 +233,7 @@ def test_a_factor_that_is_not_there_or_no_number_is_said(place, tmp_path):
 
 def test_wide_layers_go_through_a_file_and_give_the_same(place, tmp_path, monkeypatch):
     held = run(place, tmp_path / "held", spec(place, permutations=19), cases=2)
-    monkeypatch.setattr("diorama.protocols.concepts.wide.HELD", 1000)
+    monkeypatch.setattr("diorama.protocols.concepts.wide.IN_MEMORY", 1000)
     made = []
     room = np.memmap
     monkeypatch.setattr(np, "memmap", lambda *given, **more: made.append(more["shape"]) or room(*given, **more))
@@ -292,7 +292,7 @@ def test_what_has_no_score_is_a_row_with_a_reason(place, tmp_path):
     same = {"concept": f"{place}/gray", "negatives": f"{place}/gray"}
     assert reason("gray", **same) == (
         "undefined",
-        "activations are constant over the images of a CAV: no direction separates them",
+        "activations are constant over the images of a CAV: no direction parts them",
     )
     assert reason("gray and linear", model="Flat", **same)[1].startswith("activations are constant")
     status, why = reason("cut", model="Cut")

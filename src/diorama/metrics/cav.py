@@ -166,7 +166,7 @@ def _check_varies(grams: np.ndarray) -> None:
     """Refuse draws whose images all have the same activations, up to the rounding of float32 products."""
     diagonal = np.trace(grams, axis1=1, axis2=2)
     if (diagonal - grams.mean(2).sum(1) <= 1e-6 * np.abs(diagonal)).any():
-        raise ValueError("activations are constant over the images of a CAV: no direction separates them")
+        raise ValueError("activations are constant over the images of a CAV: no direction parts them")
 
 
 def _held_out(gram: np.ndarray, a: np.ndarray, b: float, pos: np.ndarray, neg: np.ndarray) -> tuple[float, float]:

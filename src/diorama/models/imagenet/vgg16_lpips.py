@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def trunk(asked: Spec) -> nn.Module:
-    """The network that `vgg16_lpips` or `vgg16_lpips(checkpoint=FILE)` names, behind ImageNet's normalisation.
+    """The network that `vgg16_lpips` or `vgg16_lpips(checkpoint=FILE)` names, after ImageNet's normalisation.
 
     LPIPS scales images to [−1, 1] and subtracts a shift; on [0, 1] that is ImageNet's mean and deviation.
     """

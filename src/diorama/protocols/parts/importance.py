@@ -1,7 +1,6 @@
-"""What protocols on parts share: FunnyBirds' interface functions PI, how important each part is by an answer, and P,
-which parts are important.
+"""What protocols on parts share: FunnyBirds' interface functions PI, the importance of parts, and P, the important parts.
 
-A new kind of explanation joins every part-based protocol by registering one conversion with each (Hesse et al. 2023).
+A new kind of explanation works with every part-based protocol once it registers a conversion with both (Hesse et al. 2023).
 Parts and background objects are treated alike and called elements here.
 """
 
@@ -24,7 +23,7 @@ Ids = tuple[int, ...]
 
 
 class OnParts(Protocol):
-    """A protocol on objects whose parts can be taken away."""
+    """A protocol on objects whose parts can be removed."""
 
     __slots__ = ()
 
@@ -39,7 +38,7 @@ class OnParts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OnDilatedParts(OnParts):
-    """A protocol that counts attributions over part masks after a max filter.
+    """A protocol that sums attributions over part masks after a max filter.
 
     dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
               in proportion (3 at 128)
@@ -48,7 +47,7 @@ class OnDilatedParts(OnParts):
     dilation: Count = field(default=5, kw_only=True)
 
     def elements(self, bench: Bench, scene: Scene, objects: Sequence[int] = ()) -> "Elements":
-        """The parts of a scene, then some background objects by their index; made once for all cells."""
+        """The parts of a scene, then background objects by their index; computed once for all cells."""
         world, frame = bench.world.object, bench.frame(scene)
         ids = [world.part_ids[name] for name in world.part_names]
         ids += [(world.background_id + i,) for i in objects]
@@ -57,9 +56,9 @@ class OnDilatedParts(OnParts):
         return bench.keep("unit", key, lambda: elements(frame.truth["parts"], ids, width))
 
     def dilated(self, size: int | None) -> str:
-        """What `settings` says about the width of the filter in images of a size."""
-        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
-        return f"{here}{self.dilation} pixels at 256"
+        """The entry of `settings` about the width of the filter in images of a size."""
+        own = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
+        return f"{own}{self.dilation} pixels at 256"
 
 
 def dilation_at(size: int, at_256: int) -> int:
@@ -73,7 +72,7 @@ def dilation_at(size: int, at_256: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pixels:
-    """Pixels of several regions after each other: flat indices, and the region each belongs to."""
+    """Pixels of several regions, concatenated: flat indices, and the region of each."""
 
     index: np.ndarray
     region: np.ndarray
@@ -92,10 +91,10 @@ class Pixels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """The elements of a frame by sub-part: their own pixels, those after a max filter, and whose sub-part each is.
+    """The elements of a frame by sub-part: a sub-part's own pixels, those after a max filter, and the element it belongs to.
 
-    The outline of a part is not in its mask, which is why attributions are counted over the dilated one; `covered` are the
-    pixels inside any dilated mask.
+    Attributions are summed over dilated masks, because the outline of a part is not in its mask; `covered` are the pixels
+    inside any dilated mask.
     """
 
     shape: tuple[int, int]
@@ -159,13 +158,13 @@ def _(answer: Boxes, found: Elements, published: bool = False) -> np.ndarray:
 
 @part_importance.register
 def _(answer: Similarity, found: Elements, published: bool = False) -> np.ndarray:
-    """As a heat map."""
+    """PI of its map."""
     return part_importance(Heatmap(answer.values, signed=True), found)
 
 
 @part_importance.register
 def _(answer: PartScores, found: Elements, published: bool = False) -> np.ndarray:
-    """What was said of the parts; background objects, which come after them, have none."""
+    """The scores of the parts; background objects, which come after them, have 0."""
     return np.concatenate([answer.values, np.zeros(found.count - len(answer.values))])
 
 
@@ -179,9 +178,9 @@ def important_parts(answer: Answer, found: Elements, t: np.ndarray, published: b
 def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """PI > t · total, with the signed sum over image and channels (published) or the positive evidence (corrected).
 
-    Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. Unlike the signed sum it is never
-    negative, where every part would be important, even hidden ones; a sum over positive *pixels* would let noise decide
-    that cancels within every part and that PI does not see either (Input × Gradient then has no important parts at all).
+    Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. The signed sum can be negative, which
+    makes every part important, even hidden ones; a sum over positive *pixels* would be dominated by noise that cancels
+    within every part and does not affect PI (Input × Gradient then has no important parts at all).
     """
     heat = _flat(answer)
     importance = part_importance(answer, found)
@@ -193,32 +192,24 @@ def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.nd
 
 @important_parts.register
 def _(answer: Mask, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """Any sub-part of which more than a share t of the pixels is marked; no dilation."""
+    """The elements with a sub-part of which more than a share t of the pixels is marked; no dilation."""
     return _covered(found, found.own.sums((answer.values != 0).ravel().astype(float)), t)
 
 
 @important_parts.register
 def _(answer: Boxes, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """Any sub-part covered by the boxes' union to more than t; published counts three channels, so to more than t/3."""
-    union = np.zeros(found.shape, bool)
-    for corner in answer.corners:
-        union |= _box(corner, found.shape, published)
-    return _covered(found, (3 if published else 1) * found.own.sums(union.ravel().astype(float)), t)
+    """The elements with a sub-part of which the boxes cover more than a share t; published counts three channels: t/3."""
+    return _covered(found, (3 if published else 1) * found.own.sums(_union(answer, found, published)), t)
 
 
 @important_parts.register
 def _(answer: Similarity, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """The share of an element's dilated pixels inside the boxes is above t; published: of its last sub-part alone.
+    """The elements whose dilated pixels lie inside the boxes by more than a share t; published: by their last sub-part.
 
-    The released code writes the share of every sub-part over that of the one before.
+    The released code overwrites the share of every sub-part by that of the next.
     """
-    union = np.zeros(found.shape, bool)
-    for corner in answer.corners:
-        union |= _box(corner, found.shape, False)
-    inside, area = (
-        found.dilated.sums(union.ravel().astype(float)),
-        np.bincount(found.dilated.region, minlength=found.dilated.count),
-    )
+    inside = found.dilated.sums(_union(answer, found, False))
+    area = np.bincount(found.dilated.region, minlength=found.dilated.count)
     if published:
         last = np.searchsorted(found.element, np.arange(found.count), side="right") - 1
         return inside[last][None] > t[:, None] * area[last]
@@ -227,10 +218,9 @@ def _(answer: Similarity, found: Elements, t: np.ndarray, published: bool) -> np
 
 @important_parts.register
 def _(answer: PartScores, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """The score is above t of the sum: the signed one (published) or that of positive scores (corrected)."""
-    said = part_importance(answer, found)
+    """The elements whose score is above t times the sum: the signed one (published) or that of positive scores."""
     total = answer.values.sum() if published else np.maximum(answer.values, 0).sum()
-    return said[None] > t[:, None] * total
+    return part_importance(answer, found)[None] > t[:, None] * total
 
 
 def _covered(found: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -241,6 +231,12 @@ def _covered(found: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
 def _flat(answer: Heatmap) -> np.ndarray:
     values = answer.values
     return (values.sum(axis=2, dtype=np.float64) if values.ndim == 3 else values.astype(np.float64)).ravel()
+
+
+def _union(answer: Boxes | Similarity, found: Elements, published: bool) -> np.ndarray:
+    """1.0 for the pixels inside any box, flat."""
+    masks = [_box(corner, found.shape, published) for corner in answer.corners]
+    return np.logical_or.reduce([np.zeros(found.shape, bool), *masks]).ravel().astype(float)
 
 
 def _box(corner: np.ndarray, shape: tuple[int, int], published: bool) -> np.ndarray:
@@ -258,7 +254,7 @@ def says_nothing(answer: Answer) -> bool:
 
 
 def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:
-    """A heat map, constant on each element, whose PI is the given importance wherever the element can be seen.
+    """A heat map, constant on each element, whose PI is the given importance of every visible element.
 
     Dilated masks overlap their neighbours, so the constants solve A v = importance with A[p, q] the number of pixels of
     element q inside the dilated sub-parts of p.

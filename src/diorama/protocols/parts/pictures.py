@@ -13,9 +13,9 @@ from diorama.io.images import resize
 from diorama.io.pictures import coloured_parts, diverging
 from diorama.protocols.parts.importance import Elements, part_importance
 
-#: Colours of the bars, told apart by all colour vision: what the answer says, what was measured.
-_SAID, _MEASURED = (0.90, 0.62, 0.00), (0.00, 0.45, 0.70)
-#: Frames of the boxes that are shown beside what they look like, the strongest first.
+#: Colours of the bars, safe for colour-blind readers: the answer's importance, the measured effect.
+_CLAIMED, _MEASURED = (0.90, 0.62, 0.00), (0.00, 0.45, 0.70)
+#: Colours of the frames of the strongest boxes and of their prototypes, the strongest first.
 _FRAMES = ((0.84, 0.37, 0.00), (0.00, 0.45, 0.70), (0.00, 0.62, 0.45))
 
 
@@ -27,11 +27,11 @@ def panels(
     found = [Panel("image", frame.srgb()), Panel("parts", coloured_parts(frame.truth["parts"]))]
     found.append(Panel("explanation", diverging(heat_of(answer, frame.image.shape[:2])[0], frame.srgb())))
     try:
-        said = part_importance(answer, seen)[: len(drops)]
+        claimed = part_importance(answer, seen)[: len(drops)]
     except Undefined:
-        said = np.zeros(len(drops))
-    named = Matrix(("importance", "measured effect"), names, np.stack([scaled(said), scaled(drops)]))
-    found.append(Panel("importance (orange), measured effect (blue)", bars(names, said, drops), named))
+        claimed = np.zeros(len(drops))
+    named = Matrix(("importance", "measured effect"), names, np.stack([scaled(claimed), scaled(drops)]))
+    found.append(Panel("importance (orange), measured effect (blue)", bars(names, claimed, drops), named))
     gone = {part: None for part, keep in zip(names, kept, strict=True) if not keep}
     only = ", ".join(part for part in names if part not in gone) or "nothing"
     reduced = bench.frame(bench.world.object.do(scene, **gone) if gone else scene)
@@ -43,7 +43,7 @@ def panels(
 
 @singledispatch
 def heat_of(answer: Answer, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
-    """An answer as a map (h, w), and whether it has a sign; nothing where it says nothing of pixels."""
+    """An answer as a map (h, w), and whether it has a sign; zeros for answers that have no values for pixels."""
     return np.zeros(size), False
 
 
@@ -73,7 +73,7 @@ def _(answer: PartScores, size: tuple[int, int]) -> tuple[np.ndarray, bool]:
 
 
 def looks_like(answer: Boxes, image: np.ndarray, side: int = 144) -> list[Panel]:
-    """The boxes of largest weight framed in the image, then each of them beside the picture that it is said to look like."""
+    """The boxes of largest weight framed in the image, then each of them beside the picture of its prototype."""
     assert answer.examples is not None
     strongest = list(zip(np.argsort(-answer.weights, kind="stable"), _FRAMES, strict=False))
     whole = np.array(image, np.float32)
@@ -106,7 +106,7 @@ def _square(part: np.ndarray, side: int) -> np.ndarray:
 
 
 def scaled(values: np.ndarray) -> np.ndarray:
-    """The values over the largest of them, by size.
+    """The values divided by the largest absolute one.
 
     >>> scaled(np.array([1.0, -4.0])).tolist()
     [0.25, -1.0]
@@ -114,12 +114,12 @@ def scaled(values: np.ndarray) -> np.ndarray:
     return values / max(float(np.abs(values).max(initial=0)), 1e-12)
 
 
-def bars(names: tuple[str, ...], said: np.ndarray, measured: np.ndarray, side: int = 288) -> np.ndarray:
+def bars(names: tuple[str, ...], claimed: np.ndarray, measured: np.ndarray, side: int = 288) -> np.ndarray:
     """Two bars for every part, each series scaled to its largest value; (side, side, 3) in [0, 1]."""
     import cv2
 
     picture, middle, step = np.ones((side, side, 3)), side * 11 // 24, side / len(names)
-    for k, (values, colour) in enumerate(((said, _SAID), (measured, _MEASURED))):
+    for k, (values, colour) in enumerate(((claimed, _CLAIMED), (measured, _MEASURED))):
         for i, value in enumerate(scaled(values)):
             x = round((i + 0.14 + 0.36 * k) * step)
             y = sorted((middle, middle - round(value * side * 0.43)))

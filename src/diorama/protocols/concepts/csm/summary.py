@@ -10,17 +10,17 @@ from diorama.core.summary import Condensed, Summary
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, smoothed
 from diorama.metrics.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 
-#: How the change of a set is written in the names of sensitivities: r_a is that of reflectance to Δa.
+#: The letter of a set's change in the names of sensitivities: r_a is that of reflectance to Δa.
 MARKS = {"albedo": "a", "light": "i"}
-#: How the reason of a sensitivity begins that was not significant and counts as the floor.
+#: The beginning of the reason of a sensitivity that was not significant and has the floor as its value.
 FLOORED = "floored: "
-#: What is divided by what.
+#: The sensitivities that each ratio divides.
 RATIOS = {"csm_r": ("s_i", "r_i"), "csm_s": ("r_a", "s_a")}
 Pair = tuple[np.ndarray, np.ndarray]
 
 
 def condense(rows: Sequence[Row], aggregate: str | None) -> Condensed:
-    """One value per case and metric, both ratios (without `aggregate` their smoothed logarithm), curves over runs."""
+    """One value per case and metric, both ratios (their smoothed logarithm if `aggregate` is None), curves over runs."""
     cases = list(dict.fromkeys(row.case for row in rows))
     known = {(row.case, row.metric): row for row in rows if row.status == "ok"}
     names = [name for pair in RATIOS.values() for name in pair]
@@ -41,7 +41,7 @@ def _value(known: dict[tuple[str, str], Row], case: str, metric: str) -> float:
 
 
 def _draws(known: dict[tuple[str, str], Row], cases: list[str], metric: str) -> np.ndarray:
-    """(cases, draws) of a sensitivity; a floored one does not vary, one that is left out is NaN."""
+    """The draws (cases, draws) of a sensitivity: constant if it is floored, NaN if it is left out."""
     listed = {c: known[c, f"draws_{metric[0]}"].value for c in cases if (c, f"draws_{metric[0]}") in known}
     count = max((len(v) for v in listed.values()), default=1)  # type: ignore[arg-type]
     found = np.full((len(cases), count), np.nan)
@@ -78,7 +78,7 @@ def ratio_ends(points: Pair, drawn: Pair, n: int, aggregate: str | None) -> Inte
 
 
 def _estimate(pair: Pair, weights: np.ndarray, n: int, aggregate: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """The number (of a ratio of averages, its logarithm) and its standard error, for every line of weights over sets."""
+    """The aggregate (the logarithm of a ratio of averages) and its standard error, for every line of weights over sets."""
     above, below = pair
     if aggregate == "ratio_of_averages":
         tops, bottoms = (_positive(_weighted(v, weights)) for v in pair)

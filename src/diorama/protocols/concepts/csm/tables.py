@@ -1,7 +1,7 @@
 """Activations and loss gradients for CSM, of concept sets, test images and negatives: every image passes once.
 
 The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is the residual, 2/N·(answer − truth), so
-that any decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
+that any decomposer can be used; other layers are those that a network offers through `features` and `loss_grad`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,13 +24,13 @@ from diorama.protocols.concepts.wide import Rows
 
 Transform = Literal["linear", "srgb", "log"]
 OUTPUT = "output"
-#: A residual of less than this share of the truth is none: its signs would be those of rounding.
+#: A residual of less than this share of the truth counts as none: its signs would come from rounding.
 NOTHING = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Where and how a decomposer is read: the layer, the transform of `output`, whether truth has the answer's scale."""
+    """Where a decomposer is read out: the layer, the transform of `output`, whether the truth is scaled to the answer."""
 
     layer: str
     transform: Transform
@@ -38,7 +38,7 @@ class Probe:
 
     @property
     def unscaled(self) -> "Probe":
-        """The same place, whatever is made of the truth."""
+        """The same layer and transform, for activations, which do not depend on the truth."""
         return replace(self, aligned=False)
 
     def transformed(self, layer: np.ndarray) -> np.ndarray:
@@ -48,16 +48,16 @@ class Probe:
         return linear_to_srgb(layer) if self.transform == "srgb" else np.log(np.maximum(layer, 1e-3))
 
     def residual(self, answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
-        """The gradient of the squared error by the answer."""
+        """The gradient of the squared error with respect to the answer."""
         difference = self.transformed(answer) - self.transformed(truth)
         return 2 / difference.size * difference
 
 
 def _target(frame: Frame, answer: np.ndarray, branch: str, aligned: bool) -> np.ndarray:
-    """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
+    """The true layer with the channels of the answer, scaled to the answer if `aligned`.
 
     min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0. Off the mask the
-    target is the answer itself, so that nothing there counts as an error.
+    target is the answer itself, so that the error there is 0.
     """
     truth = frame.truth.get(branch)
     if truth is None:
@@ -98,8 +98,8 @@ def _gradients(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -
             trios = list(zip(frames, answers[b], truths, strict=True))
             own = inner.get((b, probe.aligned, probe.layer))
             own = _stacked(probe.residual(a, t) for _, a, t in trios) if own is None else own
-            near = np.array([_none(a - t, t, f.mask) for f, a, t in trios])[:, None]
-            rows[b] = np.where(near, np.float32(0), own)
+            exact = np.array([_negligible(a - t, t, f.mask) for f, a, t in trios])[:, None]
+            rows[b] = np.where(exact, np.float32(0), own)
         found.append(rows)
     return found
 
@@ -110,7 +110,7 @@ def _inner_gradients(
     probes: Sequence[Probe],
     targets: dict[tuple[str, bool], list[np.ndarray]],
 ) -> dict[tuple[str, bool, str], np.ndarray]:
-    """Those at inner layers by (branch, aligned, layer), all from one pass forward."""
+    """The gradients at inner layers by (branch, aligned, layer), all from one forward pass."""
     layers = {
         (b, aligned): list(dict.fromkeys(p.layer for p in probes if p.aligned == aligned and p.layer != OUTPUT))
         for b, aligned in targets
@@ -137,14 +137,14 @@ def without_layer(method: Any, layer: str) -> str:
 
 
 def _network(bench: Bench, layers: Sequence[str]) -> Layered:
-    """The method, whose layers can be read: controls are asked too."""
+    """The method, if it has these layers; controls come here too."""
     for layer in layers:
         if why := without_layer(bench.asked.object, layer):
             raise InputError(why)
     return bench.asked.object
 
 
-def _none(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:
+def _negligible(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:
     return bool(np.linalg.norm(difference[mask]) <= NOTHING * np.linalg.norm(truth[mask]))
 
 
@@ -162,27 +162,27 @@ def _stacked(layers: Iterable[np.ndarray]) -> np.ndarray:
     return found.array
 
 
-#: What is read of images at one probe, by branch.
+#: Activations or gradients (n, d) float32 of images at one probe, by branch.
 Readings = dict[str, np.ndarray]
-#: What is read of frames at every probe: (n, d) float32.
+#: A function that gives the readings of frames at every probe.
 Reading = Callable[[Bench, Sequence[Frame], Sequence[Probe]], list[Readings]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What CSM reads of a method at a probe. Images pass once for it and its fellows; what is read is kept for the run."""
+    """Reads a method's activations and gradients at a probe. Images pass once for it and its fellows; the run keeps them."""
 
     bench: Bench
     probe: Probe
     fellows: Sequence[Probe]
 
     def gradients(self, world: Component[World], count: int | None) -> Readings:
-        """Those of the first scenes of a world, or all; rows without residual are left out."""
+        """The gradients of the first scenes of a world, or all; rows without residual are left out."""
         found = self._of_world(world, count, _gradients)
         return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
 
     def features(self, world: Component[World], count: int | None) -> Readings:
-        """The activations of the first scenes of a world, or all; there may be thousands, so frames are let go."""
+        """The activations of the first scenes of a world, or all; there may be thousands, so frames are not kept."""
         return self._unscaled._of_world(world, count, _features, "unit")
 
     def members(self, concept: Scene) -> Readings:
@@ -192,7 +192,7 @@ class Reader:
 
     @property
     def _unscaled(self) -> "Reader":
-        """The reader of activations, which know no truth: one for both variants."""
+        """The reader of activations, which do not depend on the truth: one for both variants."""
         return replace(self, probe=self.probe.unscaled, fellows=[probe.unscaled for probe in self.fellows])
 
     def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Readings:
@@ -243,7 +243,7 @@ def _passed(
     probes: Sequence[Probe],
     spills: bool,
 ) -> dict[Probe, Readings]:
-    """Every image is rendered and decomposed once; frames that `elsewhere` keeps for the run serve other methods too."""
+    """Pass every image once; frames that `elsewhere` keeps for the run serve other methods too."""
     rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes), spills) for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
         for probe, found in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):

@@ -1,6 +1,6 @@
-"""What passes through a layer of a classifier, and how its output answers: activations and gradients, flattened.
+"""Activations of a layer of a classifier, and gradients of its output with respect to them, flattened.
 
-Images go through in chunks of a fixed size, so that a value does not depend on how many were asked for together.
+Callers pass images in chunks of a fixed size, so that a value does not depend on the number of images.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def activations(model: Any, images: np.ndarray, layer: str) -> np.ndarray:
 def layer_gradients(
     model: Any, images: np.ndarray, targets: np.ndarray, layer: str, objective: Objective
 ) -> np.ndarray:
-    """The gradient of each image's objective by the output of a layer, flattened: (n, d) float32."""
+    """The gradient of each image's objective with respect to the output of a layer, flattened: (n, d) float32."""
     import torch
 
     x, goal = tensors(model, images, np.zeros(len(images)))
@@ -59,7 +59,7 @@ def layer_gradients(
 
 
 def _at_layer(model: Any, x: Tensor, layer: str) -> tuple[Tensor, Tensor]:
-    """What the layer gave, as a leaf that gradients are taken by, and the output that follows from it."""
+    """The layer's output, as a leaf of the graph, and the model's output computed from it."""
     import torch
 
     kept: list[Tensor] = []
