@@ -26,9 +26,8 @@ class Dsprites(Listed, Levelled):
 
     npz  the published file: arrays `imgs` (n, 64, 64) of 0 and 1, and `latents_values` (n, 6)
 
-    The i-th scene is the i-th of a fixed shuffle, named by its row. Colour, which is constant, is no factor. `do` looks up
-    the row with other values. The images are kept as bits: 377 MB for the whole set. The
-    file's pickled metadata is not read.
+    The i-th scene is the i-th of a fixed shuffle, named by its row. Colour is constant and no factor. `do` looks up the row
+    with other values. Images are kept in memory as bits: 377 MB for the whole set. The file's pickled metadata is not read.
     """
 
     cite = ("matthey2017",)
@@ -53,7 +52,7 @@ class Dsprites(Listed, Levelled):
             )
 
     def fingerprint(self) -> str:
-        """The checksums of the images and latents as the file's directory lists them."""
+        """The checksums of the images and latents from the archive's directory."""
         with self._open() as file:
             listed = {i.filename: i.CRC for i in file.infolist()}
         return "-".join(f"{listed.get(f'{name}.npy', 0):08x}" for name in ("imgs", "latents_values"))

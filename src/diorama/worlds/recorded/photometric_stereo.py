@@ -23,11 +23,11 @@ class PhotometricStereo(RecordedLights):
     """`<object>/<object>.<0, 1, …>.png` with `<object>.mask.png`; `lights.txt` holds their number, then x y z of each.
 
     root      folder with one sub-folder per object, and `lights.txt`
-    encoding  how the photos are encoded; camera files are taken as linear
+    encoding  encoding of the photos
 
-    `do(scene, light=i)` is the i-th photo. The direction, towards the lamp, is `truth["lights"]` where `lights.txt`
-    gives as many as there are photos. Chrome and gray balls, which calibrate, are left out. There is no true
-    reflectance: `invariance` is the score for this world.
+    `do(scene, light=i)` is the i-th photo. The direction towards the lamp is `truth["lights"]` if `lights.txt` has as many
+    directions as there are photos. The chrome and gray calibration balls are left out. There is no true reflectance:
+    `invariance` is the score for this world.
     """
 
     cite = ("woodham1980",)
