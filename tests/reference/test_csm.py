@@ -337,9 +337,9 @@ def counted_passes(monkeypatch, network):
     from diorama.worlds.concepts.random_scenes import RandomScenes
 
     seen, rendered = Counter(), Counter()
-    through, draw = network._outputs, RandomScenes.render
+    through, draw = network.outputs, RandomScenes.render
     monkeypatch.setattr(
-        network, "_outputs", lambda self, frame, module: seen.update([frame.scene.key]) or through(self, frame, module)
+        network, "outputs", lambda self, frame, module: seen.update([frame.scene.key]) or through(self, frame, module)
     )
     monkeypatch.setattr(
         RandomScenes, "render", lambda self, scenes: rendered.update(s.key for s in scenes) or draw(self, scenes)

@@ -67,7 +67,7 @@ class HookedNetwork(Layered):
         import torch
 
         with torch.no_grad():
-            outputs = self._outputs(frames[0], self.twin.module if self.twin else self.module)
+            outputs = self.outputs(frames[0], self.twin.module if self.twin else self.module)
             layers = [_to_numpy(self._on_grid(frames[0], name, outputs[name])) for name in ("reflectance", "shading")]
         return Layers(*layers)
 
@@ -143,7 +143,7 @@ class HookedNetwork(Layered):
             if layer != "output"
         ]
         try:
-            outputs = self._outputs(frame, self.module)
+            outputs = self.outputs(frame, self.module)
         finally:
             for hook in hooks:
                 hook.remove()
@@ -155,9 +155,9 @@ class HookedNetwork(Layered):
 
     def layer_of(self, frame: Frame, branch: str) -> Tensor:
         """A layer (1, c, h, w) in linear light on the frame's grid."""
-        return self._on_grid(frame, branch, self._outputs(frame, self.module)[branch])
+        return self._on_grid(frame, branch, self.outputs(frame, self.module)[branch])
 
-    def _outputs(self, frame: Frame, module: nn.Module) -> Mapping[str, Tensor]:
+    def outputs(self, frame: Frame, module: nn.Module) -> Mapping[str, Tensor]:
         """The outputs of the network, or of its twin, for a frame: a map of the network's size for every branch."""
         import torch
 
