@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from diorama.core.guard import attempt
-from diorama.core.run import open_run
+from diorama.core.run import open_run, silent
 from diorama.io.zoo import checkpoint_path
 from studies.funnybirds.bare import BIRDS, bare_birds, bare_table
 from studies.funnybirds.coherence import page as coherence
@@ -56,7 +56,7 @@ def write(networks: list[Network], size: Size, page: Path) -> None:
         "ORDERS": orders(found),
         "CONTROLS": controls(found),
         "DOSES": doses(found["birds_resnet"]),
-        "BARE": bare_table([n.name for n in networks], bare_birds(BUILD / "bare", lambda *_: None)),
+        "BARE": bare_table([n.name for n in networks], bare_birds(BUILD / "bare", silent)),
         "BARE_BIRDS": f"{BIRDS:,}",
         "DRIFT": drift(size.sampled, size.processes),
         "COHERENCE": coherence(size.sampled),

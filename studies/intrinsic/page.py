@@ -269,7 +269,7 @@ def pictures(real: str) -> None:
 
 
 def page(root: str, parity: bool) -> str:
-    """The text of docs/results/intrinsic.md; `parity` adds slow columns: L1 of all algorithms, and as in the released code."""
+    """The text of docs/results/intrinsic.md; `parity` adds slow columns: L1 of all algorithms and as released."""
     mit = run("mit", root, (*CLASSICAL, *LEARNED, *CONSTANT), ["lmse"], controls=True)
     sizes, (table_of_spread, compared) = windows(root), spread(root)
     original = run("original", root[:-1] + ", image=original)", CLASSICAL, ["lmse"])

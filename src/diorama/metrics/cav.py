@@ -20,7 +20,7 @@ COLUMNS = 4096
 #: CAVs solved at once.
 BATCH = 64
 
-#: The images of one CAV: those of the concept and the others.
+#: The rows of one CAV: images of the concept, and negatives.
 Draw = tuple[np.ndarray, np.ndarray]
 
 
@@ -129,7 +129,7 @@ def fit_gram(
     options: Options | None = None,
     held_out: float = 0.33,
 ) -> Cavs:
-    """CAVs in the Gram space (n, n) of all rows; a draw has the rows of the concept and those of the others."""
+    """CAVs in the Gram space (n, n) of all rows; a draw has the rows of the concept and of the negatives."""
     solve = trainer if callable(trainer) else _named(trainer)
     parts = [[split(side, held_out, rng) for side in draw] for draw in draws]
     seeds = rng.integers(1, 2**31 - 1, len(parts))

@@ -5,7 +5,7 @@ smooth where the shading's gradient is below it; the 3×2 confusion is summed ov
 [1, 1, 2]/row sum, precision = c[2, smooth]/Σ c[:, smooth], recall = c[2, smooth]/Σ c[2, :].
 
 Kovacs et al. 2017 take the Sobel magnitude of linear shading after a 10×10 maximum filter everywhere and print a curve.
-Li & Snavely 2018, whose number is what is called SAW AP, take the natural log (at least 1e-4), judge smooth pixels on the
+Li & Snavely 2018, whose number is usually called SAW AP, take the natural log (at least 1e-4), judge smooth pixels on the
 *unfiltered* map and the others on the filtered one, and integrate. Scores of the two cannot be compared.
 """
 

@@ -125,7 +125,7 @@ def permutation_test(
 ) -> Permuted:
     """Does the concept's mean strength stand out when its name is given to random images instead?
 
-    Each relabelling shuffles all images, the concept's and the others, over the rows that `draws` name, and fits the CAVs
+    Each relabelling shuffles all images, the concept's and the negatives, over the rows that `draws` name, and fits the CAVs
     again, in the Gram space. If the concept is a random set like any other, its strength is exchangeable with those.
     `cross` (n, rows) is gram(gradients, rows).
     """

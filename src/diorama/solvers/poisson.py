@@ -82,7 +82,7 @@ class Poisson:
         return centred(x, self._component, self.components)[:, np.cumsum(new) - 1]
 
     def solve_weighted(self, gradient: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The reconstruction (pixels,) of one field (edges,) where edges count by weight: a factorisation of its own."""
+        """The reconstruction (pixels,) of one field (edges,) with weighted edges, which needs another factorisation."""
         x = np.zeros((len(self._free), 1))
         weighted = self._difference.T * weights
         factor = factorise((weighted @ self._difference).tocsc())

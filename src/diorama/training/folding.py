@@ -95,7 +95,7 @@ class PartLoss:
         self.variants, self.counts, self.weight = variants, list(counts), weight
 
     def __call__(self, output: Tensor, targets: Tensor) -> Tensor:
-        """The loss of what a network with a `PartHead` gives in training."""
+        """The loss of the training outputs of a network with a `PartHead`."""
         logits, scores = output.split([targets.shape[1], sum(self.counts)], 1)
         wanted = (targets / targets.sum(1, keepdim=True)) @ self.variants
         both = zip(scores.split(self.counts, 1), wanted.split(self.counts, 1), strict=True)

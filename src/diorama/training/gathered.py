@@ -119,7 +119,7 @@ class Gathered:
 
     @property
     def boxed(self) -> bool:
-        """Whether the world tells where its object is."""
+        """Whether the world knows the bounding box of its object."""
         return bool((self.boxes[:64, 2] > 0).any())
 
     @property

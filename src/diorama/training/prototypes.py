@@ -153,7 +153,7 @@ def push(net: ProtoPNet, birds: Staged, progress: Progress) -> list[dict[str, in
 
 
 def sheet(birds: Staged, found: list[dict[str, int]], each: int) -> np.ndarray:
-    """The prototypes' patches in one picture, a row for each class: what is shown as "this looks like that"."""
+    """The prototypes' patches in one picture, a row for each class: as in "this looks like that"."""
     pieces = [_patch(birds.images[one["bird"]], one["row"], one["column"]) for one in found]
     rows = [np.concatenate(pieces[i : i + each], 1) for i in range(0, len(pieces), each)]
     return np.concatenate(rows)

@@ -47,7 +47,7 @@ from diorama.training.schedule import Schedule
 from diorama.training.staged import Staged, staged
 
 Say = Callable[[str], None]
-#: Learning rates of AdamW: networks with batch norm bear, and need, a higher one.
+#: Learning rates of AdamW; networks with batch norm need a higher one.
 RATES = {True: 4e-3, False: 5e-4}
 #: Penalty and steps of the fit on frozen features.
 L2, STEPS = 1e-3, 200
@@ -114,7 +114,7 @@ def tune(
 
     `net` is a torch module that takes sRGB (n, 3, h, w) in [0, 1], or the spec of a model (`timm:resnet18`,
     `./mine.py:build`). A last layer with another number of outputs is replaced. `on` is a world's spec or a world.
-    `minutes` is about how long it may take; what will be done is said first. `out` is a folder: the same call goes on
+    `minutes` is roughly how long it may take; the plan is printed first. `out` is a folder: the same call goes on
     where an earlier one was stopped. `rate` is the highest learning rate (None: 0.004 with batch norm, 0.0005 without).
     """
     job = replace(job_of(net, on, minutes, seed, rate), kept=out is not None)

@@ -1,4 +1,4 @@
-"""CAV: the mean of the concept's activations minus the mean of the others' (FastCAV)."""
+"""CAV: the mean of the concept's activations minus that of the negatives (FastCAV)."""
 
 from dataclasses import dataclass
 

@@ -69,7 +69,7 @@ class GradCam(Explainer):
         features, slope = _features(gradient_module(model, name), name, x, target)
         coarse = (slope.mean(dim=(2, 3), keepdim=True) * features).sum(dim=1, keepdim=True)
         heat = interpolate(coarse.relu() if self.relu else coarse, images.shape[1:3], mode=self.upsample)
-        return heatmaps(_shifted(heat) if self.shift else heat, signed=not (self.relu or self.shift))
+        return heatmaps(_normalised(heat) if self.shift else heat, signed=not (self.relu or self.shift))
 
 
 def _features(module: "nn.Module", name: str, x: "Tensor", target: "Tensor") -> "tuple[Tensor, Tensor]":
@@ -105,12 +105,12 @@ def _of_attention(module: "nn.Module", x: "Tensor", target: "Tensor", images: np
     from diorama.methods.explain.attention import patch_heatmaps, with_gradients
 
     maps, slopes, grid = with_gradients(module, x, target)
-    seen, slope = grid.patches(maps[-1][:, :, 0]), grid.patches(slopes[-1][:, :, 0])
-    heat = (seen * slope.mean((2, 3), keepdim=True)).mean(1, keepdim=True).relu()
-    return patch_heatmaps(_shifted(heat)[:, 0], images)
+    attention, slope = grid.patches(maps[-1][:, :, 0]), grid.patches(slopes[-1][:, :, 0])
+    heat = (attention * slope.mean((2, 3), keepdim=True)).mean(1, keepdim=True).relu()
+    return patch_heatmaps(_normalised(heat)[:, 0], images)
 
 
-def _shifted(heat: "Tensor") -> "Tensor":
-    """(map − min) / max of what is left, per image."""
+def _normalised(heat: "Tensor") -> "Tensor":
+    """(map − min) / max(map − min), per image."""
     heat = heat - heat.amin(dim=(1, 2, 3), keepdim=True)
     return heat / heat.amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-30)

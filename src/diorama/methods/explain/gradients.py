@@ -15,7 +15,7 @@ from diorama.core.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-#: What is done with the colour channels of a map: keep them, their sum, or their maximum.
+#: How the colour channels of a map are combined: kept, summed, or their maximum.
 Channels = Literal["keep", "sum", "max"]
 
 

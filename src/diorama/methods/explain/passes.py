@@ -20,7 +20,7 @@ from diorama.io.digests import array_digest
 #: Pixels in a batch, and the fewest and most images.
 PIXELS, FEWEST, MOST = 800_000, 8, 50
 
-#: What a map is about: the target's logit, its probability (softmax), or its logit minus the mean over classes.
+#: The output that a map explains: the target's logit, its probability (softmax), or its logit minus the mean over classes.
 Output = Literal["logit", "probability", "centred"]
 #: What hidden pixels show: a gray, the image's mean colour, or the image blurred (Gauss, σ = a sixteenth of its side).
 Fill = Literal["black", "mean", "blur"]
@@ -141,7 +141,7 @@ class OnHost:
 
 
 class OnDevice(OnHost):
-    """Does the same with torch on the network's accelerator: `put` and `get` make one transfer each, nothing else does."""
+    """Torch on the network's accelerator; only `put` and `get` transfer data, each once."""
 
     def __init__(self, model: Any, place: Any) -> None:
         import torch

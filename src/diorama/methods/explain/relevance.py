@@ -1,8 +1,8 @@
 """Relevance propagation on any network of modules: zennit's rules, with relevance divided at residual sums, without biases.
 
-zennit needs to be told where a network adds two branches. Here every sum of two equal shapes that both depend on the image
-is found while the network runs, so that residual blocks of any library are handled. Batch norms are merged into the
-convolution before them while the network runs, and restored afterwards; or they follow a rule of their own.
+With zennit the user must name the places where a network adds two branches. Here every sum of two equal shapes that both
+depend on the image is found while the network runs, so that residual blocks of any library are handled. Batch norms are
+merged into the convolution before them while the network runs, and restored afterwards; or they follow a rule of their own.
 """
 
 from __future__ import annotations

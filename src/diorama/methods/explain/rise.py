@@ -91,7 +91,7 @@ class Rise(OncePerImage):
         return _masks_of(OnHost(None), self._drawn(piece.stop, size), piece)
 
     def _drawn(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
-        """What the first `count` masks are made of: cells, their shifts down and right, the matrices that enlarge them."""
+        """The factors of the first `count` masks: cells, their shifts down and right, the matrices that enlarge them."""
         fields = (self.generator("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
         shifts = [
             self.generator(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)

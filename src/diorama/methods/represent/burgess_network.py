@@ -78,11 +78,6 @@ class Autoencoder(nn.Module):
         return self.decoder(z), mean, log_variance
 
 
-def reconstruction_loss(logits: Tensor, x: Tensor) -> Tensor:
-    """Bernoulli cross-entropy summed over pixels, for every image (n,)."""
-    return nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="none").flatten(1).sum(1)
-
-
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     """KL(q(z|x) ‖ N(0, 1)) = ½ Σ (μ² + σ² − log σ² − 1), for every image (n,)."""
     return divergences(mean, log_variance).sum(1)

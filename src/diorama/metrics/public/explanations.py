@@ -1,7 +1,7 @@
 """Explanations of a classifier: evidence inside and outside a mask, and the scores of FunnyBirds on plain arrays.
 
-n images, P parts. Importances are what a method says of each part, drops what removing it does to the logit. Each value is
-a mean over images with an interval over images; shares have Wilson's.
+n images, P parts. Importances are a method's values of the parts; drops are how far removing the parts lowers the logit.
+Each value is a mean over images with an interval over images; shares have Wilson's.
 """
 
 from dataclasses import replace

@@ -27,7 +27,7 @@ from diorama.metrics.saw import average_precision, curve_area, kovacs_confusion,
 class SawAp(Protocol):
     """Area under the precision–recall curve of "smooth", from a confusion summed over *all* photos, which are one case.
 
-    preset  li (li2018) is what is called SAW AP: log shading, smooth pixels on the unfiltered gradient. kovacs
+    preset  li (li2018) is usually called SAW AP: log shading, smooth pixels on the unfiltered gradient. kovacs
             (kovacs2017) draws only a curve, on linear shading scaled to a maximum of 1, whose area is given here. The
             two cannot be compared, so there is no default
     mode    mode of li: 1 is the weighted "challenge"

@@ -114,7 +114,7 @@ def stack(frames: Sequence[Frame]) -> np.ndarray:
 def material_of(
     bench: Bench, concept: int, rows: np.ndarray, test: Images, gradient: Callable[..., np.ndarray], keep: bool
 ) -> Material:
-    """The products of activations (rows) and of the test images' gradients; the origin is the mean of the others."""
+    """The products of activations (rows) and of the test images' gradients; the origin is the mean of the negatives."""
     origin = np.mean(rows[concept:], axis=0)
     cross, along = [], []
     for count, frames in test.chunks(bench):

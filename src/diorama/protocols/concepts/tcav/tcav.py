@@ -54,8 +54,8 @@ class Tcav(Protocol):
 
     concept       folder of pictures, or world, that shows the concept
     do            change that makes a world's scenes show the concept, such as `do="beak=2"`; the truth is then known too
-    negatives     folder or world of the others; None for the test world, another concept for a relative CAV
-    negatives_do  change of the others
+    negatives     folder or world of images without the concept; None for the test world, another concept for a relative CAV
+    negatives_do  change of the negatives
     test_do       change of the test images, which are the world's
     layer         layer of the model; None for its last
     target        class, or output of a regression; None for each image's own class
@@ -66,7 +66,7 @@ class Tcav(Protocol):
     pool          number of other images that runs draw theirs from
     tests         number of test images
     permutations  number of relabellings for `permutation_p`
-    min_images    fewer images of the concept or of the others are refused; Kim et al. advise 20
+    min_images    fewer images of the concept or fewer negatives are refused; Kim et al. advise 20
     vectors       keeps the CAVs beside the rows
 
     Beside the score: that of random against random sets, held-out accuracy and AUC, the cosine with the next run's CAV
@@ -299,7 +299,7 @@ class Tcav(Protocol):
         return Score("agreement", float(((derivatives > 0) == (outcome.value > 0))[moved].mean()))
 
     def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Sensitivity:
-        """How much the prediction really rises when the concept is put into each test image in place of the others."""
+        """How much the prediction really rises when each test image has the concept instead of the negatives' change."""
         return Sensitivity(self._effects(bench))
 
     def _effects(self, bench: Bench) -> np.ndarray:
@@ -324,9 +324,9 @@ class Tcav(Protocol):
         return np.concatenate(found)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """An image of the concept, one of the others, and one that is tested on."""
+        """An image of the concept, a negative, and a test image."""
         changes, seed = (self.do, self.negatives_do, self.test_do), case.payload["seed"]
-        shown = zip(("the concept", "the others", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
+        shown = zip(("the concept", "a negative", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
         found = [(name, images(world, role, seed, 1, change)) for name, world, role, change in shown]
         return [Panel(name, bench.on(one.world).frame(one.scenes[0]).srgb()) for name, one in found]
 
