@@ -54,7 +54,7 @@ class Prototypes(Explainer):
     def _answer(
         self, similar: np.ndarray, weights: np.ndarray, size: tuple[int, int], pictures: np.ndarray | None
     ) -> Answer:
-        """The answer of one image, from similarity maps (prototypes, i, j), weights and patches of the class's prototypes."""
+        """The answer of one image, from maps (prototypes, i, j), weights and patches of the class's prototypes."""
         large = np.stack([enlarged(one, size) for one in similar])
         heat = np.tensordot(weights, large, 1).astype(np.float32)
         if self.reading == "attribution":
