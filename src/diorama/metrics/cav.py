@@ -54,10 +54,10 @@ def gram(rows: np.ndarray, others: np.ndarray | None = None, origin: np.ndarray 
     n, d = rows.shape
     products = np.zeros((n, n if others is None else len(others)))
     for start in range(0, d, COLUMNS):
-        here = slice(start, start + COLUMNS)
-        shift = np.float32(0) if origin is None else np.asarray(origin[here], np.float32)
-        left = np.asarray(rows[:, here], np.float32) - shift
-        products += left @ (left if others is None else np.asarray(others[:, here], np.float32) - shift).T
+        columns = slice(start, start + COLUMNS)
+        shift = np.float32(0) if origin is None else np.asarray(origin[columns], np.float32)
+        left = np.asarray(rows[:, columns], np.float32) - shift
+        products += left @ (left if others is None else np.asarray(others[:, columns], np.float32) - shift).T
     return products
 
 
@@ -111,8 +111,8 @@ def fit_cavs(
     # only hinge SGD depends on the origin
     origin = None if trainer == "hinge_sgd" else np.mean(negatives, axis=0)
     nn, pp, pn = gram(negatives, None, origin), gram(positives, None, origin), gram(positives, negatives, origin)
-    placed = [(np.asarray(a), p + np.asarray(b)) for a, b in draws]
-    cavs = fit_gram(trainer, np.block([[pp, pn], [pn.T, nn]]), placed, rng, options, held_out)
+    row_draws = [(np.asarray(a), p + np.asarray(b)) for a, b in draws]
+    cavs = fit_gram(trainer, np.block([[pp, pn], [pn.T, nn]]), row_draws, rng, options, held_out)
     a = cavs.coefficients.astype(np.float32)
     if origin is not None:  # intercepts belong to x − o
         cavs = replace(
@@ -182,12 +182,12 @@ def save_cavs(path: Path | str, cavs: Cavs, meta: dict[str, Any]) -> None:
     """Write directions, intercepts and their quality as NPZ; `meta` (layer, model, concept …) is in it as JSON."""
     if cavs.directions is None:
         raise ValueError("these CAVs have no directions to save: fit them with fit_cavs")
-    kept = {name: getattr(cavs, name) for name in ("directions", "intercepts", "accuracy", "auc")}
-    np.savez_compressed(path, meta=np.array(json.dumps(meta)), **kept)
+    arrays = {name: getattr(cavs, name) for name in ("directions", "intercepts", "accuracy", "auc")}
+    np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
 
 
 def load_cavs(path: Path | str) -> tuple[Cavs, dict[str, Any]]:
     """The inverse of `save_cavs`; never reads pickled data."""
-    with np.load(path, allow_pickle=False) as kept:
-        values = [kept[name] for name in ("intercepts", "accuracy", "auc", "directions")]
-        return Cavs(np.zeros((len(values[0]), 0)), *values), json.loads(str(kept["meta"]))
+    with np.load(path, allow_pickle=False) as arrays:
+        values = [arrays[name] for name in ("intercepts", "accuracy", "auc", "directions")]
+        return Cavs(np.zeros((len(values[0]), 0)), *values), json.loads(str(arrays["meta"]))

@@ -99,8 +99,8 @@ def _values(grams: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 def linear_svm(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Solution:
     """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), exactly, by sequential minimal optimisation (Fan et al. 2005)."""
-    found = [_compiled(_smo)(k, y, float(options.c), 1e-5) for k, y in _each(grams, labels)]
-    return np.array([a for a, _ in found]), np.array([b for _, b in found])
+    solved = [_compiled(_smo)(k, y, float(options.c), 1e-5) for k, y in _each(grams, labels)]
+    return np.array([a for a, _ in solved]), np.array([b for _, b in solved])
 
 
 def _smo(gram: np.ndarray, y: np.ndarray, c: float, tolerance: float) -> tuple[np.ndarray, float]:
@@ -140,8 +140,8 @@ def hinge_sgd(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np
     1.9. A step costs n multiplications in place of d.
     """
     arguments = float(options.alpha), int(options.max_iter), float(options.tol)
-    found = [_compiled(_sgd)(k, y, *arguments, int(s)) for (k, y), s in zip(_each(grams, labels), seeds, strict=True)]
-    return np.array([a for a, _ in found]), np.array([b for _, b in found])
+    solved = [_compiled(_sgd)(k, y, *arguments, int(s)) for (k, y), s in zip(_each(grams, labels), seeds, strict=True)]
+    return np.array([a for a, _ in solved]), np.array([b for _, b in solved])
 
 
 def _sgd(gram: np.ndarray, y: np.ndarray, alpha: float, epochs: int, tol: float, seed: int) -> tuple[np.ndarray, float]:

@@ -50,8 +50,8 @@ def si_mse(
     >>> si_mse(c, 3 * c, np.ones((1, 2), bool)) < 1e-30
     True
     """
-    found = estimate * scale(truth, estimate, mask, per_channel)
-    return mse(truth, np.minimum(found, 1) if clip else found, mask, whole)
+    scaled = estimate * scale(truth, estimate, mask, per_channel)
+    return mse(truth, np.minimum(scaled, 1) if clip else scaled, mask, whole)
 
 
 def psnr(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, peak: float = 1.0) -> float:

@@ -86,9 +86,9 @@ def sign_tests(concept: np.ndarray, random: np.ndarray, images: int) -> np.ndarr
 
     chance, many = random.mean(), images * len(random)
     with np.errstate(all="ignore"):
-        found = ttest_ind_from_stats(concept, deviation(concept, images), images, chance, deviation(chance, many), many)
+        test = ttest_ind_from_stats(concept, deviation(concept, images), images, chance, deviation(chance, many), many)
     constant = (deviation(concept, images) == 0) & (deviation(chance, many) == 0)
-    return np.where(constant, np.where(concept == chance, np.nan, 0.0), found.pvalue)
+    return np.where(constant, np.where(concept == chance, np.nan, 0.0), test.pvalue)
 
 
 def permutation_p(observed: float, null: np.ndarray) -> float:

@@ -72,9 +72,9 @@ class Checkpoint(Classifier):
             super().__init__(module, f"checkpoint({self.arch})", size or card["size"], cam_layer)
             return
         size, self._made_by = size or _FUNNYBIRDS_SIZE, ""
-        found = read_file(path, "checkpoint")
-        state = tensors_of(found, path, "checkpoint")
-        self.arch = arch or _named(found) or recognise(state, path)
+        content = read_file(path, "checkpoint")
+        state = tensors_of(content, path, "checkpoint")
+        self.arch = arch or _named(content) or recognise(state, path)
         net = _filled(self.arch, state, path, classes)
         resize = _TRANSFORMER_SIZE if "vit_" in self.arch and size != _TRANSFORMER_SIZE else None
         module = originals.wrapped(net, originals.statistics(normalise, originals.IMAGENET), resize)
@@ -115,8 +115,8 @@ def _card(path: Path) -> dict[str, Any] | None:
     file = path / "card.json" if path.is_dir() else path.parent / "card.json"
     if not file.is_file() or (path.is_file() and path.name != _TUNED):
         return None
-    found = read_json(file)
-    return found if {"network", "classes", "size"} <= found.keys() else None
+    card = read_json(file)
+    return card if {"network", "classes", "size"} <= card.keys() else None
 
 
 def _tuned(card: Mapping[str, Any], arch: str | None, weights: str) -> tuple[str, Any, str]:
@@ -126,9 +126,9 @@ def _tuned(card: Mapping[str, Any], arch: str | None, weights: str) -> tuple[str
         raise InputError(
             f"checkpoint: {weights} is of a live network, {card['name']}: name the file that makes it, arch=./mine.py:build"
         )
-    asked = parse(network)
-    kept = {k: v for k, v in asked.params.items() if k not in _FIRST_WEIGHTS or ":" not in asked.name}
-    backbone = build("model", Spec(asked.name, kept))
+    spec = parse(network)
+    params = {k: v for k, v in spec.params.items() if k not in _FIRST_WEIGHTS or ":" not in spec.name}
+    backbone = build("model", Spec(spec.name, params))
     module = backbone.object.module
     if module is None:
         raise InputError(f"checkpoint: arch={network!r} has no torch module")
@@ -156,15 +156,15 @@ def recognise(state: Mapping[str, Tensor], path: str) -> str:
     """The known network whose weights have the same names and shapes, apart from the number of classes."""
     from diorama.models.families.released import shapes_of
 
-    given, nearest = shapes_of(state), ("", 0, "")
+    shapes, nearest = shapes_of(state), ("", 0, "")
     for arch in (*_OURS, *_KNOWN):
         own = _shapes(arch, state)
-        if own == given:
+        if own == shapes:
             return arch
-        shared = sum(given.get(name) == shape for name, shape in own.items())
+        shared = sum(shapes.get(name) == shape for name, shape in own.items())
         if own and shared > max(nearest[1], len(own) // 2):
-            nearest = (arch, shared, _difference(own, given))
-    raise InputError(f"checkpoint: the network in {path} is not recognised: {_hint(nearest, given)}")
+            nearest = (arch, shared, _difference(own, shapes))
+    raise InputError(f"checkpoint: the network in {path} is not recognised: {_hint(nearest, shapes)}")
 
 
 def _hint(nearest: tuple[str, int, str], given: dict[str, Any]) -> str:

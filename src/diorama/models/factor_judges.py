@@ -61,10 +61,10 @@ class FactorJudge(Weighted, Model):
                 f"images are {images.shape}: {self.name} takes (n, h, w, 3) of at least {self.side} pixels"
             )
         small = np.stack([squeezed(image, self.side) for image in images])
-        shown = small.mean(axis=3, keepdims=True) if self.channels == 1 else small
+        scaled = small.mean(axis=3, keepdims=True) if self.channels == 1 else small
         place = next(self.module.parameters()).device
         with torch.inference_mode():
-            x = torch.from_numpy(np.ascontiguousarray(shown.transpose(0, 3, 1, 2), np.float32)).to(place)
+            x = torch.from_numpy(np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), np.float32)).to(place)
             return np.asarray(self.module(x).cpu().numpy())
 
 

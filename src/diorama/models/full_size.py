@@ -95,10 +95,10 @@ def put(module: nn.Module, name: str, part: nn.Module) -> None:
 def classes_in(state: Mapping[str, Tensor], net: nn.Module, asked: int | None, name: str) -> int | None:
     """The number of classes that a checkpoint was trained for; an error if another number was asked for."""
     weight = state.get(f"{head_name(net)}.weight")
-    found = None if weight is None else int(weight.shape[0])
-    if asked is not None and found is not None and asked != found:
-        raise InputError(f"{name}: classes={asked}, but the checkpoint was trained for {found} classes")
-    return found or asked
+    trained_for = None if weight is None else int(weight.shape[0])
+    if asked is not None and trained_for is not None and asked != trained_for:
+        raise InputError(f"{name}: classes={asked}, but the checkpoint was trained for {trained_for} classes")
+    return trained_for or asked
 
 
 #: Builds a network with a number of classes (None: its own), its library's weights fetched or not.

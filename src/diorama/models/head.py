@@ -124,8 +124,8 @@ def _photos(on: str, train: int, seed: int, size: int | None) -> _Images:
 
 
 def _scenes(on: Component[World], train: int, seed: int, size: int | None) -> _Images:
-    found = on.with_default(size=size) if size else on
-    world = labelled(found.object, found.label, "head")
+    component = on.with_default(size=size) if size else on
+    world = labelled(component.object, component.label, "head")
     order = Order(world, seed, "head", train * len(world.classes), removal=True)
 
     def example(i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +133,7 @@ def _scenes(on: Component[World], train: int, seed: int, size: int | None) -> _I
         return frame.srgb(), targets
 
     height, width = example(0)[0].shape[:2]
-    key = [found.digest, seed, order.count]
+    key = [component.digest, seed, order.count]
     side = height if height == width else None
     return _Images(example, order.count, len(world.classes), key, f"scenes of {on.label}", side)
 
@@ -188,13 +188,13 @@ def _write(path: Path, array: np.ndarray) -> None:
 
 
 def _compute(module: nn.Module, images: _Images) -> np.ndarray:
-    found = []
+    rows = []
     together = device.chunk(device.current())
     for start in range(0, images.count, together):
         pictures, hot = zip(*map(images.example, range(start, min(start + together, images.count))), strict=True)
         shares = np.array(hot) / np.sum(hot, axis=1, keepdims=True)
-        found.append(np.hstack([logits(module, np.stack(pictures)), shares]))
-    return np.concatenate(found)
+        rows.append(np.hstack([logits(module, np.stack(pictures)), shares]))
+    return np.concatenate(rows)
 
 
 def _photo(path: Path, size: int) -> np.ndarray:

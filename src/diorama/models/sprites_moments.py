@@ -62,13 +62,13 @@ class SpritesMoments(Model):
     def _templates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean moments (combinations, k), their deviation (k,), and the offset of the centroid (combinations, 2)."""
         shape, scale, turn = (np.array(c) for c in zip(*product(*self._levels[:3]), strict=True))
-        found = []
+        sampled = []
         for x, y in product((0.5, 0.51, 0.52), repeat=2):  # thirds of a pixel
             place = [np.full(len(shape), v) for v in (x, y)]
             area, centre, moments = _moments(silhouettes(shape.astype(int), scale, turn, *place).astype(np.float32))
             offset = centre - (16 + 32 * np.array([x, y]))
-            found.append(np.concatenate([area[:, None], moments, offset], axis=1))
-        mean, deviation = np.mean(found, axis=0), np.std(found, axis=0).mean(axis=0)
+            sampled.append(np.concatenate([area[:, None], moments, offset], axis=1))
+        mean, deviation = np.mean(sampled, axis=0), np.std(sampled, axis=0).mean(axis=0)
         return mean[:, :-2], np.maximum(deviation[:-2], _LEAST), mean[:, -2:]
 
     def logits(self, images: np.ndarray) -> np.ndarray:
@@ -83,8 +83,8 @@ class SpritesMoments(Model):
         mean, deviation, offset = self._templates
         gray = np.clip((images.mean(axis=3) - _HAZE) / (1 - _HAZE), 0, 1)
         area, centre, moments = _moments(gray)
-        found = np.concatenate([area[:, None], moments], axis=1)
-        posterior = log_softmax(-0.5 * (((found[:, None] - mean) / deviation) ** 2).sum(axis=2), axis=1)
+        features = np.concatenate([area[:, None], moments], axis=1)
+        posterior = log_softmax(-0.5 * (((features[:, None] - mean) / deviation) ** 2).sum(axis=2), axis=1)
         table = posterior.reshape(len(images), *self.counts[:3])
         shapes = [_log_sum(table, (2, 3)), _log_sum(table, (1, 3)), _log_sum(table, (1, 2))]
         place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32

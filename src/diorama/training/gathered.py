@@ -78,8 +78,8 @@ class Gathering:
         """One image with its factors and its box."""
         frame = self.world.render([self.scenes[index]])[0]
         image = resize(frame.srgb(), SIDE, SIDE)
-        shown = image.mean(axis=2, keepdims=True) if self.channels == 1 else image
-        return {"images": quantise(shown, 8), "factors": self._factors(frame), "boxes": box_of(frame)}
+        channels = image.mean(axis=2, keepdims=True) if self.channels == 1 else image
+        return {"images": quantise(channels, 8), "factors": self._factors(frame), "boxes": box_of(frame)}
 
     def _factors(self, frame: Frame) -> list[int]:
         factors = frame.truth["factors"] if self.levels else {}
@@ -130,11 +130,11 @@ class Gathered:
 
 def gathered(world: Component, split: Split, count: int, seed: int, progress: Progress, processes: int = 1) -> Gathered:
     """The images of a world; those that the cache does not have yet are rendered."""
-    asked = Gathering(world.object, world.label, split, count, seed)
-    folder = cache_folder() / "images" / digest([world.key, asked.identity()])
+    order = Gathering(world.object, world.label, split, count, seed)
+    folder = cache_folder() / "images" / digest([world.key, order.identity()])
     with locked(folder / "lock", wait=True):  # two trainings that start together render once
-        arrays = filled(asked, folder, progress, processes)
-    return Gathered(**arrays, levels={name: len(values) for name, values in asked.levels.items()})
+        arrays = filled(order, folder, progress, processes)
+    return Gathered(**arrays, levels={name: len(values) for name, values in order.levels.items()})
 
 
 def available(world: Component, split: Split) -> int | None:

@@ -50,8 +50,8 @@ class Learner(nn.Module):
             return Passed(images, self.net.decoder(mean), mean, log_variance, mean, none, none)
         n = self.batch
         noise = rng(self.seed, "noise", int(self.step))
-        drawn = torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean)
-        z = mean[:n] + drawn * torch.exp(log_variance[:n] / 2)
+        standard_normal = torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean)
+        z = mean[:n] + standard_normal * torch.exp(log_variance[:n] / 2)
         verdict = (
             mean.new_zeros(0) if self.critic is None else judged(self.critic, z, _permuted(n, mean.shape[1], noise))
         )
@@ -143,13 +143,13 @@ def judge(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
     net.eval()
     with torch.inference_mode():
         for i in range(0, len(images), 100):
-            seen: Passed = net(to_tensor(reduced(images.images[i : i + 100], side)))
+            passed: Passed = net(to_tensor(reduced(images.images[i : i + 100], side)))
             mask = inside(torch.from_numpy(np.array(images.boxes[i : i + 100])), side)
-            squares = (torch.sigmoid(seen.logits) - seen.x).square().mean(1)
+            squares = (torch.sigmoid(passed.logits) - passed.x).square().mean(1)
             boxed = (squares * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
-            kls = divergences(seen.mean, seen.log_variance).sum(1)
-            scores.append(torch.stack([reconstruction(seen.logits, seen.x), kls, squares.mean((1, 2)), boxed]))
-            means.append(seen.mean)
+            kls = divergences(passed.mean, passed.log_variance).sum(1)
+            scores.append(torch.stack([reconstruction(passed.logits, passed.x), kls, squares.mean((1, 2)), boxed]))
+            means.append(passed.mean)
     reconstructed, kl, error, box_error = torch.cat(scores, dim=1).mean(1).tolist()
     active = int((torch.cat(means).var(0) > ACTIVE).sum())
     in_box = {"box_error": box_error} if images.boxed else {}

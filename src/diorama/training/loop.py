@@ -121,15 +121,15 @@ def _validation_scores(state: State, task: Task) -> dict[str, float]:
     """The accuracy, or what the task's judge gives, by name."""
     if task.judge is None:
         return {"accuracy": accuracy(state.mean, task.validation)}
-    found = task.judge(state.mean, task.validation)
-    return {"judged": float(found)} if isinstance(found, int | float) else {k: float(v) for k, v in found.items()}
+    scores = task.judge(state.mean, task.validation)
+    return {"judged": float(scores)} if isinstance(scores, int | float) else {k: float(v) for k, v in scores.items()}
 
 
 def train_steps(state: State, task: Task, steps: int) -> Iterator[float]:
     """The losses of the first steps from a state on, one step per item: for measuring the pace of a training."""
     start_training(state.net)
-    shown = (batch for epoch in count(state.epoch) for batch in batches(task.train, task.how, epoch))
-    for i, (images, targets) in enumerate(islice(shown, steps)):
+    all_batches = (batch for epoch in count(state.epoch) for batch in batches(task.train, task.how, epoch))
+    for i, (images, targets) in enumerate(islice(all_batches, steps)):
         yield _step(state, task, images, targets, i)
 
 
@@ -145,8 +145,8 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
                 " so the same command comes here again; train in another folder with a lower rate"
             )
         pace = i * task.how.batch / (time.monotonic() - start)
-        said = f", {task.says()}" if task.says else ""
-        progress(before + i, task.total, f"steps; epoch {state.epoch + 1}: loss {loss:.3f}{said}, {pace:.0f} images/s")
+        parts = f", {task.says()}" if task.says else ""
+        progress(before + i, task.total, f"steps; epoch {state.epoch + 1}: loss {loss:.3f}{parts}, {pace:.0f} images/s")
         yield loss
 
 
@@ -231,7 +231,7 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
 
 def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
     """The share of scenes whose own class has the largest logit."""
-    right = sum(int((found.argmax(1) == data.labels[i : i + batch]).sum()) for i, found in outputs(net, data, batch))
+    right = sum(int((logits.argmax(1) == data.labels[i : i + batch]).sum()) for i, logits in outputs(net, data, batch))
     return right / len(data)
 
 

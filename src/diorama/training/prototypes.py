@@ -61,11 +61,11 @@ def train_protopnet(recipe: Recipe, out: Path, progress: Progress) -> Path:
 
 def _pushed_and_refitted(recipe: Recipe, state: State, data: dict[str, Staged], out: Path, progress: Progress) -> Path:
     net = cast(Joint, state.mean).net.eval()
-    found = push(net, data["train"], progress)
-    write_png(out / f"{recipe.name}.png", sheet(data["train"], found, net.each))
+    sources = push(net, data["train"], progress)
+    write_png(out / f"{recipe.name}.png", sheet(data["train"], sources, net.each))
     refit(net, data["train"])
     state.mean = net
-    return finish(recipe, state, data["test"], out, {"prototypes": found})
+    return finish(recipe, state, data["test"], out, {"prototypes": sources})
 
 
 def _task(net: ProtoPNet, data: dict[str, Staged], how: Schedule) -> Task:
@@ -134,7 +134,7 @@ def _birds_of(birds: Staged, label: int, count: int) -> np.ndarray:
 def push(net: ProtoPNet, birds: Staged, progress: Progress) -> list[dict[str, int]]:
     """Make every prototype the most similar patch of a training bird of its class; gives bird, row and column of each."""
     owner = net.owner.numpy()
-    best, found = np.full(len(owner), -np.inf), [{"bird": -1, "row": 0, "column": 0} for _ in owner]
+    best, sources = np.full(len(owner), -np.inf), [{"bird": -1, "row": 0, "column": 0} for _ in owner]
     vectors = net.prototype_vectors.detach().clone()
     count = min(LOOKED_AT, len(birds))
     for start, patches in _patches(net, birds, count):
@@ -144,12 +144,12 @@ def push(net: ProtoPNet, birds: Staged, progress: Progress) -> list[dict[str, in
                 row, column = np.unravel_index(int(similar[n, p].argmax()), similar.shape[2:])
                 if similar[n, p, row, column] > best[p]:
                     best[p] = similar[n, p, row, column]
-                    found[p] = {"bird": start + n, "row": int(row), "column": int(column)}
+                    sources[p] = {"bird": start + n, "row": int(row), "column": int(column)}
                     vectors[p, :, 0, 0] = patches[n, :, row, column]
         progress(min(start + len(patches), count), count, "pushing prototypes to patches")
     with torch.no_grad():
         net.prototype_vectors.copy_(vectors)
-    return found
+    return sources
 
 
 def sheet(birds: Staged, found: list[dict[str, int]], each: int) -> np.ndarray:

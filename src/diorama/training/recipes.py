@@ -92,12 +92,12 @@ def train(name: str, out: Path, progress: Progress) -> Path:
     A recipe is the name of a bundled one, birds_vgg(seed=1) for a second training, tune(backbone=MODEL, world=WORLD), or a
     learner of codes with what it is to learn, beta_tcvae(world=WORLD, beta=6).
     """
-    asked = name.partition("(")[0].strip()
-    if asked == "tune":
+    kind = name.partition("(")[0].strip()
+    if kind == "tune":
         return _tune(parse(name), out, progress)
-    if asked in VAE_RECIPES:
+    if kind in VAE_RECIPES:
         return train_vae(vae_recipe(parse(name)), out, progress)
-    if asked in FACTOR_RECIPES:
+    if kind in FACTOR_RECIPES:
         return train_factors(factor_recipe(parse(name)), out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
@@ -105,9 +105,9 @@ def train(name: str, out: Path, progress: Progress) -> Path:
         from diorama.training.prototypes import RECIPE, train_protopnet
 
         return train_protopnet(RECIPE, out, progress)
-    if asked not in RECIPES:
+    if kind not in RECIPES:
         known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *FACTOR_RECIPES, *IID_RECIPES, "tune"]
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(asked, known)}")
+        raise InputError(f"unknown recipe {name!r}; {did_you_mean(kind, known)}")
     return train_recipe(seeded(parse(name)), out, progress)
 
 
@@ -135,10 +135,10 @@ def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
     unknown = [name for name in asked.params if name not in usual]
     if unknown:
         raise InputError(f"tune has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], list(usual))}")
-    given = usual | asked.params
-    if not given["backbone"]:
+    params = usual | asked.params
+    if not params["backbone"]:
         raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
-    job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
+    job = job_of(params["backbone"], params["world"], params["minutes"], params["seed"], params["rate"])
     tune_in(job, out, progress, say)
     return out / "weights.safetensors"
 

@@ -121,9 +121,9 @@ def tune(
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
         progress = stack.enter_context(shown(f"tuning {job.name}", ""))
-        found = tune_in(job, folder, progress, say)
-    found.path = folder if out else None
-    return found
+        tuned = tune_in(job, folder, progress, say)
+    tuned.path = folder if out else None
+    return tuned
 
 
 def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None = None) -> Job:
@@ -132,8 +132,8 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
         raise InputError(f"tune: minutes={minutes!r}: give how long it may take, above 0, e.g. 10")
     if rate is not None and not 0 < rate < 1:
         raise InputError(f"tune: rate={rate!r}: give a learning rate, e.g. 0.001")
-    made = component("world", on)
-    world, spec = labelled(made.object, made.label, "tune"), made.label
+    on_world = component("world", on)
+    world, spec = labelled(on_world.object, on_world.label, "tune"), on_world.label
     module, name, network = _network(net)
     module = module.requires_grad_(True).to(device.current())
     height, width = world.render([Order(world, seed, "tune size", 1).scene(0)])[0].image.shape[:2]
@@ -141,8 +141,8 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     module = with_classes(module, classes, f"tune: {name}")
     if height == width:
         module = laid_out(module.eval(), height)
-        asked = f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
-        if first_pass(module, height, asked).classes != classes:
+        what = f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
+        if first_pass(module, height, what).classes != classes:
             raise InputError(f"tune: {name}'s last layer does not give its logits: give it {classes} outputs yourself")
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
 
@@ -169,9 +169,9 @@ def tune_in(job: Job, folder: Path, progress: Progress, tell: Say, timer: Clock 
                 tell(line)
             _work(job, budget, folder, progress)
         job.net.load_state_dict(load_file(folder / "weights.safetensors"))
-        found = Tuned(job.net, read_json(card), folder).eval()
-    tell(f"{job.name} on {job.on}: {verdict(found.card)}")
-    return found
+        tuned = Tuned(job.net, read_json(card), folder).eval()
+    tell(f"{job.name} on {job.on}: {verdict(tuned.card)}")
+    return tuned
 
 
 def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
@@ -212,8 +212,8 @@ def announced(job: Job, budget: Budget, pace: Pace, folder: Path) -> list[str]:
         f"judges it on {budget.test} unseen scenes" + ", and on as many without parts" * parted: took["judge"],
     }
     head = f"tune: {job.name}, {million:.2g} million weights, on {job.on}: {classes} classes, {pace.side} pixels"
-    kept = f"kept in {folder}" if job.kept else "give out=FOLDER to keep it, and to go on after an interruption"
-    total = f"  about {clock(sum(took.values()))} in all at the pace measured now; {kept}"
+    where = f"kept in {folder}" if job.kept else "give out=FOLDER to keep it, and to go on after an interruption"
+    total = f"  about {clock(sum(took.values()))} in all at the pace measured now; {where}"
     return [head, *(f"  {what}: about {clock(max(seconds, 1))}" for what, seconds in lines.items()), total]
 
 
@@ -258,14 +258,14 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
     train = data["train"]
     some = Staged(*(array[: budget.frozen] for array in (train.images, train.labels, train.targets)))
     _settle(job.net, some)
-    kept: list[np.ndarray] = []
-    hook = last.register_forward_pre_hook(lambda _, given: kept.append(given[0].detach().float().cpu().numpy()))
+    inputs: list[np.ndarray] = []
+    hook = last.register_forward_pre_hook(lambda _, given: inputs.append(given[0].detach().float().cpu().numpy()))
     try:
         for _ in outputs(job.net, some):
             pass
     finally:
         hook.remove()
-    features = np.concatenate(kept)
+    features = np.concatenate(inputs)
     if features.ndim != 2 or len(features) != len(some):  # a head that sees maps or tokens
         write_json(path, {"accuracy": None})
         return None
@@ -275,9 +275,9 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
         last.weight.copy_(torch.from_numpy(weights))
         if last.bias is not None:
             last.bias.copy_(torch.from_numpy(bias))
-    found = accuracy(job.net, data["validation"])
-    write_json(path, {"accuracy": found})
-    return found
+    share = accuracy(job.net, data["validation"])
+    write_json(path, {"accuracy": share})
+    return share
 
 
 def _settle(net: nn.Module, data: Staged, batch: int = 64) -> None:
@@ -334,11 +334,11 @@ def _write_tensors(path: Path, net: nn.Module) -> None:
 def verdict(card: dict[str, Any]) -> str:
     """Accuracy with its interval and the outcome of the leak check, in one line."""
     right, bare, chance = card["accuracy"], card["without_parts"], 1 / card["classes"]
-    said = f"accuracy {_spoken(right)} on {right['scenes']} unseen scenes"
+    whole = f"accuracy {_spoken(right)} on {right['scenes']} unseen scenes"
     if bare is None:
-        return f"{said}; its scenes have no parts, so that there is no leak to check"
+        return f"{whole}; its scenes have no parts, so that there is no leak to check"
     leaks = "a leak: it sees the class in something else than parts" if bare["interval"][0] > chance else "no leak"
-    return f"{said}; without any part {_spoken(bare)}, chance is {chance:.3g}: {leaks}"
+    return f"{whole}; without any part {_spoken(bare)}, chance is {chance:.3g}: {leaks}"
 
 
 def _spoken(rate: dict[str, Any]) -> str:

@@ -39,6 +39,6 @@ class Leak(Decomposer):
         layers = truth["reflectance"], truth["shading"]
         gains, loses = layers if self.into == "reflectance" else layers[::-1]
         leaked = np.maximum(loses, 1e-6) ** np.float32(self.alpha)
-        found = [gains * leaked, loses / leaked]
-        reflectance, shading = found if self.into == "reflectance" else found[::-1]
+        leaky = [gains * leaked, loses / leaked]
+        reflectance, shading = leaky if self.into == "reflectance" else leaky[::-1]
         return Layers(reflectance * np.float32(self.scale), shading / np.float32(self.scale))

@@ -53,16 +53,16 @@ class Predictions(Saved):
         light = frame.scene.params.get("light")
         if isinstance(light, int) and light and not case.endswith(f"_light{light - 1}"):  # a further view of the case
             case = f"{case}/light{light:02d}"
-        found = {name: self._layer(case, name) for name in ("reflectance", "shading")}
-        missing = [name for name, layer in found.items() if layer is None]
+        saved = {name: self._layer(case, name) for name in ("reflectance", "shading")}
+        missing = [name for name, layer in saved.items() if layer is None]
         if missing and (len(missing) == 2 or not self.divide):
             raise InputError(
                 f"no {missing[0]} for case {case!r} in {self.folder}: save {case}.npz or {case}/{missing[0]}.npy"
             )
         if missing:
-            (known,) = (layer for layer in found.values() if layer is not None)
-            found[missing[0]] = _divide(frame, known)
-        layers = Layers(found["reflectance"], found["shading"])  # type: ignore[arg-type]
+            (known,) = (layer for layer in saved.values() if layer is not None)
+            saved[missing[0]] = _divide(frame, known)
+        layers = Layers(saved["reflectance"], saved["shading"])  # type: ignore[arg-type]
         if not missing:
             _warn_of_encoding(frame, layers, self.encoding)
         return layers
@@ -94,10 +94,10 @@ def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
     other, recode = ("linear", linear_to_srgb) if encoding == "srgb" else ("srgb", srgb_to_linear)
     if encoding == "linear" and max(layers.reflectance.max(), layers.shading.max()) > 1.5:
         return  # values far above 1 are no screen values
-    given = _unexplained(frame, layers)
+    as_given = _unexplained(frame, layers)
     recoded = _unexplained(frame, Layers(*map(recode, (layers.reflectance, layers.shading))))
-    if given > 0.1 and recoded < 0.5 * given:
-        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {given:.0%}"
+    if as_given > 0.1 and recoded < 0.5 * as_given:
+        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {as_given:.0%}"
         warnings.warn(f"{text}, as {other} by {recoded:.0%}; try encoding={other}", Note, stacklevel=3)
 
 

@@ -71,8 +71,8 @@ class RecordedAttention(TorchFunctionMode):
         """Self-attention of tokens (t, n, width); `rest` begins with the weights of q, k and v and their bias."""
         weight, bias, out_weight, out_bias = rest[0], rest[1], rest[6], rest[7]
         inner = self.linear(q, weight, bias).unflatten(2, (3, heads, -1)).permute(2, 1, 3, 0, 4)
-        found = self.attend(inner[0], inner[1], inner[2], (width // heads) ** -0.5)
-        return self.linear(found.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
+        mixed = self.attend(inner[0], inner[1], inner[2], (width // heads) ** -0.5)
+        return self.linear(mixed.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
 
 
 class Unchanged(torch.autograd.Function):
@@ -112,8 +112,8 @@ class RelevanceRules(RecordedAttention):
         """Sums of two branches, functions that pass relevance on unchanged, and all others."""
         if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
             return self.added(*args)
-        found = func(*args, **kwargs)
-        return Unchanged.apply(args[0], found.detach()) if func in self.unchanged else found
+        result = func(*args, **kwargs)
+        return Unchanged.apply(args[0], result.detach()) if func in self.unchanged else result
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,33 +145,33 @@ def grid_of(maps: list[Tensor], images: int) -> Grid | str:
 def lacks_attention(model: Any, method: str) -> str:
     """Why a method cannot use a model's attention, or an empty string; found by passing one black image."""
     module, side = module_of(model), model.size or USUAL_SIZE
-    with torch.no_grad(), RecordedAttention() as seen:
+    with torch.no_grad(), RecordedAttention() as recorded:
         module(torch.zeros(1, 3, side, side, device=place_of_module(module)))
-    found = grid_of(seen.maps, 1)
-    return f"{method} needs a transformer with a class token: {found}" if isinstance(found, str) else ""
+    grid = grid_of(recorded.maps, 1)
+    return f"{method} needs a transformer with a class token: {grid}" if isinstance(grid, str) else ""
 
 
 def attention(module: nn.Module, x: Tensor) -> tuple[list[Tensor], Grid]:
     """The attention (n, heads, t, t) of every block."""
-    with torch.no_grad(), RecordedAttention() as seen:
+    with torch.no_grad(), RecordedAttention() as recorded:
         module(x)
-    return seen.maps, _grid(seen.maps, len(x))
+    return recorded.maps, _grid(recorded.maps, len(x))
 
 
 def with_gradients(module: nn.Module, x: Tensor, target: Tensor) -> tuple[list[Tensor], list[Tensor], Grid]:
     """The attention of every block, and the gradient of the target's logit with respect to it."""
-    with torch.enable_grad(), RecordedAttention() as seen:
+    with torch.enable_grad(), RecordedAttention() as recorded:
         logits = module(x.detach().requires_grad_(True))
-    grid = _grid(seen.maps, len(x))
-    slopes = torch.autograd.grad(chosen(logits, target).sum(), seen.maps)
-    return [m.detach() for m in seen.maps], list(slopes), grid
+    grid = _grid(recorded.maps, len(x))
+    slopes = torch.autograd.grad(chosen(logits, target).sum(), recorded.maps)
+    return [m.detach() for m in recorded.maps], list(slopes), grid
 
 
 def _grid(maps: list[Tensor], images: int) -> Grid:
-    found = grid_of(maps, images)
-    if isinstance(found, str):
-        raise InputError(f"this needs a transformer with a class token: {found}")
-    return found
+    grid = grid_of(maps, images)
+    if isinstance(grid, str):
+        raise InputError(f"this needs a transformer with a class token: {grid}")
+    return grid
 
 
 def matrix_product(matrices: list[Tensor], start: int) -> Tensor:

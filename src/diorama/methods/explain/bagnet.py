@@ -29,8 +29,8 @@ class Bagnet(OncePerImage):
 
     def refuses(self, model: Any) -> str:
         """Why a network is refused whose logits are not means of patches' logits; empty for others."""
-        found = inside(model.module, PatchEvidence)
-        return "" if found else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
+        patches = inside(model.module, PatchEvidence)
+        return "" if patches else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one pass."""

@@ -76,20 +76,20 @@ def _features(module: "nn.Module", name: str, x: "Tensor", target: "Tensor") -> 
     """The features of a layer (n, k, i, j) and the gradient of the target's logit with respect to them."""
     import torch
 
-    kept: list[Tensor] = []
+    features: list[Tensor] = []
 
     def cut(_: "nn.Module", __: Any, out: "Tensor") -> "Tensor":
-        kept.append(out.detach().requires_grad_(True))
-        return kept[-1].clone()  # a copy, so that an in-place ReLU behind the layer may write to it
+        features.append(out.detach().requires_grad_(True))
+        return features[-1].clone()  # a copy, so that an in-place ReLU behind the layer may write to it
 
     layer = layer_of(module, name, "grad_cam")
     with torch.enable_grad(), layer.register_forward_hook(cut):
         logits = module(x)
-        if not kept or kept[-1].ndim not in (3, 4):
-            shape = tuple(kept[-1].shape) if kept else "nothing"
+        if not features or features[-1].ndim not in (3, 4):
+            shape = tuple(features[-1].shape) if features else "nothing"
             raise InputError(f"grad_cam: layer {name!r} gives {shape}, not feature maps (n, k, h, w); choose another")
-        slope = torch.autograd.grad(chosen(logits, target).sum(), kept[-1])[0]
-    return _as_maps(kept[-1].detach()), _as_maps(slope)
+        slope = torch.autograd.grad(chosen(logits, target).sum(), features[-1])[0]
+    return _as_maps(features[-1].detach()), _as_maps(slope)
 
 
 def _as_maps(features: "Tensor") -> "Tensor":

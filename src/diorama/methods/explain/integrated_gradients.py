@@ -47,8 +47,8 @@ class IntegratedGradients(SharedPasses):
         line, means = x - self.baseline, [0.0 * x for _ in target]
         for node, weight in zip(nodes, weights, strict=True):
             at = self.baseline + line * (0.5 + 0.5 * float(node))
-            for k, found in enumerate(gradients(gradient_module(model), at, target)):
-                means[k] += 0.5 * float(weight) * found
+            for k, gradient in enumerate(gradients(gradient_module(model), at, target)):
+                means[k] += 0.5 * float(weight) * gradient
         return as_array(line * torch.stack(means))
 
     def maps(self, passed: np.ndarray) -> Sequence[Answer]:

@@ -64,8 +64,8 @@ class Lime(OncePerImage):
         """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""
         segments = self.segments(image)
         shown = self.shown_in(image, int(segments.max()) + 1)
-        found = self.outputs_of(backend_of(model), image, segments, shown, targets)
-        weights = local_weights(shown, found, self.width, self.ridge)
+        outputs = self.outputs_of(backend_of(model), image, segments, shown, targets)
+        weights = local_weights(shown, outputs, self.width, self.ridge)
         return [self.answer_of(w, segments) for w in weights.T]
 
     def segments(self, image: np.ndarray) -> np.ndarray:
@@ -92,16 +92,16 @@ class Lime(OncePerImage):
         def altered(piece: range) -> Any:
             return backend.masked(deviation, visible[piece.start : piece.stop][:, place], added)
 
-        found = all_outputs(backend, image.shape, self.samples, altered, self.output)
-        return backend.get(found[:, list(targets)])[0]
+        outputs = all_outputs(backend, image.shape, self.samples, altered, self.output)
+        return backend.get(outputs[:, list(targets)])[0]
 
     def answer_of(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
         """The mask or heat map of the weights of superpixels."""
         if self.answer == "signed":
             largest = np.argsort(-np.abs(weights), kind="stable")[: self.features]
-            kept = np.zeros_like(weights)
-            kept[largest] = weights[largest]
-            return Heatmap(kept[segments].astype(np.float32), signed=True)
+            signed_weights = np.zeros_like(weights)
+            signed_weights[largest] = weights[largest]
+            return Heatmap(signed_weights[segments].astype(np.float32), signed=True)
         best = np.argsort(-weights, kind="stable")[: self.features]
         return Mask(np.isin(segments, best[weights[best] > 0]))
 

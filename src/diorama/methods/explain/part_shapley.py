@@ -38,9 +38,9 @@ class PartShapley(Control):
         if not isinstance(world, Parted) or len(world.part_names) > _MOST or target is None:
             raise Undefined(f"part_shapley needs objects of at most {_MOST} parts that can be taken away, and a class")
         names, scenes = world.part_names, []
-        for kept in range(2 ** len(names)):
-            gone = {part: None for i, part in enumerate(names) if not kept >> i & 1}
-            scenes.append(world.do(scene, **gone) if gone else scene)
+        for subset in range(2 ** len(names)):
+            removed = {part: None for i, part in enumerate(names) if not subset >> i & 1}
+            scenes.append(world.do(scene, **removed) if removed else scene)
         return [PartScores(shapley(bench.logits(scenes)[:, target]))]
 
 
@@ -51,12 +51,12 @@ def shapley(values: np.ndarray) -> np.ndarray:
     [2.0, 3.0]
     """
     n = len(values).bit_length() - 1
-    found = np.zeros(n)
+    shares = np.zeros(n)
     for p in range(n):
         others = [i for i in range(n) if i != p]
         for size in range(n):
             weight = factorial(size) * factorial(n - size - 1) / factorial(n)
             for chosen in combinations(others, size):
                 subset = sum(1 << i for i in chosen)
-                found[p] += weight * (values[subset | 1 << p] - values[subset])
-    return found
+                shares[p] += weight * (values[subset | 1 << p] - values[subset])
+    return shares

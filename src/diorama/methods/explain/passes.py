@@ -39,12 +39,12 @@ class OncePerImage(ImageByImage):
         rows: dict[str, list[int]] = {}
         for i, image in enumerate(images):
             rows.setdefault(pixels(image), []).append(i)
-        found: dict[int, Answer] = {}
+        answer_at: dict[int, Answer] = {}
         for same in rows.values():
             wanted = sorted({int(targets[i]) for i in same})
             answers = dict(zip(wanted, self.explain_targets(model, images[same[0]], wanted), strict=True))
-            found.update({i: answers[int(targets[i])] for i in same})
-        return [found[i] for i in range(len(images))]
+            answer_at.update({i: answers[int(targets[i])] for i in same})
+        return [answer_at[i] for i in range(len(images))]
 
 
 def batches(count: int, shape: tuple[int, ...]) -> Iterator[range]:

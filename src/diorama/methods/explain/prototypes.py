@@ -33,8 +33,8 @@ class Prototypes(Explainer):
 
     def refuses(self, model: Any) -> str:
         """Why a network without prototypes is refused; empty for others."""
-        found = inside(model.module, HasPrototypes)
-        return "" if found else "prototypes needs a network with prototypes (birds_protopnet)"
+        net = inside(model.module, HasPrototypes)
+        return "" if net else "prototypes needs a network with prototypes (birds_protopnet)"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Boxes, similarity maps with boxes, or signed heat maps (h, w)."""
@@ -43,12 +43,12 @@ class Prototypes(Explainer):
         x, _ = tensors(model, images, targets)
         net: Any = inside(module_of(model), HasPrototypes)
         with torch.no_grad():
-            found = net.similarities(entering(module_of(model), net, x)).cpu().numpy()
+            similarities = net.similarities(entering(module_of(model), net, x)).cpu().numpy()
         owner, connections = net.owner.cpu().numpy(), net.connections.detach().cpu().numpy()
         pictures = {int(t): None if net.pictures is None else net.pictures[owner == t] for t in targets}
         return [
             self._answer(one[owner == t], connections[t, owner == t], images.shape[1:3], pictures[int(t)])
-            for one, t in zip(found, targets, strict=True)
+            for one, t in zip(similarities, targets, strict=True)
         ]
 
     def _answer(

@@ -44,12 +44,14 @@ def relevance(
     with _entrance(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
         with _LrpRules(signed):
             logits = inside(x)
-        found = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
-    if found.ndim == 4 and found.shape[1] == x.shape[1] and found.shape != x.shape:  # a network that resizes its images
-        found = functional.interpolate(found, x.shape[2:], mode="nearest")
-    if found.numel() != x.numel():
-        raise InputError(f"lrp: the first layer takes {tuple(found.shape)}, not an image {tuple(x.shape)}")
-    return found.reshape(x.shape)
+        of_input = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
+    if (
+        of_input.ndim == 4 and of_input.shape[1] == x.shape[1] and of_input.shape != x.shape
+    ):  # a network that resizes its images
+        of_input = functional.interpolate(of_input, x.shape[2:], mode="nearest")
+    if of_input.numel() != x.numel():
+        raise InputError(f"lrp: the first layer takes {tuple(of_input.shape)}, not an image {tuple(x.shape)}")
+    return of_input.reshape(x.shape)
 
 
 def _entrance(module: nn.Module) -> nn.Module:
@@ -60,10 +62,10 @@ def _entrance(module: nn.Module) -> nn.Module:
 
 def first_layer(module: nn.Module) -> nn.Module:
     """The first convolution or linear layer."""
-    found = next((m for m in module.modules() if isinstance(m, _LAYER)), None)
-    if found is None:
+    layer = next((m for m in module.modules() if isinstance(m, _LAYER)), None)
+    if layer is None:
         raise InputError("lrp: the model has no convolution or linear layer to propagate through")
-    return found
+    return layer
 
 
 def composite(first: str, conv: str, batch_norm: str, linear: Denominator, signed: Denominator) -> Any:

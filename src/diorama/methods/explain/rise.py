@@ -65,12 +65,15 @@ class Rise(OncePerImage):
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
         """The map of every target with its standard error; sampling stops for each target independently of the others."""
         backend = backend_of(model)
-        going, found = [_Sums(target, self.keep, backend, self.contrast) for target in targets], dict[int, Estimate]()
-        drawn = self._drawn(self.masks, image.shape[:2])
-        original, instead, *drawn = backend.put(image, filling(image, self.fill), *drawn)
+        going, finished = (
+            [_Sums(target, self.keep, backend, self.contrast) for target in targets],
+            dict[int, Estimate](),
+        )
+        factors = self._drawn(self.masks, image.shape[:2])
+        original, instead, *factors = backend.put(image, filling(image, self.fill), *factors)
         checks = 0
         for piece in backend.batches(self.masks, image.shape):
-            masks = _masks_of(backend, drawn, piece)
+            masks = _masks_of(backend, factors, piece)
             hidden = None if self.fill == "black" else backend.masked(instead, 1 - masks)
             values = backend.outputs(backend.masked(original, masks, hidden), self.output)
             squares = masks * masks
@@ -80,11 +83,11 @@ class Rise(OncePerImage):
                 checks = piece.stop // LOOK
                 current = _estimates(backend, going)
                 ended = {t: e for t, e in current.items() if piece.stop == self.masks or e.share <= (self.stop or 0)}
-                found.update(ended)
-                going = [sums for sums in going if sums.target not in found]
+                finished.update(ended)
+                going = [sums for sums in going if sums.target not in finished]
             if not going:
                 break
-        return [found[target] for target in targets]
+        return [finished[target] for target in targets]
 
     def some_masks(self, piece: range, size: tuple[int, int]) -> np.ndarray:
         """The masks with these indices, (n, h, w) float32 in [0, 1]."""
@@ -133,8 +136,8 @@ def _masks_of(backend: OnHost, drawn: Sequence[Any], piece: range) -> Any:
 
 def _estimates(backend: OnHost, all_sums: "Sequence[_Sums]") -> dict[int, Estimate]:
     """The maps of several targets so far, with their standard errors."""
-    found = backend.get(*(array for sums in all_sums for array in sums.arrays()))
-    pairs = zip(found[::2], found[1::2], all_sums, strict=True)
+    arrays = backend.get(*(array for sums in all_sums for array in sums.arrays()))
+    pairs = zip(arrays[::2], arrays[1::2], all_sums, strict=True)
     return {sums.target: Estimate(mean, error, sums.count) for mean, error, sums in pairs}
 
 

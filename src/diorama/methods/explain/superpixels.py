@@ -63,11 +63,11 @@ def _parents(planes: np.ndarray, density: np.ndarray, reach: int) -> tuple[np.nd
         going = going[nearest[going] >= square]
         for down, right, _, at in some:
             step = down * wide + right
-            here = going[dense[going + step] > dense[going]]
-            distance = _squares(colours[:, here], colours[:, here + step]) + square
-            best = nearest[here]
-            nearer = (distance < best) | ((distance == best) & (at < rank[here]))
-            nearest[here[nearer]], rank[here[nearer]] = distance[nearer], at
+            below = going[dense[going + step] > dense[going]]
+            distance = _squares(colours[:, below], colours[:, below + step]) + square
+            best = nearest[below]
+            nearer = (distance < best) | ((distance == best) & (at < rank[below]))
+            nearest[below[nearer]], rank[below[nearer]] = distance[nearer], at
     own, row = np.arange(height * width), 2 * reach + 1
     place = rank[places].ravel() + row * row // 2  # back from the rank in reading order to the offset
     down, right = place // row - reach, place % row - reach

@@ -31,9 +31,9 @@ class Pca(Fitting, Decoding):
         x = training_vectors(examples, self.fitted_on)
         mean = x.mean(axis=0)
         _, _, rows = np.linalg.svd(x - mean, full_matrices=False)
-        kept = rows[: self.latents]
-        signs = np.sign(kept[np.arange(len(kept)), np.abs(kept).argmax(axis=1)])
-        return {"mean": mean, "directions": kept * signs[:, None]}
+        directions = rows[: self.latents]
+        signs = np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])
+        return {"mean": mean, "directions": directions * signs[:, None]}
 
     def fitted(self, fit: dict[str, np.ndarray]) -> "Pca":
         """The encoder with its directions."""

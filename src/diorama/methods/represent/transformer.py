@@ -38,16 +38,16 @@ class Transformer(Fitting, Encoder):
     def _estimator(self) -> Any:
         module, _, name = self.name.rpartition(":")
         try:
-            found = importlib.import_module(module or "sklearn.decomposition")
+            library = importlib.import_module(module or "sklearn.decomposition")
         except ImportError as error:
             raise InputError(f"transformer: {error}: pip install 'diorama[represent]' for scikit-learn") from error
-        made = getattr(found, name, None)
-        if made is None or not hasattr(made, "transform"):
-            known = [n for n in vars(found) if hasattr(getattr(found, n), "transform")]
+        estimator_class = getattr(library, name, None)
+        if estimator_class is None or not hasattr(estimator_class, "transform"):
+            known = [n for n in vars(library) if hasattr(getattr(library, n), "transform")]
             raise InputError(f"transformer: {name!r} is no transformer; {did_you_mean(name, known)}")
         options = dict(self.options or {})
         try:
-            estimator = made(**options)
+            estimator = estimator_class(**options)
         except TypeError as error:
             raise InputError(f"transformer: {error}") from error
         if "random_state" in getattr(estimator, "get_params", dict)() and "random_state" not in options:

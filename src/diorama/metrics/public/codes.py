@@ -60,12 +60,14 @@ def _numbers(column: np.ndarray) -> np.ndarray:
 
 def _measurement(codes: Any, factors: Any, score: Score, resamples: int, seed: int) -> Measurement:
     z, g = np.asarray(codes, np.float64), factor_table(factors)
-    found = score(z, g)
-    name = next(iter(found.values))
-    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(found.values))
-    lacks = f"{int(found.active.sum())} latents are active: too few, or no factor varies"
-    why = "" if found.value == found.value else lacks
-    return Measurement(name, found.value, cut.interval, len(z), dict(found.values), matrix=found.matrix, reason=why)
+    measured = score(z, g)
+    name = next(iter(measured.values))
+    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(measured.values))
+    lacks = f"{int(measured.active.sum())} latents are active: too few, or no factor varies"
+    why = "" if measured.value == measured.value else lacks
+    return Measurement(
+        name, measured.value, cut.interval, len(z), dict(measured.values), matrix=measured.matrix, reason=why
+    )
 
 
 def mig(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
@@ -151,8 +153,8 @@ def cg(judge: Judge, codes: Any, factors: Any, sets: Any = None, rho: int = 1) -
     chosen = _chosen(z, labels, alive, rho) if sets is None else np.asarray(sets, bool)
     own, other = effects(judge, z, labels, chosen, alive)
     lead = mean_of("cg", (own - other).mean(axis=1), (-1.0, 1.0))
-    found = cg_score(judge, z, labels, chosen, alive).values
-    return Measurement("cg", found["cg"], lead.interval, len(z), dict(found), lead.each, chosen.astype(float))
+    values = cg_score(judge, z, labels, chosen, alive).values
+    return Measurement("cg", values["cg"], lead.interval, len(z), dict(values), lead.each, chosen.astype(float))
 
 
 def _chosen(codes: np.ndarray, labels: np.ndarray, alive: np.ndarray, rho: int) -> np.ndarray:

@@ -121,8 +121,8 @@ class Cg(shared.Draws):
         labels = factors.astype(int)
         accuracy = judge.accuracy(draw, labels)
         chosen, alive = self._sets(codes, factors, bench)
-        found = self._measured(judge, codes, labels, chosen, alive, accuracy)
-        if np.isnan(found.value):
+        measured = self._measured(judge, codes, labels, chosen, alive, accuracy)
+        if np.isnan(measured.value):
             raise Undefined(f"no factor is recognised with an accuracy of {ENOUGH}: {_listed(bench, accuracy)}")
         if self.variant == "corrected" and (accuracy < ENOUGH).any():
             note = f"factors count from an accuracy of {ENOUGH}: {_listed(bench, accuracy)}"
@@ -132,7 +132,7 @@ class Cg(shared.Draws):
         null = [self._measured(judge, codes, labels, sets, alive, accuracy).value for sets in draws]
         decoded = [p.argmax(axis=1) == g for p, g in zip(judge(codes), labels.T, strict=True)]
         values = {
-            **found.values,
+            **measured.values,
             "cg_null": float(np.mean(null)),
             "factors_told": float((accuracy >= ENOUGH).sum()),
         }
@@ -157,9 +157,9 @@ class Cg(shared.Draws):
     def _measured(self, judge: "Judge", codes: Any, labels: Any, chosen: Any, alive: Any, accuracy: Any) -> Measured:
         if self.variant == "corrected":
             return cg(judge, codes, labels, chosen, alive, accuracy)
-        found = cg(judge, codes, labels, chosen)
-        values = {**found.values, "cg": found.values["cg_eq4"]}
-        return Measured(values, found.matrix, found.per_factor, found.active)
+        measured = cg(judge, codes, labels, chosen)
+        values = {**measured.values, "cg": measured.values["cg_eq4"]}
+        return Measured(values, measured.matrix, measured.per_factor, measured.active)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Counterfactuals of one frame: decoded, then with each factor's own latents moved."""

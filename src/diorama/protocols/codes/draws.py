@@ -39,10 +39,10 @@ def codes_of(bench: Bench, draw: Draw) -> np.ndarray:
 
 def _checked_codes(bench: Bench, draw: Draw) -> list[np.ndarray]:
     """The codes at every point of the grid."""
-    found = _controlled(bench, len(draw)) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
-    for z in found:
+    codes = _controlled(bench, len(draw)) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
+    for z in codes:
         check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
-    return found
+    return codes
 
 
 def _key(what: str, draw: Draw) -> tuple[str, ...]:
@@ -75,14 +75,14 @@ def _encoded(bench: Bench, draw: Draw) -> list[np.ndarray]:
 def encode(method: Any, names: Sequence[str], frames: Sequence[Frame]) -> np.ndarray:
     """The codes (n, M) of some frames: `encode(frames)`, or saved codes by name."""
     if isinstance(method, Saved):
-        found = np.stack([_code(method.load(name, frame, None)) for name, frame in zip(names, frames, strict=True)])
+        codes = np.stack([_code(method.load(name, frame, None)) for name, frame in zip(names, frames, strict=True)])
     else:
-        found = as_array(method.encode(frames))
-    if found.ndim != 2 or len(found) != len(frames):
+        codes = as_array(method.encode(frames))
+    if codes.ndim != 2 or len(codes) != len(frames):
         raise AnswerError(
-            f"encode gave an array of shape {found.shape} for {len(frames)} frames: give (frames, latents)"
+            f"encode gave an array of shape {codes.shape} for {len(frames)} frames: give (frames, latents)"
         )
-    return found.astype(np.float64)
+    return codes.astype(np.float64)
 
 
 def _code(answer: Answer) -> np.ndarray:

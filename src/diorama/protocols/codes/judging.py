@@ -136,16 +136,16 @@ class OfDraws(Draws):
         codes, factors = codes_of(bench, draw), factors_of(bench, draw)
         for remark in self.remarks(bench.world.object, factors):
             warnings.warn(remark, Note, stacklevel=2)
-        found = self.measure(codes, factors, rng(case.payload["seed"], "measure", case.key))
-        for name, value in found.values.items():
-            yield _score(name, value, _reason(found, factors))
+        measured = self.measure(codes, factors, rng(case.payload["seed"], "measure", case.key))
+        for name, value in measured.values.items():
+            yield _score(name, value, _reason(measured, factors))
         generator = rng(case.payload["seed"], "null", case.key)
 
         def again(z: np.ndarray, g: np.ndarray) -> float:
             return self.first(z, g, generator)
 
         null = chance.null(again, codes, factors, generator, self.nulls)
-        yield _score(f"{next(iter(found.values))}_null", null.mean, "no permutation has a value")
+        yield _score(f"{next(iter(measured.values))}_null", null.mean, "no permutation has a value")
 
     def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Code:
         """The factors of the whole draw with a dose of the protocol's defect."""
@@ -155,13 +155,13 @@ class OfDraws(Draws):
 
     def settings(self, world: Any) -> dict[str, str]:
         """What is printed with every number."""
-        shown = {
+        stated = {
             "frames": f"{self.size(world)} in a draw",
             "factors": ", ".join(world.levels),
             "null": f"{self.nulls} permutations",
         }
         rule = {"active latents": self.rule} if self.rule else {}
-        return {**shown, **rule, "dose": self.defect}
+        return {**stated, **rule, "dose": self.defect}
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Two frames of the draw, and the matrix (latents × factors) behind the score, for the draw's first frames."""

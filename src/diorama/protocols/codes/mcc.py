@@ -40,7 +40,7 @@ class Mcc(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """Both correlations and R² of a draw."""
-        found = mcc(codes, factors, "linear", self.rule)
+        linear = mcc(codes, factors, "linear", self.rule)
         ranked, explained = mcc(codes, factors, "spearman", self.rule), r2(codes, factors, rng, self.rule)
-        values = {**found.values, **ranked.values, **explained.values}
-        return Measured(values, found.matrix, found.per_factor, found.active)
+        values = {**linear.values, **ranked.values, **explained.values}
+        return Measured(values, linear.matrix, linear.per_factor, linear.active)

@@ -36,9 +36,9 @@ class Modularity(shared.OfDraws):
 
     def measure(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> Measured:
         """Both scores of a draw."""
-        found = modularity(codes, factors, self.rule, self.bins)
-        values = {**found.values, **explicitness(codes, factors, rng, self.rule).values}
-        return Measured(values, found.matrix, found.per_factor, found.active)
+        measured = modularity(codes, factors, self.rule, self.bins)
+        values = {**measured.values, **explicitness(codes, factors, rng, self.rule).values}
+        return Measured(values, measured.matrix, measured.per_factor, measured.active)
 
     def first(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> float:
         """Modularity without the linear probes of explicitness."""

@@ -70,8 +70,8 @@ def other_scene(world: Sets, case: Case) -> Case | None:
 
 
 def _next(world: Sets, case: Case, wanted: dict[str, object]) -> Scene | None:
-    found = (world.scene(i)[1] for i in _after(world, case))
-    return next((s for s in found if all(s.params.get(k) == v for k, v in wanted.items())), None)
+    scenes = (world.scene(i)[1] for i in _after(world, case))
+    return next((s for s in scenes if all(s.params.get(k) == v for k, v in wanted.items())), None)
 
 
 def _after(world: Sets, case: Case) -> list[int]:

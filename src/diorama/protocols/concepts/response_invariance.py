@@ -65,9 +65,9 @@ class ResponseInvariance(OnSets):
         if np.isnan(value + detail):
             raise Undefined("the images of the set do not change, or are constant")
         for branch in BRANCHES:
-            for name, found in (("invariance", value), ("texture", detail)):
+            for name, result in (("invariance", value), ("texture", detail)):
                 metric = f"{name}_{branch}"
-                yield Score(metric, found) if branch == still else not_in_set(metric, case)
+                yield Score(metric, result) if branch == still else not_in_set(metric, case)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The first, middle and last image of the set, and the layer that should not change."""

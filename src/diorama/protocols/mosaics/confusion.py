@@ -82,13 +82,13 @@ class Confusion(OnMosaics):
         """Every rate of one mosaic, and its four shares of evidence."""
         frame = bench.frame(case.scene)
         heat, signed = evidence_map(bench.answer(frame.scene, _target(frame)))
-        found = evidence(heat, target_cells(frame), grid_of(frame))
-        for name, value in rates(found).items():
+        masses = evidence(heat, target_cells(frame), grid_of(frame))
+        for name, value in rates(masses).items():
             if name in WITHHELD and not signed:
                 yield Score(name, None, status="undefined", reason=_WITHHELD)
             else:
-                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if found.any() else _EMPTY)
-        for name, share in zip(SHARES, found / (found.sum() or np.nan), strict=True):
+                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if masses.any() else _EMPTY)
+        for name, share in zip(SHARES, masses / (masses.sum() or np.nan), strict=True):
             yield self._score(name, float(share), _EMPTY)
 
     def _score(self, name: str, value: float, lacks: str) -> Score:

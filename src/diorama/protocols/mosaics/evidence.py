@@ -95,11 +95,11 @@ def evidence_panel(caption: str, heat: np.ndarray, frame: Frame) -> Panel:
 
 
 def _framed(image: np.ndarray, frame: Frame) -> np.ndarray:
-    shown, index = np.array(image, np.float64), frame.truth["cells"]["index"]
+    picture, index = np.array(image, np.float64), frame.truth["cells"]["index"]
     width = max(1, round(image.shape[0] / 64))
     for i, own in enumerate(target_cells(frame)):
         rows, columns = (np.flatnonzero((index == i).any(axis=axis)) for axis in (1, 0))
-        cell = shown[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        cell = picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         for edge in (cell[:width], cell[-width:], cell[:, :width], cell[:, -width:]):
             edge[:] = PURPLE_ORANGE[0 if own else 1]
-    return shown
+    return picture

@@ -39,8 +39,8 @@ class Accuracy(Protocol):
         """Right or wrong."""
         scene = case.scene
         predicted = int(bench.logits([scene])[0].argmax())
-        shown = (bench.frame(scene).truth.get("cells") or {}).get("labels", ())
-        if len(set(shown)) > 1:
-            note = f"the mosaic shows {len(set(shown))} classes, of which a good model may name any: use single images"
+        labels = (bench.frame(scene).truth.get("cells") or {}).get("labels", ())
+        if len(set(labels)) > 1:
+            note = f"the mosaic shows {len(set(labels))} classes, of which a good model may name any: use single images"
             warnings.warn(note, Note, stacklevel=2)
         yield Score("accuracy", float(predicted == label_of(bench, scene)))

@@ -93,15 +93,15 @@ class Continuity(OnDilatedParts):
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Both views, both explanations, and the importances side by side."""
-        scenes, found = _views(case), []
+        scenes, shown_panels = _views(case), []
         for scene, name in zip(scenes, ("image", f"{self.change} moved"), strict=True):
             image, answer = bench.frame(scene).srgb(), bench.answer(scene, label_of(bench, scene))
-            found.append(Panel(name, image))
+            shown_panels.append(Panel(name, image))
             if isinstance(answer, Heatmap):
-                found.append(Panel("explanation", diverging(answer.values, image)))
+                shown_panels.append(Panel("explanation", diverging(answer.values, image)))
         first, second = (self._importance(bench, scene) for scene in scenes)
         names = bench.world.object.part_names
-        return [*found, Panel("importance before (orange), after (blue)", bars(names, first, second))]
+        return [*shown_panels, Panel("importance before (orange), after (blue)", bars(names, first, second))]
 
     def _importance(self, bench: Bench, scene: Scene) -> np.ndarray:
         return part_importance(bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene))

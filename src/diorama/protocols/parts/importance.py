@@ -81,8 +81,8 @@ class Pixels:
     @classmethod
     def of(cls, masks: Sequence[np.ndarray]) -> "Pixels":
         """The pixels of some masks."""
-        found = [np.flatnonzero(mask) for mask in masks]
-        return cls(np.concatenate(found), np.repeat(np.arange(len(found)), [len(f) for f in found]), len(found))
+        indices = [np.flatnonzero(mask) for mask in masks]
+        return cls(np.concatenate(indices), np.repeat(np.arange(len(indices)), [len(f) for f in indices]), len(indices))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """The sum of flat values over each region, float64."""
@@ -131,51 +131,51 @@ def elements(parts: np.ndarray, ids: Sequence[Ids], width: int) -> Elements:
 
 
 @singledispatch
-def part_importance(answer: Answer, found: Elements, published: bool = False) -> np.ndarray:
+def part_importance(answer: Answer, elements: Elements, published: bool = False) -> np.ndarray:
     """PI of every element, (elements,)."""
     raise AnswerError(f"no part importance is defined for {type(answer).__name__}")
 
 
 @part_importance.register
-def _(answer: Heatmap, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Heatmap, elements: Elements, published: bool = False) -> np.ndarray:
     """Σ over sub-parts, pixels and channels of the attribution inside the dilated mask; overlaps count more than once."""
-    return found.total(found.dilated.sums(_flat(answer)))
+    return elements.total(elements.dilated.sums(_flat(answer)))
 
 
 @part_importance.register
-def _(answer: Mask, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Mask, elements: Elements, published: bool = False) -> np.ndarray:
     """A binary map does not say how important a part is."""
     raise Undefined("a binary map gives no part importance")
 
 
 @part_importance.register
-def _(answer: Boxes, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Boxes, elements: Elements, published: bool = False) -> np.ndarray:
     """Σ over boxes of weight · pixels of the element inside the box; no dilation. Published boxes end one pixel early."""
     boxes = zip(answer.corners, answer.weights, strict=True)
-    heat = sum((w * _box(corner, found.shape, published) for corner, w in boxes), np.zeros(found.shape))
-    return found.total(found.own.sums(heat.ravel()))
+    heat = sum((w * _box(corner, elements.shape, published) for corner, w in boxes), np.zeros(elements.shape))
+    return elements.total(elements.own.sums(heat.ravel()))
 
 
 @part_importance.register
-def _(answer: Similarity, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Similarity, elements: Elements, published: bool = False) -> np.ndarray:
     """PI of its map."""
-    return part_importance(Heatmap(answer.values, signed=True), found)
+    return part_importance(Heatmap(answer.values, signed=True), elements)
 
 
 @part_importance.register
-def _(answer: PartScores, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: PartScores, elements: Elements, published: bool = False) -> np.ndarray:
     """The scores of the parts; background objects, which come after them, have 0."""
-    return np.concatenate([answer.values, np.zeros(found.count - len(answer.values))])
+    return np.concatenate([answer.values, np.zeros(elements.count - len(answer.values))])
 
 
 @singledispatch
-def important_parts(answer: Answer, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def important_parts(answer: Answer, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """P(t): which elements are important at every threshold, (thresholds, elements) of bool."""
     raise AnswerError(f"no important parts are defined for {type(answer).__name__}")
 
 
 @important_parts.register
-def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: Heatmap, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """PI > t · total, with the signed sum over image and channels (published) or the positive evidence (corrected).
 
     Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. The signed sum can be negative, which
@@ -183,49 +183,49 @@ def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.nd
     within every part and does not affect PI (Input × Gradient then has no important parts at all).
     """
     heat = _flat(answer)
-    importance = part_importance(answer, found)
-    rest = heat.sum() - heat[found.covered].sum()
+    importance = part_importance(answer, elements)
+    rest = heat.sum() - heat[elements.covered].sum()
     total = heat.sum() if published else np.maximum(importance, 0).sum() + max(rest, 0.0)
     above = importance[None] > t[:, None] * total
-    return above if published else above & found.visible
+    return above if published else above & elements.visible
 
 
 @important_parts.register
-def _(answer: Mask, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: Mask, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """The elements with a sub-part of which more than a share t of the pixels is marked; no dilation."""
-    return _covered(found, found.own.sums((answer.values != 0).ravel().astype(float)), t)
+    return _covered(elements, elements.own.sums((answer.values != 0).ravel().astype(float)), t)
 
 
 @important_parts.register
-def _(answer: Boxes, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: Boxes, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """The elements with a sub-part of which the boxes cover more than a share t; published counts three channels: t/3."""
-    return _covered(found, (3 if published else 1) * found.own.sums(_union(answer, found, published)), t)
+    return _covered(elements, (3 if published else 1) * elements.own.sums(_union(answer, elements, published)), t)
 
 
 @important_parts.register
-def _(answer: Similarity, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: Similarity, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """The elements whose dilated pixels lie inside the boxes by more than a share t; published: by their last sub-part.
 
     The released code overwrites the share of every sub-part by that of the next.
     """
-    inside = found.dilated.sums(_union(answer, found, False))
-    area = np.bincount(found.dilated.region, minlength=found.dilated.count)
+    inside = elements.dilated.sums(_union(answer, elements, False))
+    area = np.bincount(elements.dilated.region, minlength=elements.dilated.count)
     if published:
-        last = np.searchsorted(found.element, np.arange(found.count), side="right") - 1
+        last = np.searchsorted(elements.element, np.arange(elements.count), side="right") - 1
         return inside[last][None] > t[:, None] * area[last]
-    return found.total(inside)[None] > t[:, None] * found.total(area)
+    return elements.total(inside)[None] > t[:, None] * elements.total(area)
 
 
 @important_parts.register
-def _(answer: PartScores, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: PartScores, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """The elements whose score is above t times the sum: the signed one (published) or that of positive scores."""
     total = answer.values.sum() if published else np.maximum(answer.values, 0).sum()
-    return part_importance(answer, found)[None] > t[:, None] * total
+    return part_importance(answer, elements)[None] > t[:, None] * total
 
 
-def _covered(found: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
-    first = np.searchsorted(found.element, np.arange(found.count))  # every element has a sub-part
-    return np.logical_or.reduceat(marked[None] > t[:, None] * found.area, first, axis=1)
+def _covered(elements: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
+    first = np.searchsorted(elements.element, np.arange(elements.count))  # every element has a sub-part
+    return np.logical_or.reduceat(marked[None] > t[:, None] * elements.area, first, axis=1)
 
 
 def _flat(answer: Heatmap) -> np.ndarray:
@@ -233,10 +233,10 @@ def _flat(answer: Heatmap) -> np.ndarray:
     return (values.sum(axis=2, dtype=np.float64) if values.ndim == 3 else values.astype(np.float64)).ravel()
 
 
-def _union(answer: Boxes | Similarity, found: Elements, published: bool) -> np.ndarray:
+def _union(answer: Boxes | Similarity, elements: Elements, published: bool) -> np.ndarray:
     """1.0 for the pixels inside any box, flat."""
-    masks = [_box(corner, found.shape, published) for corner in answer.corners]
-    return np.logical_or.reduce([np.zeros(found.shape, bool), *masks]).ravel().astype(float)
+    masks = [_box(corner, elements.shape, published) for corner in answer.corners]
+    return np.logical_or.reduce([np.zeros(elements.shape, bool), *masks]).ravel().astype(float)
 
 
 def _box(corner: np.ndarray, shape: tuple[int, int], published: bool) -> np.ndarray:
@@ -253,20 +253,22 @@ def says_nothing(answer: Answer) -> bool:
     return isinstance(answer, Heatmap | Mask | PartScores | Similarity) and not np.any(answer.values)
 
 
-def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:
+def heatmap_with(importance: np.ndarray, elements: Elements) -> Heatmap:
     """A heat map, constant on each element, whose PI is the given importance of every visible element.
 
     Dilated masks overlap their neighbours, so the constants solve A v = importance with A[p, q] the number of pixels of
     element q inside the dilated sub-parts of p.
     """
-    owner = np.full(int(np.prod(found.shape)), found.count)
-    owner[found.own.index] = found.element[found.own.region]
-    pairs = found.element[found.dilated.region] * (found.count + 1) + owner[found.dilated.index]
-    overlap = np.bincount(pairs, minlength=found.count * (found.count + 1)).reshape(found.count, -1)[:, :-1]
-    seen = found.visible
-    values = np.zeros(found.count + 1)
-    values[:-1][seen] = np.linalg.lstsq(overlap[np.ix_(seen, seen)].astype(float), importance[seen], rcond=None)[0]
-    return Heatmap(values[owner].reshape(found.shape), signed=True)
+    owner = np.full(int(np.prod(elements.shape)), elements.count)
+    owner[elements.own.index] = elements.element[elements.own.region]
+    pairs = elements.element[elements.dilated.region] * (elements.count + 1) + owner[elements.dilated.index]
+    overlap = np.bincount(pairs, minlength=elements.count * (elements.count + 1)).reshape(elements.count, -1)[:, :-1]
+    visible = elements.visible
+    values = np.zeros(elements.count + 1)
+    values[:-1][visible] = np.linalg.lstsq(
+        overlap[np.ix_(visible, visible)].astype(float), importance[visible], rcond=None
+    )[0]
+    return Heatmap(values[owner].reshape(elements.shape), signed=True)
 
 
 def blended(true: np.ndarray, noise: np.ndarray, dose: float) -> np.ndarray:

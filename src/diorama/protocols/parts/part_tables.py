@@ -65,9 +65,9 @@ def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     if len(names) > MOST_PARTS:
         raise Undefined(f"{len(names)} parts have {2 ** len(names)} subsets; at most {MOST_PARTS} parts are possible")
     subsets = []
-    for kept in range(2 ** len(names)):
-        gone = {part: None for i, part in enumerate(names) if not kept >> i & 1}
-        subsets.append(world.do(scene, **gone) if gone else scene)
+    for subset in range(2 ** len(names)):
+        removed = {part: None for i, part in enumerate(names) if not subset >> i & 1}
+        subsets.append(world.do(scene, **removed) if removed else scene)
     return [*subsets, *removal_scenes(bench, scene).values()]
 
 

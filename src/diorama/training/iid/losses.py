@@ -55,9 +55,9 @@ def ordinal(r: Tensor, truth: Tensor, valid: Tensor, step: float = 0.12) -> Tens
     total = r.new_zeros(())
     for offset in FAR:
         (a, b), (c, d), (v, u) = (pair(x, offset) for x in (r, truth, valid))
-        found, true = a - b, c - d
-        unequal = (step - true.sign() * found).clamp(min=0).square()
-        total = total + mean(torch.where(true.abs() < step, found.square(), unequal), v * u)
+        difference, true = a - b, c - d
+        unequal = (step - true.sign() * difference).clamp(min=0).square()
+        total = total + mean(torch.where(true.abs() < step, difference.square(), unequal), v * u)
     return total / len(FAR)
 
 
@@ -86,10 +86,10 @@ def affinity(seen: Tensor, offset: Offset) -> Tensor:
 
 def smooth_reflectance(r: Tensor, image: Tensor, valid: Tensor) -> Tensor:
     """Σ w_pq (r_p − r_q)² / Σ w_pq over pairs at growing distance: dense smoothness on a stencil."""
-    seen, total, weight = appearance(image), r.new_zeros(()), r.new_full((), 1e-6)
+    features, total, weight = appearance(image), r.new_zeros(()), r.new_full((), 1e-6)
     for offset in FAR:
         (a, b), (v, u) = pair(r, offset), pair(valid, offset)
-        w = affinity(seen, offset) * v * u
+        w = affinity(features, offset) * v * u
         total, weight = total + (w * (a - b).square()).sum(), weight + w.sum() * r.shape[1]
     return total / weight
 
@@ -115,11 +115,11 @@ def smooth_over_time(r: Tensor, image: Tensor, valid: Tensor) -> Tensor:
 
     r, image and valid are (n, m, c, h, w); pixel pairs lie on the stencil of `smooth_reflectance`.
     """
-    seen = appearance(image.median(1).values)
+    features = appearance(image.median(1).values)
     total, weight = r.new_zeros(()), r.new_full((), 1e-6)
     for offset in FAR:
         (a, b), (v, u) = pair(r, offset), pair(valid, offset)
-        w = affinity(seen, offset)[:, None].sqrt() * v * u
+        w = affinity(features, offset)[:, None].sqrt() * v * u
         wide = w.expand_as(a)
         total = total + all_pairs(a, b, wide, torch.ones_like(wide))
         weight = weight + wide.square().sum() * r.shape[1]

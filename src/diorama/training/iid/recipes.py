@@ -104,16 +104,16 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
     with locked(out / "lock"):
         data = {purpose: layered(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
-        made = REGIMES[recipe.name]
-        regime = made(recipe.views) if recipe.name == "iid_timelapse" else made()
-        watched = held_out(data["validate"])
+        regime_class = REGIMES[recipe.name]
+        regime = regime_class(recipe.views) if recipe.name == "iid_timelapse" else regime_class()
+        validation = held_out(data["validate"])
         betas = (0.5, 0.999) if recipe.name == "iid_translation" else (0.9, 0.999)
 
         def judge(net: nn.Module, batch: Batch) -> float:
             return -float(sum(errors(net.get_submodule("net"), batch).values()))
 
         feed = Feed(recipe, data["train"])
-        task = Task(regime, lambda loss, _: loss, feed, watched, recipe.schedule, judge, betas)
+        task = Task(regime, lambda loss, _: loss, feed, validation, recipe.schedule, judge, betas)
         state, test = fit(task, out, progress), held_out(data["test"])
         net = state.mean.get_submodule("net")
         return finish(recipe, net, state.history, _WORLD, lambda: _judged(net, test), out)
@@ -122,15 +122,15 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
 def errors(net: nn.Module, batch: Batch, chunk: int = 20) -> dict[str, float]:
     """Mean scale-invariant squared error of both layers over their mean square: an answer of 0 has 1."""
     net.eval()
-    found: dict[str, list[float]] = {branch: [] for branch in BRANCHES}
+    by_branch: dict[str, list[float]] = {branch: [] for branch in BRANCHES}
     x = stacked(batch)
     with torch.inference_mode():
         for i in range(0, len(x), chunk):
             image, *true = x[i : i + chunk, :9].split(3, 1)
             outputs = net(image**GAMMA)
             for branch, layer in zip(BRANCHES, true, strict=True):
-                found[branch] += relative_errors(net.component(branch, outputs[branch], image), layer).tolist()  # type: ignore[operator]
-    return {branch: float(np.mean(values)) for branch, values in found.items()}
+                by_branch[branch] += relative_errors(net.component(branch, outputs[branch], image), layer).tolist()  # type: ignore[operator]
+    return {branch: float(np.mean(values)) for branch, values in by_branch.items()}
 
 
 def relative_errors(answer: Tensor, truth: Tensor) -> Tensor:

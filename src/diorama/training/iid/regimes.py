@@ -37,8 +37,8 @@ class Supervised(nn.Module):
     def forward(self, batch: Tensor) -> Tensor:
         """The loss of images with their own layers."""
         image, reflectance, shading, valid = _parts(batch)
-        found = self.net(image**nets.GAMMA)
-        r, s = found["reflectance"], found["shading"]
+        outputs = self.net(image**nets.GAMMA)
+        r, s = outputs["reflectance"], outputs["shading"]
         true_r, true_s = _log(reflectance.sum(1, keepdim=True)), _log(shading.mean(1, keepdim=True))
         total = losses.scale_invariant_mse(self.net.component("reflectance", r, image), reflectance, valid)
         total = total + losses.scale_invariant_mse(s.exp(), true_s.exp(), valid)
@@ -63,8 +63,8 @@ class Timelapse(nn.Module):
     def forward(self, batch: Tensor) -> Tensor:
         """The loss of sequences of `views` images that follow each other."""
         image, _, _, valid = _parts(batch)
-        found = self.net(image**nets.GAMMA)
-        maps = (found["reflectance"], found["shading"], image, valid)
+        outputs = self.net(image**nets.GAMMA)
+        maps = (outputs["reflectance"], outputs["shading"], image, valid)
         r, s, image, valid = (x.unflatten(0, (-1, self.views)) for x in maps)
         total = 2 * losses.mean_all_pairs(_log(image) - s, r, valid) + 2 * losses.mean_all_pairs(r, r, valid)
         total = total + 4 * losses.smooth_over_time(r, image, valid)
@@ -96,13 +96,13 @@ class Translation(nn.Module):
         x, real = image**nets.GAMMA, {"reflectance": reflectance**nets.GAMMA, "shading": shading**nets.GAMMA}
         content, style = self.net.content(x), self.net.style(x)
         split = self.net.split(style)
-        found = {b: nets.unit(out) for b, out in self.net.decoded(content, split).items()}
-        total = 10 * (x - fitted(found["reflectance"] * found["shading"], x)).abs().mean()
+        outputs = {b: nets.unit(out) for b, out in self.net.decoded(content, split).items()}
+        total = 10 * (x - fitted(outputs["reflectance"] * outputs["shading"], x)).abs().mean()
         total = total + 10 * (nets.unit(self.image(content, self.merge(split))) - x).abs().mean() + _prior(style)
         for branch in nets.BRANCHES:
             total = total + self._domain(branch, real[branch])
-            total = total + 2 * adversary(self.judges[branch], real[branch], found[branch])
-            again = self.contents[branch](found[branch])
+            total = total + 2 * adversary(self.judges[branch], real[branch], outputs[branch])
+            again = self.contents[branch](outputs[branch])
             total = total + sum((a - b).abs().mean() for a, b in zip(again, content, strict=True)) / 3
         return total
 

@@ -52,8 +52,8 @@ class Arap(RecordedLights):
     @cached_property
     def names(self) -> list[str]:
         """The images in alphabetical order, without those of excluded scenes."""
-        found = sorted(path.stem for path in (self.folder / "input").glob("*.png"))
-        return [name for name in found if _split(name)[0] not in EXCLUDED[self.exclude]]
+        stems = sorted(path.stem for path in (self.folder / "input").glob("*.png"))
+        return [name for name in stems if _split(name)[0] not in EXCLUDED[self.exclude]]
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th image, by name."""

@@ -93,8 +93,8 @@ class CandleRecorded(Recorded, Levelled):
 def _numbers(root: str) -> tuple[int, ...]:
     folder = Path(root).expanduser()
     images = {path.stem for path in folder.glob("*.png")}
-    found = (p.stem for p in folder.glob("*.json") if p.stem.isdecimal() and p.stem in images)
-    return tuple(sorted(int(stem) for stem in found if stem == str(int(stem))))
+    stems = (p.stem for p in folder.glob("*.json") if p.stem.isdecimal() and p.stem in images)
+    return tuple(sorted(int(stem) for stem in stems if stem == str(int(stem))))
 
 
 @lru_cache(maxsize=65536)

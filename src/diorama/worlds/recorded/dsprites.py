@@ -63,10 +63,10 @@ class Dsprites(Listed, Levelled):
 
     @cached_property
     def _latents(self) -> np.ndarray:
-        found = read_archive(Path(self.npz).expanduser(), ["latents_values"])
-        if not found:
+        arrays = read_archive(Path(self.npz).expanduser(), ["latents_values"])
+        if not arrays:
             raise InputError(f"dsprites: {self.npz} has no array 'latents_values': is it the published file?")
-        return found["latents_values"]
+        return arrays["latents_values"]
 
     @cached_property
     def _packed(self) -> np.ndarray:
@@ -83,8 +83,8 @@ class Dsprites(Listed, Levelled):
     @cached_property
     def levels(self) -> dict[str, tuple[Any, ...]]:
         """The recorded values of every factor."""
-        found = {name: np.unique(self._latents[:, k]).tolist() for k, name in enumerate(NAMES) if k}
-        return {name: tuple(map(_SHAPES.get, v)) if name == "shape" else tuple(v) for name, v in found.items()}
+        values = {name: np.unique(self._latents[:, k]).tolist() for k, name in enumerate(NAMES) if k}
+        return {name: tuple(map(_SHAPES.get, v)) if name == "shape" else tuple(v) for name, v in values.items()}
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -112,8 +112,10 @@ class Dsprites(Listed, Levelled):
         code = {name: number for number, name in _SHAPES.items()}.get(wanted["shape"], 0.0)
         row = self._rows.get((code, *(wanted[name] for name in NAMES[2:])))
         if row is None:
-            shown = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-            raise InputError(f"dsprites: no recorded image has {shown} with the scene's other values (see levels)")
+            wanted_values = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+            raise InputError(
+                f"dsprites: no recorded image has {wanted_values} with the scene's other values (see levels)"
+            )
         return scene.changed({**changes, "row": row})
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:

@@ -127,9 +127,9 @@ class Folder(Recorded, Parted):
         for part, (i,) in self.part_ids.items():
             parts[self._mask(name, part, image.shape[:2])] = i
         if without:
-            gone = np.isin(parts, [self.part_ids[part][0] for part in without])
-            image = _REMOVE[self.removal](image, gone)
-            parts = np.where(gone, 0, parts).astype(np.uint8)
+            removed = np.isin(parts, [self.part_ids[part][0] for part in without])
+            image = _REMOVE[self.removal](image, removed)
+            parts = np.where(removed, 0, parts).astype(np.uint8)
         truth: dict[str, Any] = {"parts": parts, "mask": parts > 0}
         if self._classes:
             truth["label"] = self._label(name)

@@ -109,7 +109,7 @@ class FunnybirdsRecorded(Recorded, Parted):
 
     def subsets(self, scene: Scene) -> dict[tuple[str, ...], Scene]:
         """All 32 part interventions by the parts they keep; () is the bare body."""
-        return {kept: self.do(scene, **{p: None for p in PARTS if p not in kept}) for kept in SUBSETS}
+        return {subset: self.do(scene, **{p: None for p in PARTS if p not in subset}) for subset in SUBSETS}
 
     def removals(self, scene: Scene) -> dict[int, Scene]:
         """The scene without each background object, by the object's index."""
@@ -134,8 +134,8 @@ class FunnybirdsRecorded(Recorded, Parted):
             raise InputError("interventions are recorded for the test split only; use split='test'")
         if p["without"] is not None:
             return removal_path(root, p["label"], p["index"], p["without"])
-        kept = [part for part in PARTS if p["parts"][part] is not None]
-        return subset_path(root, p["label"], p["index"], kept)
+        present = [part for part in PARTS if p["parts"][part] is not None]
+        return subset_path(root, p["label"], p["index"], present)
 
 
 def _factors(params: dict[str, Any]) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def _factors(params: dict[str, Any]) -> dict[str, Any]:
 def _variants(index: int, entry: Any, path: Path) -> dict[str, int]:
     """The part variants of a class, each one of the catalogue."""
     parts = entry.get("parts") if isinstance(entry, dict) else None
-    found = parts if isinstance(parts, dict) else {}
-    wrong = [part for part in PARTS if found.get(part) not in range(len(CATALOGUE[part]))]
+    variants = parts if isinstance(parts, dict) else {}
+    wrong = [part for part in PARTS if variants.get(part) not in range(len(CATALOGUE[part]))]
     if wrong:
         raise InputError(f"{path}: class {index} has no {wrong[0]} of the catalogue: fetch the file again")
-    return {part: int(found[part]) for part in PARTS}
+    return {part: int(variants[part]) for part in PARTS}
 
 
 @lru_cache(maxsize=4)

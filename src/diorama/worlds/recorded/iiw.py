@@ -58,10 +58,10 @@ class Iiw(Recorded):
         return files_digest(files, self.folder)
 
     def _photo(self, name: str) -> Path:
-        found = [path for end in ENDINGS if (path := self.folder / f"{name}{end}").is_file()]
-        if not found:
+        paths = [path for end in ENDINGS if (path := self.folder / f"{name}{end}").is_file()]
+        if not paths:
             raise InputError(f"iiw: {name}.json has no photo {name}.png or {name}.jpg beside it")
-        return found[0]
+        return paths[0]
 
     def read(self, scene: Scene) -> Frame:
         """The photo with its judgements."""

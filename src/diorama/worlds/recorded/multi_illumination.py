@@ -38,8 +38,8 @@ class MultiIllumination(RecordedLights):
     def __post_init__(self) -> None:
         base = existing("multi_illumination", self.root, "everett_kitchen2, …, each with dir_0_mip2.jpg")
         if not self.names:
-            found = sorted({p.stem.rpartition("mip")[2] for p in base.glob("*/dir_0_mip*.*")})
-            hint = f"; there are mip={', '.join(found)}" if found else ""
+            levels = sorted({p.stem.rpartition("mip")[2] for p in base.glob("*/dir_0_mip*.*")})
+            hint = f"; there are mip={', '.join(levels)}" if levels else ""
             raise InputError(f"multi_illumination: no scene in {self.root} has dir_0_mip{self.mip}{hint}")
 
     @cached_property

@@ -90,8 +90,8 @@ class NaturalConcepts(Recorded, Sets):
                 return {name: list(range(11)) for name in scenes}
             return {name: list(self._source.lights(scene)) for name, scene in scenes.items()}
         base = existing("natural_concepts", self.root, "one sub-folder of images per set")
-        found = {path.name: _pictures(path) for path in sorted(base.iterdir()) if path.is_dir()}
-        return {name: files for name, files in found.items() if files and name != "randoms"}
+        files_of = {path.name: _pictures(path) for path in sorted(base.iterdir()) if path.is_dir()}
+        return {name: files for name, files in files_of.items() if files and name != "randoms"}
 
     @property
     def names(self) -> list[str]:

@@ -45,8 +45,8 @@ class PhotometricStereo(RecordedLights):
     @cached_property
     def names(self) -> list[str]:
         """The objects in alphabetical order."""
-        found = sorted(path.parent.name for path in self.folder.glob("*/*.mask.png"))
-        return [name for name in found if name not in ("chrome", "gray") and 0 in self._photos(name)]
+        objects = sorted(path.parent.name for path in self.folder.glob("*/*.mask.png"))
+        return [name for name in objects if name not in ("chrome", "gray") and 0 in self._photos(name)]
 
     def _photos(self, name: str) -> dict[int, Path]:
         files = (p for p in (self.folder / name).glob(f"{name}.*") if p.suffix in _ENDINGS)

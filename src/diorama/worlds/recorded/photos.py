@@ -87,14 +87,14 @@ class Photos(Recorded, Labelled):
         """The names of the photos of every class."""
         source = Path(self.source).expanduser()
         if source.suffix in (".txt", ".csv") and source.is_file():
-            found: dict[str, list[str]] = {}
+            by_class: dict[str, list[str]] = {}
             for name, label in _listed(source, self.subset):
-                found.setdefault(label, []).append(name)
-            if not found:
+                by_class.setdefault(label, []).append(name)
+            if not by_class:
                 raise InputError(
                     f"photos: {source} lists no photo" + (f" of subset {self.subset!r}" * bool(self.subset))
                 )
-            return {label: sorted(found[label]) for label in sorted(found)}
+            return {label: sorted(by_class[label]) for label in sorted(by_class)}
         learnt, held_out = split(source, self.train, self.split_seed)
         known = {file_digest(p) for files in learnt.values() for p in files}
         if known:  # also left out are copies of these photos under other names

@@ -116,8 +116,8 @@ class IidCheckpoint(HookedNetwork):
         height, width = self._sides(*image.shape[:2])
         if image.shape[:2] != (height, width):
             image = np.clip(cv2.resize(image, (width, height), interpolation=_interpolation(image, height)), 0, 1)
-        shown = tensor(linear_to_srgb(image).astype(np.float32))
-        return 2 * shown - 1 if self.kind == "usi3d" and self.feed == "trained" else shown
+        x = tensor(linear_to_srgb(image).astype(np.float32))
+        return 2 * x - 1 if self.kind == "usi3d" and self.feed == "trained" else x
 
     def _sides(self, height: int, width: int) -> tuple[int, int]:
         """The input's height and width for a frame's."""
@@ -138,16 +138,16 @@ def _interpolation(image: np.ndarray, height: int) -> int:
     return cv2.INTER_AREA if height < image.shape[0] else cv2.INTER_LINEAR
 
 
-def released_tensors(found: Any, path: str) -> dict[str, Tensor]:
+def released_tensors(content: Any, path: str) -> dict[str, Tensor]:
     """The tensors of a released file by name: parts of USI3D prefixed by their name, `model.` and `module.` removed."""
-    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if isinstance(found, Mapping) and all(isinstance(found.get(part), Mapping) for part in _USI3D_PARTS):
-        parts = {part: found[part] for part in (*_USI3D_PARTS, "fm") if part in found}
-        found = {f"{part}.{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
-    if not isinstance(found, Mapping) or not found or not all(hasattr(v, "shape") for v in found.values()):
+    if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
+        content = content["state_dict"]
+    if isinstance(content, Mapping) and all(isinstance(content.get(part), Mapping) for part in _USI3D_PARTS):
+        parts = {part: content[part] for part in (*_USI3D_PARTS, "fm") if part in content}
+        content = {f"{part}.{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
+    if not isinstance(content, Mapping) or not content or not all(hasattr(v, "shape") for v in content.values()):
         raise InputError(f"iid_checkpoint: {path} holds no state dict of cgintrinsics, bigtime or usi3d")
-    state = dict(found)
+    state = dict(content)
     while any(all(name.startswith(prefix) for name in state) for prefix in _PREFIXES):
         state = {name.partition(".")[2]: tensor for name, tensor in state.items()}
     return state
@@ -155,13 +155,13 @@ def released_tensors(found: Any, path: str) -> dict[str, Tensor]:
 
 def recognise(state: Mapping[str, Tensor], path: str) -> Family:
     """The family whose telltale tensor a state dict has."""
-    found = next((family for family, name in _TELLTALE.items() if name in state), None)
-    if found is None:
+    family = next((family for family, name in _TELLTALE.items() if name in state), None)
+    if family is None:
         raise InputError(
             f"iid_checkpoint: {path} is not of cgintrinsics, bigtime or usi3d ({len(state)} tensors, the first is"
             f" {next(iter(state))!r}): give the authors' own state dict"
         )
-    return found
+    return family
 
 
 def _network_class(family: Family) -> Callable[[], nn.Module]:

@@ -40,11 +40,11 @@ class Unet(nn.Module):
         for level in self.encoder:
             x = level(x)
             levels.append(x)
-        found = {branch: _decoded(cast(nn.ModuleList, self.decoders[branch]), levels) for branch in BRANCHES}
+        outputs = {branch: _decoded(cast(nn.ModuleList, self.decoders[branch]), levels) for branch in BRANCHES}
         if self.coloured:
             lamp = self.lamp(levels[-1].mean((2, 3)))[:, :, None, None]
-            found["shading"] = found["shading"] + lamp
-        return found
+            outputs["shading"] = outputs["shading"] + lamp
+        return outputs
 
     def component(self, branch: str, output: Tensor, image: Tensor) -> Tensor:
         """The layer in linear light: exp(output), for gray networks times I/ΣI in the reflectance."""
@@ -71,13 +71,13 @@ def _down(inner: int, outer: int, level: int, levels: int) -> nn.Module:
 
 def _decoder(channels: int) -> nn.ModuleList:
     """From the deepest level outwards; the last one ends with a 1×1 convolution to `channels`."""
-    found = []
+    levels = []
     for i in range(len(WIDTHS) - 1, -1, -1):
         inner = WIDTHS[i] if i == len(WIDTHS) - 1 else 2 * WIDTHS[i]
         outer = WIDTHS[i - 1] if i else 12
-        found.append(nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(inner, outer, 4, 2, 1), nn.BatchNorm2d(outer)))
-    found[-1].extend([nn.ReLU(), nn.Conv2d(12, channels, 1)])
-    return nn.ModuleList(found)
+        levels.append(nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(inner, outer, 4, 2, 1), nn.BatchNorm2d(outer)))
+    levels[-1].extend([nn.ReLU(), nn.Conv2d(12, channels, 1)])
+    return nn.ModuleList(levels)
 
 
 def _decoded(decoder: nn.ModuleList, levels: list[Tensor]) -> Tensor:
@@ -134,11 +134,11 @@ class Content(nn.Module):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         """(n, 3, h, w) → (n, 8, h, w), (n, 16, h/2, w/2), (n, 32, h/4, w/4)."""
-        found = []
+        outputs = []
         for level in self.levels:
             x = level(x)
-            found.append(x)
-        return [found[0], found[1], found[-1]]
+            outputs.append(x)
+        return [outputs[0], outputs[1], outputs[-1]]
 
 
 def style_encoder() -> nn.Sequential:

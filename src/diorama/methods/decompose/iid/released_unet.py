@@ -50,8 +50,8 @@ class Level(nn.Module):
         """The outputs of both decoders at this level, each concatenated with the level's input (not at the outermost)."""
         y = self.downconv_model(x)
         first, second = (y, y) if self.innermost else self.submodule(y)
-        found = self.upconv_model_1(first), self.upconv_model_2(second)
-        return found if self.outermost else (torch.cat([found[0], x], 1), torch.cat([found[1], x], 1))
+        decoded = self.upconv_model_1(first), self.upconv_model_2(second)
+        return decoded if self.outermost else (torch.cat([decoded[0], x], 1), torch.cat([decoded[1], x], 1))
 
 
 def _up(inner: int, outer: int, innermost: bool) -> list[nn.Module]:

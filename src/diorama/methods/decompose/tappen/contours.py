@@ -34,13 +34,13 @@ class Field:
         unit = np.stack([along, across]) / np.maximum(magnitude, 1e-12)
         vertical = np.arange(len(along)) < edges.vertical
         down, right = np.where(vertical, unit, unit[::-1])  # the image's own axes
-        found = []
+        pairs = []
         for dy, dx in _STEPS:
             a, b = neighbours(edges, dy, dx)
             tangent = (right * dy - down * dx) ** 2 / (dy * dy + dx * dx)
             m = np.minimum(magnitude[a], magnitude[b])
-            found.append((a, b, (2 * beta - 1) * tangent[a] * tangent[b] * m / (m + strength)))
-        first, second, coupling = map(np.concatenate, zip(*found, strict=True))
+            pairs.append((a, b, (2 * beta - 1) * tangent[a] * tangent[b] * m / (m + strength)))
+        first, second, coupling = map(np.concatenate, zip(*pairs, strict=True))
         bound = coupling > 0.02  # weaker pairs change nothing and cost time
         return cls(first[bound], second[bound], coupling[bound])
 

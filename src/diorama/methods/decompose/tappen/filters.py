@@ -74,14 +74,14 @@ def _drawn(frame: Frame, number: int, count: int, directions: tuple[bool, ...]) 
 
 def bank(log: np.ndarray) -> np.ndarray:
     """All responses (COUNT − 1, h, w) at the pixels, steered from the derivatives along the axes."""
-    found = []
+    filtered = []
     for sigma in SCALES:
         smooth = scipy.ndimage.gaussian_filter(log, sigma, mode="nearest", truncate=3)
         y, x = (sigma * d for d in np.gradient(smooth))  # not by filters: a truncated G″ does not sum to zero
         (yy, xy), xx = ((sigma * d for d in np.gradient(y)), sigma * np.gradient(x, axis=1))
         for c, s in _directions():
-            found += [c * y + s * x, c * c * yy + 2 * c * s * xy + s * s * xx]
-    return np.array(found, np.float32)
+            filtered += [c * y + s * x, c * c * yy + 2 * c * s * xy + s * s * xx]
+    return np.array(filtered, np.float32)
 
 
 @lru_cache(maxsize=1)

@@ -101,14 +101,14 @@ class Fitted05(Decomposer):
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """Gradients with p > ½ are reflectance; then the reconstruction that all gradient methods share."""
         frame = frames[0]
-        seen = responses(frame)
-        return layers(frame, seen, self.pooled(frame, self.log_odds(frame, seen), seen), self.method.norm)
+        filtered = responses(frame)
+        return layers(frame, filtered, self.pooled(frame, self.log_odds(frame, filtered), filtered), self.method.norm)
 
 
-def layers(frame: Frame, seen: np.ndarray, log_odds: np.ndarray, norm: Norm = "l2") -> Layers:
+def layers(frame: Frame, filtered: np.ndarray, log_odds: np.ndarray, norm: Norm = "l2") -> Layers:
     """The layers where gradients with positive log-odds are reflectance."""
-    kept = np.where(log_odds > 0, seen[:, 0], 0.0).astype(np.float64)[:, None]
-    return only(reconstruct(frame.mask, clipped_gray(frame), kept, norm))
+    reflectance = np.where(log_odds > 0, filtered[:, 0], 0.0).astype(np.float64)[:, None]
+    return only(reconstruct(frame.mask, clipped_gray(frame), reflectance, norm))
 
 
 def labels(frame: Frame) -> np.ndarray:

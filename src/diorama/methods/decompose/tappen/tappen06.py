@@ -89,9 +89,9 @@ class Fitted06(Decomposer):
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """Gradients minus their estimated shading are reflectance."""
         frame = frames[0]
-        seen = responses(frame)
-        kept = (seen[:, 0] - self.shading(seen))[:, None]
-        return only(reconstruct(frame.mask, clipped_gray(frame), kept, self.norm))
+        filtered = responses(frame)
+        reflectance = (filtered[:, 0] - self.shading(filtered))[:, None]
+        return only(reconstruct(frame.mask, clipped_gray(frame), reflectance, self.norm))
 
 
 def _appearance(seen: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:

@@ -41,10 +41,10 @@ class TrainedVae(BurgessVae):
         if self.learnt_on is None and known:
             return next(iter(known.values()))
         if self.learnt_on not in known:
-            there = f"there are some for {', '.join(known)}" if known else "none are bundled"
+            available = f"there are some for {', '.join(known)}" if known else "none are bundled"
             world = self.learnt_on or "sprites"
             raise InputError(
-                f"{self.learner} has no weights for {world}, {there}: diorama train"
+                f"{self.learner} has no weights for {world}, {available}: diorama train"
                 f' "{self.learner}(world={world})" -o FOLDER, then'
                 f" {self.learner}(checkpoint=FOLDER/{self.learner}.safetensors)"
             )

@@ -360,9 +360,9 @@ def _described(mark: str, of_branch: BranchSensitivity, case: Case) -> Iterator[
     yield Score(f"stability_{mark}", fitted.stability())
     negative, seed = of_branch.counted.negative, case.payload["seed"]
     images, cavs = negative.shape
-    drawn = [
+    resamples = [
         rng(seed, "csm", "draws", *key).multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)
         for n, key in ((images, (images,)), (cavs, (case.key, mark)))
     ]
     yield Score(f"runs_{mark}", fitted.scores.round(5).tolist(), "run")
-    yield Score(f"draws_{mark}", resampled(negative, *drawn).round(5).tolist(), "draw")
+    yield Score(f"draws_{mark}", resampled(negative, *resamples).round(5).tolist(), "draw")

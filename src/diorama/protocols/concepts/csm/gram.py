@@ -47,7 +47,7 @@ class Space:
         """The space of some sets' activations and of the negatives, from products of two at a time."""
         names = list(sets)
         own = {pair: _product(pair, sets, keep) for pair in combinations_with_replacement(names, 2)}
-        own |= {(b, a): found.T for (a, b), found in own.items()}
+        own |= {(b, a): product.T for (a, b), product in own.items()}
         with_negatives = {a: keep((a, "negatives"), lambda a=a: gram(sets[a](), table.negatives)) for a in names}  # type: ignore[misc]
         along = [keep((a, "gradients"), lambda a=a: gram(table.gradients, sets[a]())) for a in names]  # type: ignore[misc]
         rows = [[*(own[a, b] for b in names), with_negatives[a]] for a in names]
@@ -60,8 +60,8 @@ class Space:
     def fit(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
         """CAVs of one set against another (or the negatives), each with its own draw and held-out images."""
         some, others = (self.places[name] for name in names)
-        drawn = draw_sets(len(some), len(others), runs, random)
-        return self._fit(trainer, [(some[a], others[b]) for a, b in drawn], random)
+        draws = draw_sets(len(some), len(others), runs, random)
+        return self._fit(trainer, [(some[a], others[b]) for a, b in draws], random)
 
     def fit_chance(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
         """CAVs of shuffled labels: every image of the two sets is put on either side at random."""

@@ -71,8 +71,12 @@ def _target(frame: Frame, answer: np.ndarray, branch: str, aligned: bool) -> np.
 def _features(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -> list["Readings"]:
     """Activations (n, d) at every probe, of all inner layers and both branches from one pass."""
     inner = list(dict.fromkeys(probe.layer for probe in probes if probe.layer != OUTPUT))
-    asked = [(branch, inner) for branch in BRANCHES]
-    read = _network(bench, inner).features_of(bench.shown(frames), asked) if inner else [[] for _ in asked]
+    branches_and_layers = [(branch, inner) for branch in BRANCHES]
+    read = (
+        _network(bench, inner).features_of(bench.shown(frames), branches_and_layers)
+        if inner
+        else [[] for _ in branches_and_layers]
+    )
     known = {b: dict(zip(inner, rows, strict=True)) for b, rows in zip(BRANCHES, read, strict=True)}
     answers = _answers(bench, frames) if OUTPUT in {probe.layer for probe in probes} else {}
     return [
@@ -90,7 +94,7 @@ def _gradients(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -
         for aligned in dict.fromkeys(probe.aligned for probe in probes)
     }
     inner = _inner_gradients(bench, frames, probes, targets)
-    found: list[Readings] = []
+    readings: list[Readings] = []
     for probe in probes:
         rows = {}
         for b in BRANCHES:
@@ -100,8 +104,8 @@ def _gradients(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -
             own = _stacked(probe.residual(a, t) for _, a, t in trios) if own is None else own
             exact = np.array([_negligible(a - t, t, f.mask) for f, a, t in trios])[:, None]
             rows[b] = np.where(exact, np.float32(0), own)
-        found.append(rows)
-    return found
+        readings.append(rows)
+    return readings
 
 
 def _inner_gradients(
@@ -119,8 +123,8 @@ def _inner_gradients(
     if not wanted:
         return {}
     network = _network(bench, list(dict.fromkeys(layer for key in wanted for layer in layers[key])))
-    asked = [(b, layers[b, aligned]) for b, aligned in wanted]
-    read = network.loss_grads_of(bench.shown(frames), asked, [targets[key] for key in wanted])
+    branches_and_layers = [(b, layers[b, aligned]) for b, aligned in wanted]
+    read = network.loss_grads_of(bench.shown(frames), branches_and_layers, [targets[key] for key in wanted])
     return {
         (*key, layer): rows
         for key, some in zip(wanted, read, strict=True)
@@ -156,10 +160,10 @@ def _answers(bench: Bench, frames: Sequence[Frame]) -> dict[str, list[np.ndarray
 
 def _stacked(layers: Iterable[np.ndarray]) -> np.ndarray:
     rows = [np.asarray(layer, np.float32).reshape(1, -1) for layer in layers]
-    found = Rows(len(rows))
+    stack = Rows(len(rows))
     for row in rows:
-        found.add(row)
-    return found.array
+        stack.add(row)
+    return stack.array
 
 
 #: Activations or gradients (n, d) float32 of images at one probe, by branch.
@@ -178,8 +182,8 @@ class Reader:
 
     def gradients(self, world: Component[World], count: int | None) -> Readings:
         """The gradients of the first scenes of a world, or all; rows without residual are left out."""
-        found = self._of_world(world, count, _gradients)
-        return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
+        readings = self._of_world(world, count, _gradients)
+        return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in readings.items()}
 
     def features(self, world: Component[World], count: int | None) -> Readings:
         """The activations of the first scenes of a world, or all; there may be thousands, so frames are not kept."""
@@ -203,8 +207,8 @@ class Reader:
         if length is None:
             raise InputError(f"{world.label} has no end: say how many of its scenes to take")
         places = range(min(length, count or length))
-        found = partial(_scenes, sized.object, seed, places)
-        return self._read(sized, (seed, len(places)), found, reading, scope, spills=True)
+        scenes = partial(_scenes, sized.object, seed, places)
+        return self._read(sized, (seed, len(places)), scenes, reading, scope, spills=True)
 
     def _read(
         self,
@@ -222,11 +226,11 @@ class Reader:
 
         def passed() -> Readings:
             probes = list(dict.fromkeys([*self.fellows, self.probe]))
-            found = _passed(bench, elsewhere, scenes(), reading, probes, spills)
-            for probe, rows in found.items():
+            readings = _passed(bench, elsewhere, scenes(), reading, probes, spills)
+            for probe, rows in readings.items():
                 if probe != self.probe:
                     bench.keep("run", (*key, probe), partial(dict, rows))
-            return found[self.probe]
+            return readings[self.probe]
 
         return bench.keep("run", (*key, self.probe), passed)
 
@@ -246,7 +250,7 @@ def _passed(
     """Pass every image once; frames that `elsewhere` keeps for the run serve other methods too."""
     rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes), spills) for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
-        for probe, found in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
-            for branch, part in found.items():
+        for probe, of_branches in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
+            for branch, part in of_branches.items():
                 rows[probe, branch].add(part)
     return {p: {b: rows[p, b].array for b in BRANCHES} for p in probes}

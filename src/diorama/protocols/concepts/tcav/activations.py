@@ -52,23 +52,23 @@ def layer_gradients(
     with torch.enable_grad():
         at, out = _at_layer(model, x, layer)
         value = objective(out, goal).sum()
-        found = torch.autograd.grad(value, at, allow_unused=True)[0] if value.requires_grad else None
-    if found is None:
+        gradient = torch.autograd.grad(value, at, allow_unused=True)[0] if value.requires_grad else None
+    if gradient is None:
         raise InputError(f"the output does not depend on layer {layer!r} in a differentiable way: choose another layer")
-    return _flat(found)
+    return _flat(gradient)
 
 
 def _at_layer(model: Any, x: Tensor, layer: str) -> tuple[Tensor, Tensor]:
     """The layer's output, as a leaf of the graph, and the model's output computed from it."""
     import torch
 
-    kept: list[Tensor] = []
+    outputs: list[Tensor] = []
 
     def keep(module: Any, given: Any, out: Any) -> Tensor:
         if not isinstance(out, torch.Tensor):
             raise InputError(f"layer {layer!r} gives {type(out).__name__}, not one tensor: choose another layer")
-        kept.append(out.detach().requires_grad_(torch.is_grad_enabled()))
-        return kept[-1]
+        outputs.append(out.detach().requires_grad_(torch.is_grad_enabled()))
+        return outputs[-1]
 
     module = module_of(model)
     hook = module.get_submodule(layer).register_forward_hook(keep)
@@ -76,9 +76,9 @@ def _at_layer(model: Any, x: Tensor, layer: str) -> tuple[Tensor, Tensor]:
         out = module(x)
     finally:
         hook.remove()
-    if len(kept) != 1:
-        raise InputError(f"layer {layer!r} runs {len(kept)} times in one pass: choose one that runs once")
-    return kept[0], out
+    if len(outputs) != 1:
+        raise InputError(f"layer {layer!r} runs {len(outputs)} times in one pass: choose one that runs once")
+    return outputs[0], out
 
 
 def _flat(found: Tensor) -> np.ndarray:

@@ -98,9 +98,9 @@ def activations_of(bench: Bench, sets: Sequence[Images], layer: str) -> np.ndarr
     assert bench.model is not None
     total, at, rows = sum(len(one.scenes) for one in sets), 0, None
     for count, frames in (chunk for one in sets for chunk in one.chunks(bench)):
-        found = activations(bench.model.object, stack(frames), layer)[:count]
-        rows = empty_rows(total, found.shape[1]) if rows is None else rows
-        rows[at : at + count] = found
+        chunk_rows = activations(bench.model.object, stack(frames), layer)[:count]
+        rows = empty_rows(total, chunk_rows.shape[1]) if rows is None else rows
+        rows[at : at + count] = chunk_rows
         at += count
     assert rows is not None
     return rows
@@ -118,9 +118,9 @@ def material_of(
     origin = np.mean(rows[concept:], axis=0)
     cross, along = [], []
     for count, frames in test.chunks(bench):
-        found = gradient(frames)[:count]
-        along.append(found.astype(np.float64) @ origin)
-        cross.append(gram(found, rows, None) - along[-1][:, None])
+        gradients = gradient(frames)[:count]
+        along.append(gradients.astype(np.float64) @ origin)
+        cross.append(gram(gradients, rows, None) - along[-1][:, None])
     at_origin = gram(rows, origin[None], None)[:, 0] - float(origin.astype(np.float64) @ origin)
     products = gram(rows, None, origin)
     return Material(

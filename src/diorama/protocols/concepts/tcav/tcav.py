@@ -148,11 +148,11 @@ class Tcav(Protocol):
             raise InputError(
                 f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}"
             )
-        for name, given in (("concept", self.concept), ("negatives", self.negatives)):
-            found = given.object if given else world
-            count = self.images if found.length is None else min(self.images, found.length)
+        for name, component in (("concept", self.concept), ("negatives", self.negatives)):
+            source = component.object if component else world
+            count = self.images if source.length is None else min(self.images, source.length)
             if count < self.min_images:
-                has = f"{name} {given.label if given else 'of the test world'} has {count} images"
+                has = f"{name} {component.label if component else 'of the test world'} has {count} images"
                 fewer = f"fewer than the {self.min_images} that a CAV needs"
                 raise InputError(f"{has}, {fewer}: add some, or write min_images={count}")
 
@@ -313,22 +313,22 @@ class Tcav(Protocol):
         assert bench.model is not None
         import torch
 
-        model, seed, found = bench.model.object, bench.case.payload["seed"], []
+        model, seed, effects = bench.model.object, bench.case.payload["seed"], []
         done = [f"{self.test_do}, {change}".strip(", ") for change in (self.do, self.negatives_do)]
         sets = [images(bench.world, "test", seed, self.tests, change) for change in (self.test_do, *done)]
         for (count, plain), *sides in zip(*(one.chunks(bench) for one in sets), strict=True):
             goal = torch.from_numpy(self._targets(model, plain, stack(plain)))
             out = [torch.from_numpy(np.asarray(model.logits(stack(frames)), np.float64)) for _, frames in sides]
             with_it, without = (self._objective()(one, goal).numpy()[:count] for one in out)
-            found.append(self._sign * (with_it - without))
-        return np.concatenate(found)
+            effects.append(self._sign * (with_it - without))
+        return np.concatenate(effects)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """An image of the concept, a negative, and a test image."""
         changes, seed = (self.do, self.negatives_do, self.test_do), case.payload["seed"]
-        shown = zip(("the concept", "a negative", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
-        found = [(name, images(world, role, seed, 1, change)) for name, world, role, change in shown]
-        return [Panel(name, bench.on(one.world).frame(one.scenes[0]).srgb()) for name, one in found]
+        roles = zip(("the concept", "a negative", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
+        examples = [(name, images(world, role, seed, 1, change)) for name, world, role, change in roles]
+        return [Panel(name, bench.on(one.world).frame(one.scenes[0]).srgb()) for name, one in examples]
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
         """The run's CAV in the form that `load_cavs` reads, kept beside the rows if `vectors` is set."""

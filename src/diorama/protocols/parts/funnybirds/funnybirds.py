@@ -115,54 +115,54 @@ class Funnybirds(OnDilatedParts):
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Every score of one image; csdc, pc, dc and d at all thresholds."""
         scene = case.scene
-        table, seen = part_table(bench, scene), self._elements(bench, scene)
+        table, elements = part_table(bench, scene), self._elements(bench, scene)
         yield Score("a", float(table.predicted == table.label))
-        yield from self._independence(table, seen)
+        yield from self._independence(table, elements)
         at_y, at_predicted = bench.answer(scene, table.label), bench.answer(scene, table.predicted)
-        yield _score("csdc", lambda: self._csdc(bench, table, seen, at_y))
-        yield _score("pc", lambda: formulas.preservation(table.subsets, self._sets(at_predicted, table, seen)))
-        yield _score("dc", lambda: formulas.deletion(table.subsets, self._sets(at_predicted, table, seen)))
-        yield _score("d", lambda: self._distraction(table, seen, at_y))
-        yield _score("sd", lambda: self._sd(table, seen, at_y))
-        yield _score("ts", lambda: self._ts(bench, scene, table, seen))
+        yield _score("csdc", lambda: self._csdc(bench, table, elements, at_y))
+        yield _score("pc", lambda: formulas.preservation(table.subsets, self._sets(at_predicted, table, elements)))
+        yield _score("dc", lambda: formulas.deletion(table.subsets, self._sets(at_predicted, table, elements)))
+        yield _score("d", lambda: self._distraction(table, elements, at_y))
+        yield _score("sd", lambda: self._sd(table, elements, at_y))
+        yield _score("ts", lambda: self._ts(bench, scene, table, elements))
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
         """A heat map with the part importances of `_true_importance`."""
-        seen = self._elements(bench, scene)
-        return heatmap_with(_true_importance(bench, scene, target, seen), seen)
+        elements = self._elements(bench, scene)
+        return heatmap_with(_true_importance(bench, scene, target, elements), elements)
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
         """The true importances and random ones of parts and objects, both of length one, blended by the dose."""
-        seen = self._elements(bench, scene)
-        true = _true_importance(bench, scene, target, seen)
-        noise = rng("funnybirds", scene.key, target).standard_normal(seen.count) * seen.visible
-        return heatmap_with(blended(true, noise, dose), seen)
+        elements = self._elements(bench, scene)
+        true = _true_importance(bench, scene, target, elements)
+        noise = rng("funnybirds", scene.key, target).standard_normal(elements.count) * elements.visible
+        return heatmap_with(blended(true, noise, dose), elements)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside measured effects, and the frame reduced to P(t)."""
         scene = case.scene
-        table, seen = part_table(bench, scene), self._elements(bench, scene)
+        table, elements = part_table(bench, scene), self._elements(bench, scene)
         answer = bench.answer(scene, table.label)
-        kept = important_parts(answer, seen, np.array([0.02]), self._published)[0, : table.parts]
-        return panels(bench, scene, answer, seen, table.drops(table.label), kept)
+        important = important_parts(answer, elements, np.array([0.02]), self._published)[0, : table.parts]
+        return panels(bench, scene, answer, elements, table.drops(table.label), important)
 
     def _elements(self, bench: Bench, scene: Scene) -> Elements:
         return self.elements(bench, scene, part_table(bench, scene).objects)
 
-    def _sets(self, answer: Answer, table: PartTable, seen: Elements) -> np.ndarray:
+    def _sets(self, answer: Answer, table: PartTable, elements: Elements) -> np.ndarray:
         """P(t) as bit sets, one per threshold."""
-        return formulas.as_sets(self._important(answer, seen)[:, : table.parts])
+        return formulas.as_sets(self._important(answer, elements)[:, : table.parts])
 
-    def _important(self, answer: Answer, seen: Elements) -> np.ndarray:
+    def _important(self, answer: Answer, elements: Elements) -> np.ndarray:
         self._refuse_empty(answer)
-        return important_parts(answer, seen, THRESHOLDS, self._published)
+        return important_parts(answer, elements, THRESHOLDS, self._published)
 
     def _refuse_empty(self, answer: Answer) -> None:
         if not self._published and says_nothing(answer):
             raise Undefined("the explanation is zero everywhere")
 
-    def _independence(self, table: PartTable, seen: Elements) -> Iterator[Score]:
-        counted = seen.visible[table.parts :] | self._published
+    def _independence(self, table: PartTable, elements: Elements) -> Iterator[Score]:
+        counted = elements.visible[table.parts :] | self._published
         yield Score("objects", float(counted.sum()))
         if not counted.any():
             why = "there is no background object to remove"
@@ -172,7 +172,7 @@ class Funnybirds(OnDilatedParts):
         yield Score("bi", float(1 - formulas.relevant(whole, without).mean()))
         yield Score("bi_eq2", float(formulas.independent_eq2(whole, without).mean()))
 
-    def _csdc(self, bench: Bench, table: PartTable, seen: Elements, answer: Answer) -> np.ndarray:
+    def _csdc(self, bench: Bench, table: PartTable, elements: Elements, answer: Answer) -> np.ndarray:
         classes = _classes(bench)
         if table.predicted != table.label:
             raise Excluded("csdc: the model predicts another class")
@@ -180,42 +180,42 @@ class Funnybirds(OnDilatedParts):
         if self._published:
             minimal = [] if table.label == len(classes) - 1 else minimal
         else:
-            hidden = int(formulas.as_sets(~seen.visible[: table.parts]))
+            hidden = int(formulas.as_sets(~elements.visible[: table.parts]))
             minimal = [s for s in minimal if not s & hidden]
             if not minimal:
-                raise Excluded("csdc: no sufficient set of parts can be seen whole")
-        return formulas.csdc(self._sets(answer, table, seen), minimal)
+                raise Excluded("csdc: no sufficient set of parts can be elements whole")
+        return formulas.csdc(self._sets(answer, table, elements), minimal)
 
-    def _distraction(self, table: PartTable, seen: Elements, answer: Answer) -> np.ndarray:
+    def _distraction(self, table: PartTable, elements: Elements, answer: Answer) -> np.ndarray:
         whole = table.subsets[-1, table.label]
         without = np.concatenate([table.without(table.label), table.removals[:, table.label]])
-        irrelevant = ~formulas.relevant(whole, without) & (seen.visible | self._published)
+        irrelevant = ~formulas.relevant(whole, without) & (elements.visible | self._published)
         if not irrelevant.any():
             raise Excluded("d: every part and object matters to the model")
-        return formulas.distraction(self._important(answer, seen), irrelevant)
+        return formulas.distraction(self._important(answer, elements), irrelevant)
 
-    def _sd(self, table: PartTable, seen: Elements, answer: Answer) -> float:
+    def _sd(self, table: PartTable, elements: Elements, answer: Answer) -> float:
         self._refuse_empty(answer)
-        counted = seen.visible[: table.parts] | self._published
-        importance = part_importance(answer, seen, self._published)[: table.parts][counted]
+        counted = elements.visible[: table.parts] | self._published
+        importance = part_importance(answer, elements, self._published)[: table.parts][counted]
         return correlation(table.drops(table.label)[counted], importance)
 
-    def _ts(self, bench: Bench, scene: Scene, table: PartTable, seen: Elements) -> float:
-        found = formulas.target_pair(_classes(bench), table.label)
-        if found is None:
+    def _ts(self, bench: Bench, scene: Scene, table: PartTable, elements: Elements) -> float:
+        targets = formulas.target_pair(_classes(bench), table.label)
+        if targets is None:
             raise Undefined("ts: no two classes share two different parts each with this one")
-        pair, shared = found
+        pair, shared = targets
         if not self._published and not bench.asked.object.targeted:
             raise Undefined("ts: the method takes no target")
         if not formulas.premise(table.subsets, pair, shared):
             raise Excluded("ts: removing the shared parts does not lower the two classes as it should")
-        hidden = int(formulas.as_sets(~seen.visible[: table.parts]))
+        hidden = int(formulas.as_sets(~elements.visible[: table.parts]))
         if not self._published and any(s & ~hidden == 0 for s in shared):
             raise Excluded("ts: the shared parts are hidden")
         answers = [bench.answer(scene, c) for c in pair]
         if not self._published and all(map(says_nothing, answers)):
             raise Undefined("ts: the explanation is zero everywhere for both classes")
-        first, second = (part_importance(a, seen, self._published)[: table.parts] for a in answers)
+        first, second = (part_importance(a, elements, self._published)[: table.parts] for a in answers)
         return formulas.target_sensitivity(first, second, shared, 0.0 if self._published else 0.5)
 
 
@@ -241,14 +241,14 @@ def _classes(bench: Bench) -> list[dict[str, int]]:
 def _targets(bench: Bench, scene: Scene) -> list[int]:
     """The classes that explanations are needed for: y, ŷ if it is another, and TS's pair if its premise holds."""
     table = part_table(bench, scene)
-    found = [table.label, table.predicted]
+    classes = [table.label, table.predicted]
     if bench.world.object.classes:
         pair = formulas.target_pair(_classes(bench), table.label)
-        found += pair[0] if pair and formulas.premise(table.subsets, *pair) else ()
-    return list(dict.fromkeys(found))
+        classes += pair[0] if pair and formulas.premise(table.subsets, *pair) else ()
+    return list(dict.fromkeys(classes))
 
 
-def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Elements) -> np.ndarray:
+def _true_importance(bench: Bench, scene: Scene, target: int | None, elements: Elements) -> np.ndarray:
     """The importances of a perfect explanation: 0 for background objects, the measured effects for the parts.
 
     For y these are the drops of f_y, shifted by one constant so that the relevant parts and those of a sufficient set are
@@ -256,14 +256,14 @@ def _true_importance(bench: Bench, scene: Scene, target: int | None, seen: Eleme
     """
     table = part_table(bench, scene)
     target = table.label if target is None else target
-    drops, importance = table.drops(target), np.zeros(seen.count)
-    found = formulas.target_pair(_classes(bench), table.label) if bench.world.object.classes else None
-    if target != table.label and found and target in found[0]:
-        drops = _contrast(table, target, found[1])
+    drops, importance = table.drops(target), np.zeros(elements.count)
+    targets = formulas.target_pair(_classes(bench), table.label) if bench.world.object.classes else None
+    if target != table.label and targets and target in targets[0]:
+        drops = _contrast(table, target, targets[1])
     elif target == table.label and bench.world.object.classes:
-        drops = _shifted(table, formulas.minimal_sets(_classes(bench), target), seen.visible[: table.parts])
+        drops = _shifted(table, formulas.minimal_sets(_classes(bench), target), elements.visible[: table.parts])
     importance[: table.parts] = drops
-    return importance * seen.visible
+    return importance * elements.visible
 
 
 def _contrast(table: PartTable, target: int, shared: tuple[int, int]) -> np.ndarray:

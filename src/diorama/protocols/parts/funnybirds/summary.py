@@ -107,8 +107,8 @@ def _at_chosen(of_folds: list[tuple[np.ndarray, np.ndarray]], chosen: np.ndarray
     line, t = np.arange(len(chosen)), np.maximum(chosen, 0)
     total = sum(s[line, t[:, f]] for f, (s, _) in enumerate(of_folds))
     weight = sum(w[line, t[:, f]] for f, (_, w) in enumerate(of_folds))
-    lost = sum((w[:, 0] > 0) & (chosen[:, f] < 0) for f, (_, w) in enumerate(of_folds))
-    return np.where(lost, np.nan, _mean(np.asarray(total), np.asarray(weight)))
+    undefined = sum((w[:, 0] > 0) & (chosen[:, f] < 0) for f, (_, w) in enumerate(of_folds))
+    return np.where(undefined, np.nan, _mean(np.asarray(total), np.asarray(weight)))
 
 
 def _read(row: Row, at: dict[str, int]) -> Row:
