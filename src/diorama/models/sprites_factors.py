@@ -1,4 +1,4 @@
-"""A classifier of the factors of sprites: shape, scale, orientation and place, a network beside `sprites_moments`."""
+"""A network that classifies the factors of sprites: shape, scale, orientation and place; `sprites_moments` needs none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LRP for transformers: attention mixes values as a constant, normalisation passes relevance on, ε everywhere else."""
+"""LRP for transformers: attention weights are constants, normalisation passes relevance on, ε everywhere else."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

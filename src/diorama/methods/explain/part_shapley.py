@@ -1,4 +1,4 @@
-"""Exact Shapley values of the parts: the best that a method can do that only removes parts and passes the scenes."""
+"""Exact Shapley values of the parts, from scenes with every subset of the parts: a reference for other explanations."""
 
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""The FactorVAE score: the latent that varies least while a factor is fixed should name it (Kim & Mnih 2018).
+"""The FactorVAE score: the latent that varies least while a factor is fixed should identify it (Kim & Mnih 2018).
 
 asks             Does the latent that varies least name the factor that was fixed in {methods}?
 factor_vae       ↑ share of batches in which the latent that varies least names the factor that was fixed
