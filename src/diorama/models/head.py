@@ -108,7 +108,7 @@ def _photos(on: str, train: int, seed: int, size: int | None) -> _Images:
         raise InputError(f"head: there is no folder {on!r}; give a folder of class folders with photos, or a world")
     learnt, held_out = split(Path(on).expanduser(), train, seed)
     if len(learnt) < 2:
-        raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: there is nothing to tell apart")
+        raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: a classifier needs at least two")
     files = [(path, label) for label, paths in enumerate(learnt.values()) for path in paths]
     contents, side = [file_digest(path) for path, _ in files], size or USUAL_SIZE
     return _Images(
@@ -150,9 +150,7 @@ def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, 
     module = copy.deepcopy(model.module)  # the backbone itself is not changed
     last = originals.head_name(module)
     if not isinstance(module.get_submodule(last), nn.Linear):
-        raise InputError(
-            f"head: the last layer of {backbone.label}, {last}, is not linear: its features cannot be told"
-        )
+        raise InputError(f"head: the last layer of {backbone.label}, {last}, is not linear: its features are unknown")
     originals.put(module, last, nn.Identity())
     return module, model.cam_layer, last
 

@@ -142,7 +142,7 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
         if not math.isfinite(loss):
             raise InputError(
                 f"the loss became {loss} at step {before + i}: the state before epoch {state.epoch + 1} is kept,"
-                " so the same command comes here again; train in another folder with a lower rate"
+                " so the same command ends here again; train in another folder with a lower rate"
             )
         pace = i * task.how.batch / (time.monotonic() - start)
         parts = f", {task.says()}" if task.says else ""

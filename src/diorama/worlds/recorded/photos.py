@@ -63,7 +63,7 @@ class Photos(Recorded, Labelled):
     def __post_init__(self) -> None:
         check_side("photos", self.size)
         if self.train and not Path(self.source).expanduser().is_dir():
-            raise InputError(f"photos: train={self.train} is for folders; a list or table says itself what it holds")
+            raise InputError(f"photos: train={self.train} is for folders; a list or table already names its photos")
         missing = [path for path in self.files.values() if not path.is_file()]
         if missing:
             raise InputError(f"photos: {missing[0]} and {len(missing) - 1} more of {self.source} are missing")

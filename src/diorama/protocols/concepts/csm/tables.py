@@ -205,7 +205,7 @@ class Reader:
         sized = self.bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
         length = sized.object.length or count
         if length is None:
-            raise InputError(f"{world.label} has no end: say how many of its scenes to take")
+            raise InputError(f"{world.label} is endless: give the number of scenes to take")
         places = range(min(length, count or length))
         scenes = partial(_scenes, sized.object, seed, places)
         return self._read(sized, (seed, len(places)), scenes, reading, scope, spills=True)

@@ -183,7 +183,7 @@ class Funnybirds(OnDilatedParts):
             hidden = int(formulas.as_sets(~elements.visible[: table.parts]))
             minimal = [s for s in minimal if not s & hidden]
             if not minimal:
-                raise Excluded("csdc: no sufficient set of parts can be elements whole")
+                raise Excluded("csdc: no sufficient set of parts is completely visible")
         return formulas.csdc(self._sets(answer, table, elements), minimal)
 
     def _distraction(self, table: PartTable, elements: Elements, answer: Answer) -> np.ndarray:
