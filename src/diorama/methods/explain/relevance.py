@@ -44,14 +44,12 @@ def relevance(
     with _entrance(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
         with _LrpRules(signed):
             logits = inside(x)
-        of_input = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
-    if (
-        of_input.ndim == 4 and of_input.shape[1] == x.shape[1] and of_input.shape != x.shape
-    ):  # a network that resizes its images
-        of_input = functional.interpolate(of_input, x.shape[2:], mode="nearest")
-    if of_input.numel() != x.numel():
-        raise InputError(f"lrp: the first layer takes {tuple(of_input.shape)}, not an image {tuple(x.shape)}")
-    return of_input.reshape(x.shape)
+        result = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
+    if result.ndim == 4 and result.shape[1] == x.shape[1] and result.shape != x.shape:  # the network resizes its images
+        result = functional.interpolate(result, x.shape[2:], mode="nearest")
+    if result.numel() != x.numel():
+        raise InputError(f"lrp: the first layer takes {tuple(result.shape)}, not an image {tuple(x.shape)}")
+    return result.reshape(x.shape)
 
 
 def _entrance(module: nn.Module) -> nn.Module:

@@ -65,10 +65,8 @@ class Rise(OncePerImage):
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
         """The map of every target with its standard error; sampling stops for each target independently of the others."""
         backend = backend_of(model)
-        going, finished = (
-            [_Sums(target, self.keep, backend, self.contrast) for target in targets],
-            dict[int, Estimate](),
-        )
+        going = [_Sums(target, self.keep, backend, self.contrast) for target in targets]
+        finished: dict[int, Estimate] = {}
         factors = self._drawn(self.masks, image.shape[:2])
         original, instead, *factors = backend.put(image, filling(image, self.fill), *factors)
         checks = 0

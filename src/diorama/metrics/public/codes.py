@@ -60,14 +60,12 @@ def _numbers(column: np.ndarray) -> np.ndarray:
 
 def _measurement(codes: Any, factors: Any, score: Score, resamples: int, seed: int) -> Measurement:
     z, g = np.asarray(codes, np.float64), factor_table(factors)
-    measured = score(z, g)
-    name = next(iter(measured.values))
-    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(measured.values))
-    lacks = f"{int(measured.active.sum())} latents are active: too few, or no factor varies"
-    why = "" if measured.value == measured.value else lacks
-    return Measurement(
-        name, measured.value, cut.interval, len(z), dict(measured.values), matrix=measured.matrix, reason=why
-    )
+    own = score(z, g)
+    name = next(iter(own.values))
+    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(own.values))
+    lacks = f"{int(own.active.sum())} latents are active: too few, or no factor varies"
+    why = "" if own.value == own.value else lacks
+    return Measurement(name, own.value, cut.interval, len(z), dict(own.values), matrix=own.matrix, reason=why)
 
 
 def mig(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:

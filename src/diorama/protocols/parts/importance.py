@@ -264,10 +264,8 @@ def heatmap_with(importance: np.ndarray, elements: Elements) -> Heatmap:
     pairs = elements.element[elements.dilated.region] * (elements.count + 1) + owner[elements.dilated.index]
     overlap = np.bincount(pairs, minlength=elements.count * (elements.count + 1)).reshape(elements.count, -1)[:, :-1]
     visible = elements.visible
-    values = np.zeros(elements.count + 1)
-    values[:-1][visible] = np.linalg.lstsq(
-        overlap[np.ix_(visible, visible)].astype(float), importance[visible], rcond=None
-    )[0]
+    values, shared = np.zeros(elements.count + 1), overlap[np.ix_(visible, visible)].astype(float)
+    values[:-1][visible] = np.linalg.lstsq(shared, importance[visible], rcond=None)[0]
     return Heatmap(values[owner].reshape(elements.shape), signed=True)
 
 

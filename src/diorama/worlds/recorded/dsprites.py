@@ -112,10 +112,8 @@ class Dsprites(Listed, Levelled):
         code = {name: number for number, name in _SHAPES.items()}.get(wanted["shape"], 0.0)
         row = self._rows.get((code, *(wanted[name] for name in NAMES[2:])))
         if row is None:
-            wanted_values = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-            raise InputError(
-                f"dsprites: no recorded image has {wanted_values} with the scene's other values (see levels)"
-            )
+            values = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+            raise InputError(f"dsprites: no recorded image has {values} with the scene's other values (see levels)")
         return scene.changed({**changes, "row": row})
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:

@@ -42,10 +42,8 @@ class MitIntrinsic(Recorded):
     objects: tuple[str, ...] = SCORED
 
     def __post_init__(self) -> None:
-        folders = [
-            path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()
-        ]
-        known = list(dict.fromkeys([*SCORED, *EXTRA, *folders]))  # other objects in the same layout are welcome
+        names = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
+        known = list(dict.fromkeys([*SCORED, *EXTRA, *names]))  # other objects in the same layout are welcome
         for name in self.objects:
             if name not in known:
                 raise InputError(f"mit_intrinsic: unknown object {name!r}; {did_you_mean(name, known)}")

@@ -71,12 +71,8 @@ def _target(frame: Frame, answer: np.ndarray, branch: str, aligned: bool) -> np.
 def _features(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -> list["Readings"]:
     """Activations (n, d) at every probe, of all inner layers and both branches from one pass."""
     inner = list(dict.fromkeys(probe.layer for probe in probes if probe.layer != OUTPUT))
-    branches_and_layers = [(branch, inner) for branch in BRANCHES]
-    read = (
-        _network(bench, inner).features_of(bench.shown(frames), branches_and_layers)
-        if inner
-        else [[] for _ in branches_and_layers]
-    )
+    wanted = [(branch, inner) for branch in BRANCHES]
+    read = _network(bench, inner).features_of(bench.shown(frames), wanted) if inner else [[] for _ in wanted]
     known = {b: dict(zip(inner, rows, strict=True)) for b, rows in zip(BRANCHES, read, strict=True)}
     answers = _answers(bench, frames) if OUTPUT in {probe.layer for probe in probes} else {}
     return [
@@ -123,8 +119,8 @@ def _inner_gradients(
     if not wanted:
         return {}
     network = _network(bench, list(dict.fromkeys(layer for key in wanted for layer in layers[key])))
-    branches_and_layers = [(b, layers[b, aligned]) for b, aligned in wanted]
-    read = network.loss_grads_of(bench.shown(frames), branches_and_layers, [targets[key] for key in wanted])
+    requests = [(b, layers[b, aligned]) for b, aligned in wanted]
+    read = network.loss_grads_of(bench.shown(frames), requests, [targets[key] for key in wanted])
     return {
         (*key, layer): rows
         for key, some in zip(wanted, read, strict=True)

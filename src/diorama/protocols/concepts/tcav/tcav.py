@@ -305,9 +305,7 @@ class Tcav(Protocol):
     def _effects(self, bench: Bench) -> np.ndarray:
         assert bench.model is not None
         if not self.do or self.concept.name != bench.world.name:
-            raise Undefined(
-                "what a concept really does is known where `do` puts it into the test world's own scenes"
-            )
+            raise Undefined("what a concept really does is known where `do` puts it into the test world's own scenes")
         return self._remembered(bench, "effects", lambda: self._measured_effects(bench))
 
     def _measured_effects(self, bench: Bench) -> np.ndarray:
