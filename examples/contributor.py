@@ -1,5 +1,5 @@
-"""A contributor: a new protocol in one class, tried on live objects, then held against the contract.
-==================================================================================================
+"""A contributor: a new protocol in one class, tried on live objects, then tested by the contract suite.
+=====================================================================================================
 
 python examples/contributor.py
 """
@@ -15,7 +15,7 @@ from diorama.core.contracts import Protocol
 
 
 class OnTheBird(Protocol):
-    """The share of all attribution, by size, that lies on the bird and not on the ground around it."""
+    """The share of absolute attribution that lies on the bird and not on the ground around it."""
 
     track = "explain"
     model = True
@@ -34,17 +34,17 @@ class OnTheBird(Protocol):
         yield Score("share", size[_bird(frame)].sum() / size.sum())
 
     def oracle(self, bench, scene, target) -> Heatmap:
-        """All of it on the bird."""
+        """All attribution lies on the bird, evenly."""
         return self.dosed(bench, scene, target, 0.0)
 
     def dosed(self, bench, scene, target, dose: float) -> Heatmap:
-        """A known share on the ground."""
+        """The share `dose` of the attribution lies on the ground."""
         bird = _bird(bench.frame(scene))
         return Heatmap(np.where(bird, (1 - dose) / bird.sum(), dose / max((~bird).sum(), 1)), signed=False)
 
 
 def _bird(frame) -> np.ndarray:
-    """The pixels of the bird: ids from ten on are objects of the background."""
+    """The pixels of the bird; part ids from ten on are objects of the background."""
     return (frame.truth["parts"] > 0) & (frame.truth["parts"] < 10)
 
 
@@ -54,5 +54,5 @@ if __name__ == "__main__":
             ["saliency", "grad_cam"], model="birds_cnn", on="birds", by=OnTheBird(), cases=8, controls=True
         )
     )
-    kept = diorama.check_component(diorama.build("protocol", f"{__file__}:OnTheBird"))  # as `diorama check` does
-    print("it keeps the contract" if kept else "it does not keep the contract")
+    passed = diorama.check_component(diorama.build("protocol", f"{__file__}:OnTheBird"))  # as `diorama check` does
+    print("it keeps the contract" if passed else "it does not keep the contract")

@@ -1,7 +1,7 @@
-"""A researcher of representations: is my encoder more disentangled than PCA, and does the metric notice an error?
+"""A researcher of representations: is my encoder more disentangled than PCA, and does the metric detect an error?
 ===============================================================================================================
 
-python examples/disentanglement_researcher.py     # small draws; the literature takes mig(frames=10000)
+python examples/disentanglement_researcher.py     # small samples; papers use mig(frames=10000)
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import diorama
 
 
 class Encoder(torch.nn.Module):
-    """An encoder of one's own: (n, 3, h, w) in, codes out; a VAE may have encode(x) -> mean, log variance instead."""
+    """Your own encoder: (n, 3, h, w) in, codes out; a VAE may have encode(x) -> mean, log variance instead."""
 
     def forward(self, x):
         bright = x.mean(1)

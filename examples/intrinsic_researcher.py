@@ -13,7 +13,7 @@ WORLD = diorama.build("world", "mondrian(size=64)").object
 
 
 class Smooth(torch.nn.Module):
-    """Shading is what stays after blurring: (1, 3, h, w) linear light in, reflectance and shading out."""
+    """Shading is the blurred image: (1, 3, h, w) linear light in, reflectance and shading out."""
 
     def forward(self, x):
         gray = x.mean(1, keepdim=True).clamp_min(1e-4)
@@ -22,13 +22,13 @@ class Smooth(torch.nn.Module):
 
 
 def by_hand(frames):
-    """The same as a plain function of frames, with NumPy alone: all shading."""
+    """A method as a plain NumPy function of frames: every change of gray is shading."""
     image = frames[0].linear()
     gray = image.mean(axis=2, keepdims=True)
     return image / np.maximum(gray, 1e-4), gray
 
 
-# Predictions that some other program made, in the order of the cases: here, the truth with a quarter of the shading leaked.
+# Predictions of another program, in the order of the cases; here the truth, with S^0.25 leaked into the reflectance.
 frames = WORLD.render([WORLD.scene_at(0, i)[1] for i in range(6)])
 shading = np.stack([frame.truth["shading"] for frame in frames])
 saved = {"reflectance": np.stack([f.truth["reflectance"] for f in frames]) * shading**0.25, "shading": shading**0.75}
@@ -43,4 +43,4 @@ result = diorama.evaluate(
 print(result)
 print(result.table.pivot_table(index="method", columns="metric", values="mean")[["lmse", "si_mse", "dssim"]].round(4))
 result.report("table.tex")  # booktabs; .html is the page with the worst cases
-result.plot.doses().savefig("doses.pdf")  # how large an error a score stands for
+result.plot.doses().savefig("doses.pdf")  # which score a planted error of known size gets

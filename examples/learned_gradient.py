@@ -14,7 +14,7 @@ from diorama.solvers.poisson import poisson
 
 @dataclass(frozen=True)
 class LearnedGradient:
-    """`fit` learns four weights on the other fold's truth; `fitted` returns the method that uses them."""
+    """`fit` learns four weights from the true layers of the other fold; `fitted` returns the method that uses them."""
 
     steps: int = 50
     weights: tuple[float, ...] = ()

@@ -1,7 +1,7 @@
 """An engineer: a gate for a pipeline. Is the new network as good as the old, and are its explanations still faithful?
 ===================================================================================================================
 
-python examples/ml_engineer.py     # exits with 1 if not; call it again and nothing is computed twice
+python examples/ml_engineer.py     # exits with 1 if not; a second call computes nothing again
 """
 
 import sys
@@ -12,7 +12,7 @@ import diorama
 
 MODELS = {"released": "birds_cnn", "candidate": diorama.build("model", "birds_cnn").object.module}
 
-with torch.no_grad():  # the candidate was pruned: a fifth of the smallest weights are gone
+with torch.no_grad():  # prune the candidate: set the smallest fifth of each layer's weights to zero
     for layer in MODELS["candidate"].modules():
         if isinstance(layer, torch.nn.Conv2d):
             layer.weight *= layer.weight.abs() > layer.weight.abs().flatten().kthvalue(layer.weight.numel() // 5).values
@@ -23,7 +23,7 @@ result = diorama.evaluate(
     on="birds",
     by=["accuracy", "single_deletion"],
     cases=8,
-    out="gate",  # a folder: the same call goes on where it was stopped
+    out="gate",  # a folder: the same call resumes where it was stopped
     progress=False,
 )
 means = result.table.pivot_table(index="model", columns=["metric", "method"], values="mean", dropna=False)

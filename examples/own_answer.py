@@ -1,5 +1,5 @@
-"""A kind of answer of one's own: points with weights; one class, and one conversion for each family that takes it.
-================================================================================================================
+"""Your own kind of answer: points with weights; one class, and one conversion for each family that takes it.
+==========================================================================================================
 
 diorama run -w birds -M birds_cnn -m examples/own_answer.py:Brightest -p single_deletion -p funnybirds -n 8
 """
@@ -17,45 +17,45 @@ from diorama.protocols.parts.importance import Elements, important_parts, part_i
 
 @dataclass(frozen=True, eq=False)
 class Points(Answer):
-    """Places (n, 2) as row and column, and how much each weighs (n,)."""
+    """Points: `places` (n, 2) as row and column, and `weights` (n,)."""
 
     places: np.ndarray
     weights: np.ndarray
 
     def check(self, size: tuple[int, int]) -> None:
-        """As many weights as places."""
+        """There must be as many weights as places."""
         check_array("places", self.places, [(len(self.weights), 2)])
         check_array("weights", self.weights, [(len(self.places),)])
 
     def spread(self, size: tuple[int, int]) -> np.ndarray:
-        """The weights as a map, flat."""
-        found = np.zeros(size)
-        np.add.at(found, tuple(self.places.T), self.weights)
-        return found.ravel()
+        """The weights as a flattened map."""
+        weights = np.zeros(size)
+        np.add.at(weights, tuple(self.places.T), self.weights)
+        return weights.ravel()
 
 
 @part_importance.register
-def _(answer: Points, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Points, elements: Elements, published: bool = False) -> np.ndarray:
     """The weight of the points on each part."""
-    return found.total(found.dilated.sums(answer.spread(found.shape)))
+    return elements.total(elements.dilated.sums(answer.spread(elements.shape)))
 
 
 @important_parts.register
-def _(answer: Points, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: Points, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """Parts that hold more than a share t of all weight."""
-    return part_importance(answer, found)[None] > t[:, None] * answer.weights.sum()
+    return part_importance(answer, elements)[None] > t[:, None] * answer.weights.sum()
 
 
 class Brightest(Explainer):
-    """Says that the model looks at the brightest pixels; an explanation to be beaten."""
+    """An explanation to be beaten: it says that the model looks at the brightest pixels."""
 
     targeted = False
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """A hundred points for each image."""
+        """The hundred brightest pixels of each image."""
         light = images.mean(axis=3).reshape(len(images), -1)
         best = np.argsort(-light, axis=1, kind="stable")[:, :100]
         return [
-            Points(np.stack(np.unravel_index(b, images.shape[1:3]), axis=1), one[b])
-            for b, one in zip(best, light, strict=True)
+            Points(np.stack(np.unravel_index(b, images.shape[1:3]), axis=1), values[b])
+            for b, values in zip(best, light, strict=True)
         ]

@@ -1,7 +1,7 @@
 """A launcher of your own: `diorama run … --on ./own_launcher.py:Processes:2`, or `:Processes:host1,host2` through ssh.
 ====================================================================================================================
 
-A worker reads an opening, then orders, a line each, and answers with a line. `Remote` retries, writes rows, shows progress.
+A worker reads the opening, then one order per line, and answers each order with a line. `Remote` retries and writes rows.
 """
 
 import queue
@@ -37,7 +37,7 @@ class Processes(Remote):
         print(opening, file=process.stdin, flush=True)
         while process.poll() is None:
             unit, order = self.todo.get()
-            with suppress(BrokenPipeError):  # it has died: the answer is empty
+            with suppress(BrokenPipeError):  # the worker has died: its answer is empty
                 print(order, file=process.stdin, flush=True)
             answer = process.stdout.readline()
             self.back.put(Answer.read(answer) if answer else Lost(unit, "lost its worker", vanished=True))

@@ -1,5 +1,5 @@
-"""A protocol of one's own, with a way of counting of its own: does the answered shading fall off the right way?
-=============================================================================================================
+"""Your own protocol, which counts its cases in its own way: does the answered shading fall off in the right direction?
+====================================================================================================================
 
 diorama check examples/own_protocol.py:Falloff
 diorama run -w examples/own_world.py:Ramps -m retinex_gray -m baseline -p examples/own_protocol.py:Falloff --controls
@@ -43,8 +43,8 @@ class Falloff(Protocol):
         slope = _slope(np.log(np.maximum(bench.layers(case.scene).shading.mean(axis=2), 1e-6)))
         if not slope.any():
             raise Undefined("the answered shading is flat")
-        apart = np.rad2deg(np.arctan2(slope[1], slope[0])) - case.scene.params["tilt"]
-        yield Score("falloff", abs((apart + 180) % 360 - 180) / 180)
+        difference = np.rad2deg(np.arctan2(slope[1], slope[0])) - case.scene.params["tilt"]
+        yield Score("falloff", abs((difference + 180) % 360 - 180) / 180)
 
     def oracle(self, bench: Any, scene: Any, target: int | None) -> Layers:
         """The true layers."""

@@ -1,5 +1,5 @@
-"""A world of one's own, with a capability of its own: a checkerboard under a light that falls off along one direction.
-====================================================================================================================
+"""Your own world, with a capability of its own: a checkerboard under a light that falls off along one direction.
+==============================================================================================================
 
 diorama check examples/own_world.py:Ramps
 diorama run -w examples/own_world.py:Ramps -m retinex_gray -m weiss_retinex -p lmse --controls
@@ -15,7 +15,7 @@ from diorama.core.errors import InputError
 
 
 class Tilted(World):
-    """A world whose light falls off along a known direction: `tilts` are the directions it knows, in degrees."""
+    """A world whose light falls off along a known direction: `tilts` are the possible directions, in degrees."""
 
     in_words = "a world with a tilted light"
     tilts: tuple[int, ...]

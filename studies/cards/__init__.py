@@ -1,1 +1,1 @@
-"""Cards: one page of the site for every protocol, method and world; what they show was measured on small runs."""
+"""Cards: one page of the site for every protocol, method and world, with numbers measured in small runs."""

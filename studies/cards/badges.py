@@ -1,8 +1,8 @@
-"""The badges of README.md: small SVG files drawn here from facts of the repository, without any server. scripts/badges
+"""The badges of README.md: small SVG files drawn here from the repository, without any server. scripts/badges
 
-What a badge says is read: version, Python and licence from pyproject.toml, how many test functions there are from the
-syntax trees of the test files, rounded down to one digit so that it does not change every day. `scripts/badges --check`
-says which files are no longer true, and a test asks it.
+Version, Python and licence are read from pyproject.toml. The number of test functions is counted in the syntax trees of the
+test files and rounded down to one digit, so that it does not change every day. `scripts/badges --check` lists the files that
+are out of date; a test calls it.
 """
 
 import ast
@@ -19,7 +19,7 @@ LEFT, RIGHT = "#3d444d", "#0b6b8a"
 
 
 def facts() -> dict[str, tuple[str, str]]:
-    """The badges by file name: what is told, and its value."""
+    """The label and the value of every badge, by file name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return {
         "version": ("version", project["version"]),
@@ -30,16 +30,14 @@ def facts() -> dict[str, tuple[str, str]]:
 
 
 def tests() -> int:
-    """How many test functions there are; those with parameters count once."""
-    found = 0
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        found += sum(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in ast.walk(tree))
-    return found
+    """The number of test functions; a parametrised one counts once."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py"))
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return sum(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in nodes)
 
 
 def rounded(n: int) -> str:
-    """The first digit, then zeros.
+    """A number rounded down to its first digit.
 
     >>> rounded(1234), rounded(87)
     ('1,000', '80')
@@ -52,13 +50,13 @@ def badge(name: str, value: str) -> str:
     """A badge as SVG: a word on a dark ground, its value on a lighter one."""
     widths = [round(LETTER * len(text) + 2 * SIDE) for text in (name, value)]
     whole, middles = sum(widths), [widths[0] / 2, widths[0] + widths[1] / 2]
-    said, flat = escape(f"{name}: {value}"), widths[0] - 3
+    label, flat = escape(f"{name}: {value}"), widths[0] - 3
     texts = "".join(
         f'<text x="{x:.1f}" y="14">{escape(text)}</text>' for x, text in zip(middles, (name, value), strict=True)
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{HEIGHT}" role="img" aria-label="{said}">'
-        f"<title>{said}</title>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{HEIGHT}" role="img" aria-label="{label}">'
+        f"<title>{label}</title>"
         f'<rect width="{whole}" height="{HEIGHT}" rx="3" fill="{RIGHT}"/>'
         f'<path d="M3 0h{flat}v{HEIGHT}h-{flat}a3 3 0 0 1-3-3v-{HEIGHT - 6}a3 3 0 0 1 3-3z" fill="{LEFT}"/>'
         f'<g fill="#fff" text-anchor="middle" font-family="DejaVu Sans,Verdana,sans-serif" font-size="11">{texts}</g>'
@@ -67,26 +65,26 @@ def badge(name: str, value: str) -> str:
 
 
 def stale() -> list[str]:
-    """The files that say something else than the facts, or are missing, or say nothing any more."""
-    wanted = {f"{file}.svg": badge(*said) for file, said in facts().items()}
-    there = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.svg")}
-    return sorted(name for name in {*wanted, *there} if wanted.get(name) != there.get(name))
+    """The badge files that are out of date, missing or no longer needed."""
+    wanted = {f"{file}.svg": badge(*fact) for file, fact in facts().items()}
+    present = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.svg")}
+    return sorted(name for name in {*wanted, *present} if wanted.get(name) != present.get(name))
 
 
 def write() -> None:
-    """Draw what is stale again."""
+    """Draw all badges."""
     OUT.mkdir(parents=True, exist_ok=True)
-    for file, said in facts().items():
-        (OUT / f"{file}.svg").write_text(badge(*said), encoding="utf-8")
+    for file, fact in facts().items():
+        (OUT / f"{file}.svg").write_text(badge(*fact), encoding="utf-8")
 
 
 def main(words: list[str]) -> int:
-    """Write the badges, or with --check say which are not true."""
+    """Write the badges, or with --check list those that are out of date."""
     if words == ["--check"]:
-        lost = stale()
-        for name in lost:
-            print(f"docs/badges/{name} is not true any more: run scripts/badges")
-        return bool(lost)
+        names = stale()
+        for name in names:
+            print(f"docs/badges/{name} is out of date: run scripts/badges")
+        return bool(names)
     if words:
         print(f"badges: unknown argument '{' '.join(words)}'; there is --check", file=sys.stderr)
         return 2

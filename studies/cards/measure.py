@@ -1,6 +1,6 @@
-"""Small runs behind the cards: python -m studies.cards.measure [NAME…] writes docs/measured, a JSON file and a picture each.
+"""Small runs for the cards: python -m studies.cards.measure [NAME…] writes JSON files and pictures to docs/measured.
 
-What is there is kept: delete a file to measure it again. Minutes on two cores for all of it; no data is needed.
+Existing files are kept: delete one to measure it again. All runs together take some minutes on two cores; they need no data.
 """
 
 import json
@@ -31,9 +31,9 @@ OUT = Path(__file__).resolve().parents[2] / "docs" / "measured"
 BIRDS, MOSAIC, MONDRIAN = "birds", "mosaic(source=birds, cell=64)", "mondrian(size=64)"
 SPRITES, SCENES = "sprites(counts=(3, 3, 8, 8, 8))", 4
 SETS, TESTS = "concepts(scenes=1, images=12, samples=8)", "test='test_scenes(scenes=2, lights=2, samples=4)', runs=10"
-#: Where the folder stands that `staged_saw` writes.
+#: `{staged}` is replaced by the folder that `staged_saw` writes.
 SAW = "saw(root={staged}, split=all)"
-#: Networks of the methods that explain one architecture only.
+#: The network of each method that explains only one architecture.
 OWN = {
     "explain/bagnet": "birds_bagnet",
     "explain/bcos": "birds_bcos",
@@ -43,14 +43,14 @@ OWN = {
     "explain/rollout": "birds_vit",
     "explain/xdnn": "birds_xdnn",
 }
-#: Methods that read files or objects of the user's: there is nothing to measure without them.
-BROUGHT = ("predictions", "iid_checkpoint", "pair", "transformer", "burgess_vae")
+#: Methods that read files or objects of the user, and so cannot be measured here.
+NEED_USER_INPUT = ("predictions", "iid_checkpoint", "pair", "transformer", "burgess_vae")
 TCAV = "tcav(concept=birds, do='beak=2', tests=16, permutations=9)"
 
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A small run: where, of what, with how many cases; `protocols` are the variants of one protocol."""
+    """A small run: a world, methods, variants of one protocol, models and the number of cases."""
 
     world: str
     methods: tuple[str, ...]
@@ -61,7 +61,7 @@ class Small:
 
 
 def protocols() -> dict[str, Small]:
-    """The runs of protocols that need no data of others."""
+    """The runs of all protocols that need no recorded data."""
     maps, layers, codes = ("grad_cam", "input_x_gradient"), ("retinex_color", "retinex_gray"), ("beta_vae", "pca")
     parts = partial(Small, BIRDS, maps, model=("birds_cnn",))
     found = {
@@ -104,10 +104,10 @@ def protocols() -> dict[str, Small]:
 
 
 def methods() -> dict[str, Small]:
-    """Runs of every method that takes nothing of the user's: the methods of a track on the same cases, those that explain
-    one architecture each with its network.
+    """The runs of all methods that need nothing from the user: one run for the methods of a track, and one for each network
+    that has methods of its own.
     """
-    known = [n for n in entries("method") if n.rpartition("/")[2] not in BROUGHT]
+    known = [n for n in entries("method") if n.rpartition("/")[2] not in NEED_USER_INPUT]
     maps = [n for n in known if n.startswith("explain/") and n not in OWN and n != "explain/lime"]
     layers = [n for n in known if n.startswith("decompose/")]
     trainers = [n for n in known if n.startswith("concept/")]
@@ -126,8 +126,9 @@ def methods() -> dict[str, Small]:
 
 
 def measured(small: Small, folder: Path) -> tuple[list[Section], float]:
-    """Run it: the sections of its results, and the share of the clock that the processor worked for it, by which seconds of
-    the clock become seconds of a core on a machine that has other work too.
+    """Run it, and return the sections of its results and the share of wall time that was CPU time of this process.
+
+    On a machine that is busy with other work, wall time times this share is the CPU time of a case.
     """
     clock, processor = time.perf_counter(), time.process_time()
     world = small.world.format(staged=staged_saw(folder / "staged_saw")) if small.world == SAW else small.world
@@ -137,14 +138,14 @@ def measured(small: Small, folder: Path) -> tuple[list[Section], float]:
 
 
 def as_json(section: Section, share: float) -> dict[str, Any]:
-    """What a card shows of a section."""
-    kept = ("mean", "lo", "hi", "n_ok")
+    """The values of a section that a card shows."""
+    keys = ("mean", "lo", "hi", "n_ok")
     lines = [
         {
             "method": line.name,
             "control": line.control,
             "seconds": None if line.seconds is None else round(share * line.seconds, 4),
-            **{key: line.primary[key] for key in kept},
+            **{key: line.primary[key] for key in keys},
         }
         for line in section.lines
     ]
@@ -159,7 +160,7 @@ def as_json(section: Section, share: float) -> dict[str, Any]:
         "cases": section.some.cases,
         "lines": lines,
         "dose_name": section.some.manifest["dose_name"],
-        "doses": [[dose, *(point[k] for k in kept[:3])] for dose, point in zip(doses, curve, strict=False)],
+        "doses": [[dose, *(point[k] for k in keys[:3])] for dose, point in zip(doses, curve, strict=False)],
         "verdicts": [[v.control, v.holds, v.text] for v in section.verdicts],
     }
 
@@ -178,35 +179,34 @@ def measure_protocol(name: str, small: Small) -> None:
 
 
 def measure_methods(small: Small) -> None:
-    """Write of every method of a run what a case costs, and its answer to the hardest case."""
+    """Write for every method of a run its score, the time of a case, and a picture of its answer to the hardest case."""
     with tempfile.TemporaryDirectory() as folder:
         found, share = measured(small, Path(folder))
-        shown = select(found, 10**9, 1).shown.get(0, [])
+        section = as_json(found[0], share)
+        common = {key: section[key] for key in ("world", "model", "protocol", "metric", "cases")}
+        hardest = select(found, 10**9, 1).shown.get(0, [])
         for line in found[0].methods:
             name = line.entry["method"].partition("(")[0].replace("/", "-")
-            kept = ("world", "model", "protocol", "metric", "cases")
-            given = {k: v for k, v in as_json(found[0], share).items() if k in kept}
             seconds = None if line.seconds is None else round(share * line.seconds, 4)
-            _write("methods", name, {**given, "mean": line.mean, "seconds": seconds})
-            for case in shown:
+            _write("methods", name, {**common, "mean": line.mean, "seconds": seconds})
+            for case in hardest:
                 for k, picture, _ in case.pictures:
                     if picture.method == line.name:
                         _picture("methods", name, case, k)
 
 
 def _picture(kind: str, name: str, case: Shown, which: int) -> None:
-    """Copy a strip, and write what its panels are."""
+    """Copy a strip of panels, and add its captions to the JSON file."""
     _, picture, _ = case.pictures[which]
     shutil.copy(picture.path, OUT / kind / f"{name}.webp")
-    path = OUT / kind / f"{name}.json"
-    found = json.loads(path.read_text(encoding="utf-8"))
-    said = {"captions": picture.captions, "case": picture.case, "value": picture.value, "method": picture.method}
-    path.write_text(json.dumps({**found, "picture": said}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    known = json.loads((OUT / kind / f"{name}.json").read_text(encoding="utf-8"))
+    about = {"captions": picture.captions, "case": picture.case, "value": picture.value, "method": picture.method}
+    _write(kind, name, {**known, "picture": about})
 
 
-def _write(kind: str, name: str, found: dict[str, Any]) -> None:
+def _write(kind: str, name: str, content: dict[str, Any]) -> None:
     (OUT / kind).mkdir(parents=True, exist_ok=True)
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     (OUT / kind / f"{name}.json").write_text(text, encoding="utf-8")
 
 
@@ -214,10 +214,10 @@ STAGED = ("birds", "mondrian", "sprites", "mosaic", "tabletop", "concepts", "ran
 
 
 def measure_world(name: str, spec: str) -> None:
-    """Write a strip of a world's first scenes."""
+    """Write a picture of a world's first scenes, and how long one takes to render."""
     world: Any = build("world", spec).object
     scenes = [world.scene_at(0, i)[1] for i in range(SCENES)]
-    world.render(scenes)  # kernels are compiled
+    world.render(scenes)  # the first call compiles the kernels
     start = time.process_time()
     frames = world.render(scenes)
     seconds = (time.process_time() - start) / SCENES
@@ -228,7 +228,7 @@ def measure_world(name: str, spec: str) -> None:
 
 
 def jobs() -> Iterator[tuple[str, Path, Any]]:
-    """Everything that can be measured: a name, the file that says it was, and what measures it."""
+    """All measurements: the name, the file that exists once it was measured, and the function that measures it."""
     for name in STAGED:
         spec = MOSAIC if name == "mosaic" else name
         yield name, OUT / "worlds" / f"{name}.json", partial(measure_world, name, spec)
@@ -243,7 +243,7 @@ def jobs() -> Iterator[tuple[str, Path, Any]]:
 
 
 def main(wanted: list[str]) -> None:
-    """Measure what is asked for, or all that is not there."""
+    """Measure the wanted names, or without names all whose file is missing."""
     for name, path, work in jobs():
         if name in wanted or (not wanted and not path.exists()):
             try:

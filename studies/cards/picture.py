@@ -1,4 +1,4 @@
-"""The first picture: a bird, its parts, three explanations and whether they know what the network uses. scripts/picture"""
+"""The first picture: a bird, its parts, and three explanations beside the measured effect of each part. scripts/picture"""
 
 import sys
 from pathlib import Path
@@ -13,11 +13,11 @@ from diorama.io.pictures import coloured_parts, diverging
 from diorama.report.gallery import Picture, select
 
 METHODS, CASES = ("grad_cam", "input_x_gradient", "saliency"), 12
-SAID, MEASURED = "#e69f00", "#0072b2"
+EXPLAINED, MEASURED = "#e69f00", "#0072b2"
 
 
 def draw(out: Path) -> Path:
-    """Explain some birds three ways, and draw the one on which the explanations differ most."""
+    """Explain some birds with three methods, and draw the bird on which the scores differ most."""
     with TemporaryDirectory() as folder:
         result = evaluate(
             METHODS, model="birds_cnn", on="birds", by="single_deletion", cases=CASES, out=folder, keep="maps"
@@ -47,7 +47,7 @@ def _compose(out: Path, cases: dict[str, Any], strips: dict[str, Picture], means
         0, 0.5, "Remove each part in turn:\nhow far does the network's\nlogit really drop?", va="center", color=MEASURED
     )
     axes[1, 1].text(
-        0, 0.5, "Ask each explanation:\nhow much importance does\nit put on the part?", va="center", color=SAID
+        0, 0.5, "Ask each explanation:\nhow much importance does\nit put on the part?", va="center", color=EXPLAINED
     )
     best = max(means, key=lambda m: means[m] or 0.0)
     for column, (method, case) in enumerate(cases.items(), 2):
@@ -68,12 +68,12 @@ def _image(axis: Any, picture: np.ndarray, title: str) -> None:
 
 
 def _bars(axis: Any, strip: Picture) -> None:
-    """Importance beside measured effect, each over its largest."""
+    """The importance of each part beside its measured effect, each relative to its largest value."""
     matrix = next(filter(None, strip.matrices))
-    place = np.arange(len(matrix["columns"]))
-    for shift, values, colour in zip((-0.2, 0.2), matrix["values"], (SAID, MEASURED), strict=True):
-        axis.bar(place + shift, values, 0.38, color=colour)
-    axis.set_xticks(place, matrix["columns"], fontsize=9)
+    x = np.arange(len(matrix["columns"]))
+    for shift, values, colour in zip((-0.2, 0.2), matrix["values"], (EXPLAINED, MEASURED), strict=True):
+        axis.bar(x + shift, values, 0.38, color=colour)
+    axis.set_xticks(x, matrix["columns"], fontsize=9)
     axis.set_yticks([])
     axis.axhline(0, color="#555555", linewidth=0.8)
     axis.spines[["top", "right", "left"]].set_visible(False)

@@ -1,8 +1,8 @@
 """A folder in SAW's layout made from staged table tops: its labels come from the true shading, not from people.
 
-The photos and labels of Shading Annotations in the Wild are not in the repository. What the score of truth, chance and
-methods comes to can be seen on scenes whose shading is known: a pixel is smooth where true log shading changes by less than
-`SMOOTH` per pixel anywhere within `REACH` pixels, a shadow boundary where it steps by more than `STEP`, and ignored between.
+The photos and labels of Shading Annotations in the Wild are not in the repository. Staged scenes show how truth, chance and
+methods score: a pixel is smooth where true log shading changes by less than `SMOOTH` per pixel everywhere within `REACH`
+pixels, a shadow boundary where it changes by more than `STEP`, and otherwise ignored.
 """
 
 from pathlib import Path
@@ -23,8 +23,8 @@ def staged_saw(folder: Path, photos: int = 6, world: str = "tabletop(size=128, s
     """Write pictures, labels and the list of ids, and return the folder."""
     staged: Any = build("world", world).object
     pictures, labels, lists = (folder / name for name in ("saw_images_512", "saw_pixel_labels/staged", "saw_splits"))
-    for place in (pictures, labels, lists):
-        place.mkdir(parents=True, exist_ok=True)
+    for subfolder in (pictures, labels, lists):
+        subfolder.mkdir(parents=True, exist_ok=True)
     frames = staged.render([staged.scene_at(0, i)[1] for i in range(photos)])
     for i, frame in enumerate(frames):
         write_png(pictures / f"{i}.png", quantise(frame.srgb(), 8))
@@ -37,7 +37,7 @@ def labelled(frame: Frame) -> np.ndarray:
     """The label of every pixel of a frame with true shading; (h, w)."""
     shading = np.log(np.maximum(channel_mean(frame.truth["shading"]), 1e-4))
     change = np.hypot(*np.gradient(shading))
-    found = np.full(change.shape, IGNORED)
-    found[maximum_filter(change, 2 * REACH + 1) < SMOOTH] = EVEN
-    found[change > STEP] = BOUNDARY
-    return found
+    labels = np.full(change.shape, IGNORED)
+    labels[maximum_filter(change, 2 * REACH + 1) < SMOOTH] = EVEN
+    labels[change > STEP] = BOUNDARY
+    return labels

@@ -1,1 +1,1 @@
-"""Concept sensitivity: docs/results/concepts.md."""
+"""The study of concept sensitivity: docs/results/concepts.md."""

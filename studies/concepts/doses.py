@@ -1,9 +1,9 @@
-"""Planted truth for `scripts/reproduce concepts`: which score follows a leak of growing size? Read from rows alone.
+"""The dose study of `scripts/reproduce concepts`: which score follows a leak of growing size? Computed from rows alone.
 
-For every scene the rank correlation (Spearman) between the dose α and a score is taken, the score turned so that more is
-worse. A score that follows the dose has ρ = 1 on every scene, one that does not move over the doses has ρ = 0. Doses at
-which a score is undefined are left out; with fewer than four the scene has no ρ. The pooled ρ is that of the score of
-all scenes together (of the published CSM the ratio of averages), its interval a bootstrap over scenes.
+For every scene Spearman's rank correlation ρ between the dose α and a score is computed; the score's sign is chosen so that
+more is worse. A score that follows the dose has ρ = 1 on every scene; a score that is the same at all doses has ρ = 0. Doses
+at which a score is undefined are left out; a scene with fewer than four others has no ρ. The pooled ρ is that of the score
+of all scenes together (for the published CSM the ratio of averages); its interval is a bootstrap over scenes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from diorama.core.scene import rng
 from diorama.metrics.intervals import interval
 from studies.page_kit import svg_line, svg_text, table, write_svg
 
-#: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, and no part of any correlation.
+#: Without a leak there is no residual, and CSM is undefined: α = 0 is shown, but left out of all correlations.
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 INTO = ("reflectance", "shading")
 #: Doses that a scene needs to have a rank correlation.
@@ -28,9 +28,9 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a score is read: from which protocol, and per case from the values of its metrics; more is worse.
+    """How a score is computed from rows: its protocol, and a function `worse` of the values of its metrics; more is worse.
 
-    `ratio`: pooled as a ratio of averages, as the paper does it, and not as an average.
+    With `ratio` it is pooled as a ratio of averages, as in the paper, and not as an average.
     """
 
     name: str
@@ -40,48 +40,52 @@ class Reading:
     ratio: bool = False
 
     def pooled(self, raw: np.ndarray) -> np.ndarray:
-        """The score of several scenes (scenes, doses, metrics) at every dose where half of them have one."""
-        single = np.array([[self.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
+        """The score of several scenes (scenes, doses, metrics) at every dose where at least half of them have one."""
+        single = self.each(raw)
         shares = (~np.isnan(raw)).mean(axis=0).min(axis=1) if self.ratio else (~np.isnan(single)).mean(axis=0)
         many = shares >= 0.5
-        found = np.full(len(ALPHAS), np.nan)
+        scores = np.full(len(ALPHAS), np.nan)
         if self.ratio:
             above, below = np.nanmean(raw[:, many], axis=0).T
-            found[many] = np.where(below > 0, -above / np.maximum(below, 1e-12), np.nan)
+            scores[many] = np.where(below > 0, -above / np.maximum(below, 1e-12), np.nan)
         else:
-            found[many] = np.nanmean(single[:, many], axis=0)
-        return found
+            scores[many] = np.nanmean(single[:, many], axis=0)
+        return scores
+
+    def each(self, raw: np.ndarray) -> np.ndarray:
+        """The score of every scene at every dose (scenes, doses); NaN where a metric is undefined."""
+        return np.array([[self.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
 
 
 def _ratio(above: float, below: float) -> float:
-    """Published: minus the ratio, which has no value over 0."""
+    """The published CSM, negated; undefined if the denominator is 0."""
     return -above / below if below > 0 else np.nan
 
 
 def _smooth(tests: int) -> Callable[[float, float], float]:
+    """The corrected CSM, negated: a log ratio of smoothed counts of tests."""
     return lambda above, below: -float(np.log((above * tests + 0.5) / (below * tests + 0.5)))
 
 
 def readings(published: str, corrected: str, tests: int, others: Sequence[str] = ()) -> list[Reading]:
-    """The scores in question; of CSM the score that is meant to notice this leak: CSM_R for reflectance, CSM_S for shading.
+    """All scores; of CSM the one that should detect the leak: CSM_R for a leak into reflectance, CSM_S into shading.
 
-    `others` are further choices of the published CSM.
+    `others` are further settings of the published CSM.
     """
     csm: dict[str, tuple[str, ...]] = {"reflectance": ("s_i", "r_i"), "shading": ("r_a", "s_a")}
     invariance: dict[str, tuple[str, ...]] = {into: (f"invariance_{into}",) for into in INTO}
-    found = [
+    standard = (("MSE", "si_mse"), ("LMSE", "lmse"), ("DSSIM", "dssim"))
+    return [
         Reading("CSM published", published, csm, _ratio, ratio=True),
         *(Reading(f"CSM {more}", more, csm, _ratio, ratio=True) for more in others),
         Reading("CSM corrected", corrected, csm, _smooth(tests)),
         Reading("invariance", "response_invariance", invariance, float),
+        *(Reading(name, protocol, dict.fromkeys(INTO, (protocol,)), float) for name, protocol in standard),
     ]
-    for name, protocol in (("MSE", "si_mse"), ("LMSE", "lmse"), ("DSSIM", "dssim")):
-        found.append(Reading(name, protocol, dict.fromkeys(INTO, (protocol,)), float))
-    return found
 
 
 def table_of(reading: Reading, rows: Mapping[float, Rows], into: str) -> np.ndarray:
-    """The values of the reading's metrics, (cases, doses, metrics); NaN where one is undefined."""
+    """The values of the reading's metrics (cases, doses, metrics); NaN where a metric is undefined."""
     names = reading.metrics[into]
     known = {a: {(r.case, r.metric): r.value for r in some if r.status == "ok"} for a, some in rows.items()}
     excluded = {r.case for some in rows.values() for r in some if r.metric == names[0] and r.status == "excluded"}
@@ -91,19 +95,19 @@ def table_of(reading: Reading, rows: Mapping[float, Rows], into: str) -> np.ndar
 
 
 def correlation(values: np.ndarray) -> float:
-    """Spearman's ρ between α > 0 and a score; 0 for one that does not move, NaN for one with too few values."""
-    later, doses = values[1:], np.array(ALPHAS[1:])
-    known = ~np.isnan(later)
+    """Spearman's ρ between α > 0 and a score; 0 if the score is the same at all doses, NaN if it has too few values."""
+    leaking, doses = values[1:], np.array(ALPHAS[1:])
+    known = ~np.isnan(leaking)
     if known.sum() < LEAST:
         return np.nan
-    if np.ptp(later[known]) < 1e-12:
+    if np.ptp(leaking[known]) < 1e-12:
         return 0.0
-    return float(spearmanr(doses[known], later[known]).statistic)
+    return float(spearmanr(doses[known], leaking[known]).statistic)
 
 
 @dataclass(frozen=True)
 class Followed:
-    """ρ of every scene that has one, the score at every scene and dose, the pooled ρ with its interval."""
+    """How a score follows the dose: ρ of every scene that has one, the scores (scenes, doses), the pooled ρ as text."""
 
     name: str
     rho: np.ndarray
@@ -113,20 +117,20 @@ class Followed:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval of the mean ρ, within −1 and 1; None where there is none."""
-        found = interval(self.rho)
-        return None if found.lo is None or found.hi is None else (max(found.lo, -1.0), min(found.hi, 1.0))
+        """The interval of the mean ρ, cut at −1 and 1; None if there is none."""
+        bounds = interval(self.rho)
+        return None if bounds.lo is None or bounds.hi is None else (max(bounds.lo, -1.0), min(bounds.hi, 1.0))
 
     @property
     def text(self) -> str:
-        """Mean and interval of ρ."""
+        """The mean of ρ and its interval."""
         if self.ends is None:
             return "undefined"
         return "{:+.2f} [{:+.2f}, {:+.2f}]".format(self.rho.mean(), *self.ends).replace("-", "−")
 
     @property
     def verdict(self) -> str:
-        """Whether a scene's score can be trusted to follow the dose."""
+        """In a word, how surely a scene's score follows the dose."""
         if self.ends is None:
             return "undefined"
         lo, hi = self.ends
@@ -138,8 +142,7 @@ class Followed:
 def follow(reading: Reading, rows: Mapping[float, Rows], into: str) -> Followed:
     """How one score follows one kind of leak."""
     raw = table_of(reading, rows, into)
-    values = np.array([[reading.worse(*v) if not np.isnan(v).any() else np.nan for v in scene] for scene in raw])
-    values = values.reshape(len(raw), len(ALPHAS))
+    values = reading.each(raw).reshape(len(raw), len(ALPHAS))
     rho = np.array([correlation(v) for v in values])
     return Followed(reading.name, rho[~np.isnan(rho)], len(rho), values, _pooled(reading, raw))
 
@@ -148,11 +151,11 @@ def _pooled(reading: Reading, raw: np.ndarray) -> str:
     if not len(raw):
         return "undefined"
     drawn = rng("bootstrap", "doses", len(raw)).integers(0, len(raw), (200, len(raw)))
-    once, many = correlation(reading.pooled(raw)), np.array([correlation(reading.pooled(raw[d])) for d in drawn])
-    if np.isnan(once) or np.isnan(many).mean() > 0.5:
+    rho, draws = correlation(reading.pooled(raw)), np.array([correlation(reading.pooled(raw[d])) for d in drawn])
+    if np.isnan(rho) or np.isnan(draws).mean() > 0.5:
         return "undefined"
-    lo, hi = np.quantile(many[~np.isnan(many)], [0.025, 0.975])
-    return f"{once:+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
+    lo, hi = np.quantile(draws[~np.isnan(draws)], [0.025, 0.975])
+    return f"{rho:+.2f} [{lo:+.2f}, {hi:+.2f}]".replace("-", "−")
 
 
 def report(found: dict[str, list[Followed]]) -> str:
@@ -162,8 +165,8 @@ def report(found: dict[str, list[Followed]]) -> str:
         other = {"reflectance": "shading", "shading": "albedo"}[into]
         for f in several:
             share = f"{(f.rho >= 0.9).mean():.0%}" if len(f.rho) else "–"
-            told = f"{len(f.rho)} of {f.scenes}"
-            rows.append([f"{other} into {into}", f.name, told, f.text, share, f.pooled, f.verdict])
+            scenes = f"{len(f.rho)} of {f.scenes}"
+            rows.append([f"{other} into {into}", f.name, scenes, f.text, share, f.pooled, f.verdict])
     heads = ["leak", "score", "scenes with ρ", "mean ρ with the dose", "scenes with ρ ≥ 0.9", "pooled ρ", "follows it?"]
     return table(heads, rows, text=2)
 
@@ -173,17 +176,17 @@ _GOOD, _BAD, _SOFT = "#0072b2", "#d55e00", "#9aa4ae"
 
 
 def figure(found: dict[str, list[Followed]], path: Path) -> None:
-    """Small multiples: a row for each leak, a panel for each score; scenes thin, their median thick, the truth's end marked.
+    """Draw small multiples: a row for each leak, a panel for each score; scenes thin, their median thick, α = 0 marked.
 
-    Every scene's line runs from its lowest value (0) to its highest (1), so that a score which follows rises to the right.
+    Every scene's line is scaled to 0 … 1, so that a score which follows the dose rises to the right.
     """
     columns = max(map(len, found.values()))
-    said = (
-        "Each scene's score, turned so that more is worse, from its own lowest (0) to its highest value (1).",
-        "Thin: scenes. Thick: their median.",
+    legend = (
+        "The score of each scene (more is worse), scaled from its lowest value (0) to its highest (1)."
+        " Thin: scenes. Thick: their median."
     )
     head = "Which score follows a planted leak? A score that does rises from left to right."
-    parts = [svg_text(12, 22, head, 15, weight="bold"), svg_text(12, 42, " ".join(said), 12)]
+    parts = [svg_text(12, 22, head, 15, weight="bold"), svg_text(12, 42, legend, 12)]
     for row, (into, several) in enumerate(found.items()):
         y = _TOP + 18 + row * (_HIGH + 84)
         other = {"reflectance": "shading", "shading": "albedo"}[into]
@@ -220,7 +223,7 @@ def _panel(one: Followed, x0: float, y0: float) -> list[str]:
 
 
 def _unit(values: np.ndarray) -> np.ndarray | None:
-    """A scene's values from 0 to 1 over its doses; a half throughout where they do not move, nothing where there are few."""
+    """A scene's values scaled to 0 … 1; all ½ if they are equal, None if there are too few."""
     if (~np.isnan(values[1:])).sum() < LEAST:
         return None
     low, high = np.nanmin(values), np.nanmax(values)

@@ -1,4 +1,4 @@
-"""Figures of `scripts/reproduce concepts`: sets with the light path, answers for A0I0, A1I0 and A0I1, CAV runs."""
+"""Figures of `scripts/reproduce concepts`: concept sets and the lamp's path, answers for single images, CAV runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,13 +20,13 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
 
 def figure3(path: Path, size: int) -> None:
-    """A set of each kind, and the lamps."""
+    """Draw a set of each kind and the path of the lamp."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(figure.figure3(build("world", f"concepts(scenes=2, images=24, size={size})").object) + "\n")
 
 
-def pairs(setting: str, size: int) -> dict[str, Frame]:
-    """One scene (A0I0), repainted (A1I0), and lit from elsewhere (A0I1)."""
+def changed(setting: str, size: int) -> dict[str, Frame]:
+    """One scene (A0I0), the same scene repainted (A1I0), and the same scene lit from elsewhere (A0I1)."""
     world = build("world", f"concepts(change=light, setting={setting}, scenes=1, images=10, size={size})").object
     sets = [world.scene(i)[1] for i in range(len(world))]
     first = next(s for s in sets if s.params["variant"] == 0 and s.params["temperature"] == 6500)
@@ -36,13 +36,13 @@ def pairs(setting: str, size: int) -> dict[str, Frame]:
 
 
 def figure4(path: Path, networks: Sequence[str]) -> None:
-    """A0I0, A1I0 and A0I1 of a simple and a complex scene: the true layers, and the layers each network answers."""
-    shown = [pair for setting in ("rgb-simple", "textured-complex") for pair in pairs(setting, 64).items()]
-    sheet(path, [(name, _answers(frame, networks)) for name, frame in shown], 120)
+    """Draw A0I0, A1I0 and A0I1 of a simple and a complex scene with the true layers and each network's layers."""
+    frames = [item for setting in ("rgb-simple", "textured-complex") for item in changed(setting, 64).items()]
+    sheet(path, [(name, _answers(frame, networks)) for name, frame in frames], 120)
 
 
 def figure5(path: Path, networks: Sequence[str]) -> None:
-    """Two test scenes under two lights each."""
+    """Draw two test scenes under two lights each."""
     world = build("world", "test_scenes(size=64)").object
     frames = world.render([world.scene(i)[1] for i in (0, 40, 5, 45)])
     rows = [(f"scene {i // 2}, {'AB'[i % 2]}", _answers(frame, networks)) for i, frame in enumerate(frames)]
@@ -50,7 +50,7 @@ def figure5(path: Path, networks: Sequence[str]) -> None:
 
 
 def figure6(path: Path, networks: Sequence[str], worlds: dict[str, str]) -> None:
-    """A natural set of each kind under two lights; photographs, so the sheet is not for docs."""
+    """Draw a natural set of each kind under two lights; these are photographs, so the sheet is not for docs."""
     rows = []
     for name, text in worlds.items():
         world = build("world", text).object
@@ -64,31 +64,32 @@ def figure6(path: Path, networks: Sequence[str], worlds: dict[str, str]) -> None
 def _answers(frame: Frame, networks: Sequence[str]) -> list[Panel]:
     panels = [Panel("image", frame.srgb())]
     if frame.truth.get("reflectance") is not None:
-        panels += [Panel("true R", _seen(frame.truth["reflectance"])), Panel("true S", _seen(frame.truth["shading"]))]
+        truth = frame.truth
+        panels += [Panel("true R", _as_srgb(truth["reflectance"])), Panel("true S", _as_srgb(truth["shading"]))]
     for name in networks:
         layers: Layers = build("method", name).object.decompose([frame])
         short = name.removeprefix("iid_")
-        panels += [Panel(f"R {short}", _seen(layers.reflectance)), Panel(f"S {short}", _seen(layers.shading))]
+        panels += [Panel(f"R {short}", _as_srgb(layers.reflectance)), Panel(f"S {short}", _as_srgb(layers.shading))]
     return panels
 
 
-def _seen(layer: np.ndarray) -> np.ndarray:
+def _as_srgb(layer: np.ndarray) -> np.ndarray:
     top = max(float(np.quantile(layer, 0.99)), 1e-12)
     return linear_to_srgb(np.broadcast_to(layer / top, (*layer.shape[:2], 3)).astype(np.float32))
 
 
 def standard(networks: Sequence[str], size: int) -> dict[tuple[str, str], list[float]]:
-    """si-MSE, LMSE, DSSIM and, where its weights are, LPIPS of R and S on A0I0 and A1I0 of a textured complex scene."""
-    found, judges = {}, [build("protocol", spec).object for spec in ("si_mse", "lmse", "dssim", *perceptual())]
-    for image, frame in list(pairs("textured-complex", size).items())[:2]:
+    """si-MSE, LMSE, DSSIM and, if installed, LPIPS of R and S on A0I0 and A1I0 of a textured complex scene."""
+    scores, protocols = {}, [build("protocol", spec).object for spec in ("si_mse", "lmse", "dssim", *perceptual())]
+    for image, frame in list(changed("textured-complex", size).items())[:2]:
         for name in networks:
             layers = build("method", name).object.decompose([frame])
-            found[image, name] = [v for judge in judges for v in judge.both(frame, layers)]
-    return found
+            scores[image, name] = [v for protocol in protocols for v in protocol.both(frame, layers)]
+    return scores
 
 
 def figure7(path: Path, rows: dict[tuple[str, str], list[Row]], family: dict[str, str]) -> None:
-    """The mean sensitivity to Δa after 1, 2, … CAV runs: a panel for each network, sets thin, their mean thick."""
+    """Draw the mean sensitivity to Δa after 1, 2, … CAV runs: a panel for each network, sets thin, their mean thick."""
     wide, high, left, gap, top = 250, 160, 46, 30, 66
     parts = [svg_text(12, 22, "Sensitivity to Δa (RGB, simple) against the number of CAV runs", 15, weight="bold")]
     parts += [
@@ -115,22 +116,22 @@ def figure7(path: Path, rows: dict[tuple[str, str], list[Row]], family: dict[str
 
 
 def _path(
-    values: np.ndarray, x0: float, y0: float, wide: float, high: float, ink: str, thick: float, seen: float
+    values: np.ndarray, x0: float, y0: float, wide: float, high: float, ink: str, thick: float, opacity: float
 ) -> str:
     step = wide / max(len(values) - 1, 1)
-    return svg_line(((x0 + i * step, y0 + high * (1 - v)) for i, v in enumerate(values)), ink, thick, seen)
+    return svg_line(((x0 + i * step, y0 + high * (1 - v)) for i, v in enumerate(values)), ink, thick, opacity)
 
 
 def brightness(networks: Sequence[str], size: int, count: int = 20) -> dict[str, tuple[float, float]]:
-    """How many times too bright R̂ and Ŝ are: the geometric mean over test scenes of 1/λ, λ·R̂ nearest to R."""
+    """By which factor R̂ and Ŝ are too bright: the geometric mean over test scenes of 1/λ, where λ·R̂ is nearest to R."""
     world = build("world", f"test_scenes(size={size})").object
     frames = world.render([world.scene(i)[1] for i in range(count)])
-    found = {}
+    factors = {}
     for name in networks:
         method, logs = build("method", name).object, []
         for frame in frames:
             pairs = colour_pairs(frame, method.decompose([frame]))
             logs.append([-np.log(max(float(scale(truth, answer, frame.mask)), 1e-12)) for truth, answer in pairs])
         reflectance, shading = np.exp(np.mean(logs, axis=0))
-        found[name] = (float(reflectance), float(shading))
-    return found
+        factors[name] = (float(reflectance), float(shading))
+    return factors

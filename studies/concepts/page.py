@@ -1,11 +1,10 @@
-"""Results on concept sensitivity, for `scripts/reproduce concepts`: every number of ours is read from rows, none is typed.
+"""Results on concept sensitivity, for `scripts/reproduce concepts`: all our numbers are read from rows, none is typed.
 
     python -m studies.concepts.page DATA --minutes 60 [--middle [--sets N] | --full] [--miw FOLDER] [--iiw …] [--saw …]
 
-Runs are kept in build/reproduce/concepts and taken up again: a second call goes on where the first one ended, and with
-`--minutes 0` only the page is written. Jobs stand in the order of what matters most. `--middle` is a page of its own: the
-three networks at the paper's image size on N sets of each setting; with `--full` too, on all of them. `--full` alone is the
-paper's scale for everything.
+Runs are kept in build/reproduce/concepts: a second call resumes where the first one ended, and `--minutes 0` only writes the
+page. The most important jobs come first. `--middle` writes another page: the three networks at the paper's image size on N
+sets of each setting, or with `--full` on all sets. `--full` alone computes everything at the paper's scale.
 """
 
 import argparse
@@ -35,7 +34,7 @@ FIGURES = PAGE.with_suffix("")
 
 @dataclass(frozen=True)
 class Scale:
-    """How large everything is: image side, base scenes per setting, images of a set, sets per setting, and so on."""
+    """The size of the study: image side, base scenes per setting, images of a set, sets per setting, and so on."""
 
     size: int
     scenes: int
@@ -44,52 +43,52 @@ class Scale:
     tests: int
     randoms: int
     runs: int
-    #: Light paths per pixel of concept sets and test images, and of negatives; None for the worlds' own 16.
+    #: Light paths per pixel of concept sets and test images, and of negatives; None: 16, the worlds' default.
     samples: tuple[int, int] | None = None
 
     def csm(self, variant: str, tests: int | None = None, randoms: int | None = None, more: str = "") -> str:
-        """The protocol."""
+        """The spec of the protocol."""
         counts = f"tests={tests or self.tests}, randoms={randoms or self.randoms}"
         if self.samples:
             counts += f", test='{self.test()}', negatives='random_scenes(samples={self.samples[1]})'"
         return f"csm(variant={variant}, {counts}, runs={self.runs}{more})"
 
     def world(self, more: str = "", size: int | None = None, scenes: int | None = None, images: int | None = 20) -> str:
-        """The concept sets."""
+        """The spec of the world of concept sets."""
         count = "" if (images or self.images) is None else f", images={images or self.images}"
         count += f", samples={self.samples[0]}" if self.samples else ""
         return f"concepts(scenes={scenes or self.scenes}{count}, size={size or self.size}{more})"
 
     def test(self, size: bool = False) -> str:
-        """The test scenes, of their own size or with it."""
-        said = [f"samples={self.samples[0]}"] if self.samples else []
-        said += [f"size={self.size}"] if size else []
-        return f"test_scenes({', '.join(said)})" if said else "test_scenes"
+        """The spec of the test scenes, in their default size or in this one."""
+        given = [f"samples={self.samples[0]}"] if self.samples else []
+        given += [f"size={self.size}"] if size else []
+        return f"test_scenes({', '.join(given)})" if given else "test_scenes"
 
 
 SMALL, FULL = Scale(64, 8, 20, 32, 120, 400, 100), Scale(256, 10, None, None, 120, 2000, 100)
-#: The paper's image size, images of a set and CAV runs, on as many sets as the time allows.
+#: The paper's image size, images of a set and CAV runs, on fewer sets.
 MIDDLE = Scale(256, 10, None, 40, 60, 500, 100, samples=(4, 4))
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run: its folder and plan."""
+    """A run of the study: its name and plan."""
 
     name: str
     plan: Plan
 
     @property
     def folder(self) -> Path:
-        """Where its rows are."""
+        """The folder of its rows."""
         return BUILD / self.name
 
     def compute(self) -> None:
-        """Run what is missing."""
+        """Compute the missing cases."""
         computed(self.name, self.folder, self.plan)
 
     def rows(self) -> Found:
-        """What has been computed, by protocol (of CSM the variant) and method."""
+        """The computed rows by protocol (of CSM the variant) and method."""
         if not (self.folder / "cells.json").is_file():
             return {}
         cells = read_results(self.folder).cells
@@ -97,7 +96,7 @@ class Job:
 
 
 def _protocol(manifest: dict[str, Any]) -> str:
-    """The protocol's name; of CSM the variant and what else was chosen."""
+    """The protocol's name; of CSM the variant and the other settings."""
     parsed = parse(manifest["protocol"])
     chosen = [str(parsed.params[name]) for name in ("transform", "trainer", "layer") if name in parsed.params]
     chosen += [f"floor {parsed.params['floor']}"] if "floor" in parsed.params else []
@@ -105,22 +104,22 @@ def _protocol(manifest: dict[str, Any]) -> str:
 
 
 def leaks() -> dict[tuple[float, str], str]:
-    """Every planted leak."""
+    """The method's spec for every dose of both leaks."""
     return {(a, into): f"leak(alpha={a}, into={into})" for into in doses.INTO for a in doses.ALPHAS}
 
 
 def networks() -> list[str]:
-    """The bundled networks that can be made."""
-    return [name for name in FAMILY if attempt(lambda name=name: _tried(name)).error is None]  # type: ignore[misc]
+    """The bundled networks that can be built and answer a small scene."""
+    return [name for name in FAMILY if attempt(partial(_small_answer, name)).error is None]
 
 
-def _tried(name: str) -> Any:
+def _small_answer(name: str) -> Any:
     world = build("world", "test_scenes(size=32)").object
     return build("method", name).object.decompose(world.render([world.scene(0)[1]]))
 
 
 def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
-    """Everything that is computed, what matters most first."""
+    """All jobs by name, the most important first."""
     planted, methods = list(leaks().values()), [*networks(), *CLASSICAL]
     small = Scale(48, 10, 20, None, 60, 200, 25) if scale is SMALL else scale
     both = [small.csm(PUBLISHED), small.csm(CORRECTED)]
@@ -154,7 +153,7 @@ def jobs(scale: Scale, data: Path, miw: str | None) -> dict[str, Job]:
 
 
 def natural(data: Path, miw: str | None, scale: Scale) -> dict[str, str]:
-    """Photographs of one scene under several lights, where they are there."""
+    """The worlds of photographs of one scene under several lights, if their folders exist."""
     found = {}
     if miw:
         found["miw"] = f"natural_concepts(root={miw}, kind=multi_illumination, size={scale.size})"
@@ -181,7 +180,7 @@ def planted(found: dict[str, Job], tests: int) -> dict[str, list[doses.Followed]
 
 
 def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
-    """The page of results."""
+    """The text of the page; draws the figure of the dose study."""
     sets = {name.removeprefix("table1/"): job.rows() for name, job in found.items() if name.startswith("table1/")}
     wild = {name.removeprefix("natural/"): job.rows() for name, job in found.items() if name.startswith("natural/")}
     tests = [r.value for rows in found["doses"].rows().values() for r in rows if r.metric == "tests"]
@@ -214,17 +213,17 @@ def page(scale: Scale, found: dict[str, Job], more: dict[str, Any]) -> str:
 
 
 def follows(found: dict[str, list[doses.Followed]]) -> str:
-    """The answer in a sentence."""
+    """The scores by how surely they follow a leak, as a list."""
     names: dict[str, list[str]] = {}
     for into, several in found.items():
         for f in several:
-            names.setdefault(f"{f.verdict}", []).append(f"{f.name} ({into})")
+            names.setdefault(f.verdict, []).append(f"{f.name} ({into})")
     order = ("follows", "mostly", "weakly", "no", "against it", "undefined")
     return "\n".join(f"- **{v}**: {', '.join(names[v])}" for v in order if v in names)
 
 
 def _scale(scale: Scale, found: dict[str, Job]) -> str:
-    """What was scaled down."""
+    """The scale of the page's runs, in words."""
     if scale is FULL:
         return "This is the paper's scale (`--full`)."
     small = found["doses"].plan
@@ -233,7 +232,7 @@ def _scale(scale: Scale, found: dict[str, Job]) -> str:
 
 
 def scaled_down(scale: Scale) -> str:
-    """A scale beside the paper's."""
+    """A table of a scale beside the paper's."""
     words = {"size": "pixels", "scenes": "base scenes per setting", "images": "images of a set", "tests": "test images",
              "sets": "sets per setting", "randoms": "negatives", "runs": "CAV runs"}  # fmt: skip
     rows = []
@@ -246,10 +245,10 @@ def scaled_down(scale: Scale) -> str:
 
 
 def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str, tuple[str, str]]:
-    """WHDR and SAW AP of every method, where the photos are there."""
+    """WHDR and SAW AP of every method, if the folders of photos are given."""
     found: dict[str, list[str]] = {}
-    asked = ((options.iiw, "iiw", "whdr"), (options.saw, "saw", "saw_ap"))
-    for k, (root, world, protocol) in enumerate(asked):
+    folders = ((options.iiw, "iiw", "whdr"), (options.saw, "saw", "saw_ap"))
+    for k, (root, world, protocol) in enumerate(folders):
         if not root:
             continue
         job = Job(protocol, Plan([f"{world}(root={root})"], [*networks(), *CLASSICAL], [protocol]))
@@ -262,7 +261,7 @@ def extra_columns(options: argparse.Namespace, minutes_left: float) -> dict[str,
 
 
 def main() -> None:
-    """Compute while the minutes last, then write the page and its figures."""
+    """Compute for the given minutes, then write the page and its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder with photometric_stereo and mit_intrinsic")
     parser.add_argument("--minutes", type=float, default=60.0, help="no job is begun after so many")
@@ -279,28 +278,28 @@ def main() -> None:
         return middle(FULL if options.full else replace(MIDDLE, sets=options.sets), options, end)
     found = jobs(scale, options.data.resolve(), options.miw)
     work_off(((name, job.compute) for name, job in found.items() if name.startswith(options.only)), end)
-    used = networks()
-    more = {"extra": extra_columns(options, end - time.monotonic()), "table4": standard(used, scale.size)}
-    more["brightness"] = brightness(used, scale.size)
+    available = networks()
+    more = {"extra": extra_columns(options, end - time.monotonic()), "table4": standard(available, scale.size)}
+    more["brightness"] = brightness(available, scale.size)
     figure3(FIGURES / "figure3.svg", scale.size)
-    if used:
-        figure4(FIGURES / "figure4.png", used)
-        figure5(FIGURES / "figure5.png", used)
-        figure6(BUILD / "figure6.png", used, natural(options.data.resolve(), options.miw, scale))
+    if available:
+        figure4(FIGURES / "figure4.png", available)
+        figure5(FIGURES / "figure5.png", available)
+        figure6(BUILD / "figure6.png", available, natural(options.data.resolve(), options.miw, scale))
         figure7(FIGURES / "figure7.svg", found["figure7"].rows(), FAMILY)
     write_page(PAGE, page(scale, found, more))
 
 
 def middle(scale: Scale, options: argparse.Namespace, end: float) -> None:
-    """Compute the sets at the paper's image size while the minutes last, then write their page."""
+    """Compute the sets at the paper's image size until `end`, then write their page."""
     mit = natural(options.data.resolve(), None, scale).get("mit")
     world = f"mit_intrinsic(root={options.data.resolve() / 'mit_intrinsic'})" if mit else None
     found = {name: Job(name, plan) for name, plan in paper_size.plans(scale, world).items()}
     spent = Spent(BUILD / "middle" / "spent.json")
-    asked = ((name, partial(spent.of, job.compute)) for name, job in found.items() if name.startswith(options.only))
-    work_off(asked, end)
+    wanted = ((name, partial(spent.of, job.compute)) for name, job in found.items() if name.startswith(options.only))
+    work_off(wanted, end)
     rows = {name: job.rows() for name, job in found.items()}
-    write_page(paper_size.PAGE, paper_size.page(scale, rows, spent.said(), scaled_down(scale)))
+    write_page(paper_size.PAGE, paper_size.page(scale, rows, spent.sentence(), scaled_down(scale)))
 
 
 if __name__ == "__main__":

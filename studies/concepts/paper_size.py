@@ -12,16 +12,14 @@ from studies.page_kit import HOME, filled, made, perceptual
 
 PAGE = HOME / "docs" / "results" / "concepts_paper_size.md"
 STANDARD = ["si_mse", "lmse", "dssim", *perceptual()]
-#: What was tried to make the time-lapse regime learn, and what came of it.
+#: The text about attempts to train the time-lapse network better.
 TIMELAPSE = Path(__file__).with_name("timelapse.md")
-
-
-#: The settings in the order in which they are computed: flat paints need no picture of their own.
+#: The settings in the order in which they are computed.
 ORDER = ("textured-simple", "rgb-simple", "rgb-complex", "textured-complex")
 
 
 def plans(scale: Any, mit: str | None) -> dict[str, Plan]:
-    """What is computed, by name, what matters most first; a network at a time, so that its activations stay in memory."""
+    """All plans by name, the most important first; one network at a time, so that its activations stay in memory."""
     networks, found = list(reversed(FAMILY)), {}
     worlds = {setting: scale.world(f", setting={setting}", images=scale.images) for setting in ORDER}
     for setting, world in worlds.items():
@@ -39,28 +37,26 @@ def plans(scale: Any, mit: str | None) -> dict[str, Plan]:
 
 
 def gathered(rows: Mapping[str, Found], *starts: str) -> dict[str, Found]:
-    """The rows of each setting, of all jobs whose names begin so; a setting that not all networks have is left out."""
+    """The rows of each setting, from the jobs of these kinds; a setting that lacks a network is left out."""
     found: dict[str, Found] = {}
     for setting in paper.SETTINGS:
-        jobs = [
-            some for name, some in rows.items() for start in starts if name.startswith(f"middle/{start}/{setting}/")
-        ]
-        mine = {(p, m): some[p, m] for m in FAMILY for some in jobs for p, at in some if at == m}
+        jobs = [some for name, some in rows.items() for s in starts if name.startswith(f"middle/{s}/{setting}/")]
+        mine = {(p, m): some[p, m] for m in FAMILY for some in jobs for p, method in some if method == m}
         found |= {setting: mine} if {method for _, method in mine} == set(FAMILY) else {}
     return found
 
 
 def computed(sets: Mapping[str, Found]) -> str:
-    """Which sets are on the page."""
+    """A sentence that says which sets are on the page."""
     counts = {setting: len({row.case for rows in some.values() for row in rows}) for setting, some in sets.items()}
     lacking = [setting for setting in paper.SETTINGS if setting not in counts]
-    said = ", ".join(f"{count} of {setting}" for setting, count in counts.items()) or "none"
+    listed = ", ".join(f"{count} of {setting}" for setting, count in counts.items()) or "none"
     more = f" Not computed yet by all three networks: {', '.join(lacking)}." if lacking else ""
-    return f"Sets behind the tables of CSM: {said}.{more}"
+    return f"Sets behind the tables of CSM: {listed}.{more}"
 
 
 def page(scale: Any, rows: Mapping[str, Found], runtime: str, scaled: str) -> str:
-    """The text; `rows` by the names of `plans`."""
+    """The text of the page; `rows` has the names of `plans`."""
     sets = gathered(rows, "csm", "invariance")
     drawn: Found = {}
     for some in gathered(rows, "sets").values():

@@ -1,4 +1,4 @@
-"""What the paper prints (Gupta, Saini and Narayanan, ICVGIP 2022), read from its tables; used beside our own numbers.
+"""The tables of the paper (Gupta, Saini and Narayanan, ICVGIP 2022), shown beside our numbers.
 
 Columns of tables 1 and 2 are Textured-Simple, Textured-Complex, RGB-Simple, RGB-Complex and the overall value.
 """
@@ -26,7 +26,7 @@ TABLE2 = {
     (6500, "CGIID"): ((0.611, 1.278, 0.558, 0.837, 0.821), (1.624, 1.295, 2.147, 1.865, 1.733)),
 }
 
-#: R_Δi, S_Δi and CSM_R on Multi-Illumination in the Wild, the same on photometric stereo, overall.
+#: R_Δi, S_Δi and CSM_R on Multi-Illumination in the Wild and on photometric stereo; the overall CSM_R.
 TABLE3 = {
     "IIWW": ((0.391, 0.296, 0.757), (0.409, 0.501, 1.225), 0.991),
     "USI3D": ((0.173, 0.133, 0.751), (0.75, 0.612, 0.816), 0.784),

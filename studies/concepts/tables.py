@@ -1,4 +1,4 @@
-"""The tables of the page on concept sensitivity, and the sentences that say what is in them: from rows alone."""
+"""The tables of the page on concept sensitivity, and the sentences that summarise them, made from rows alone."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,16 +11,16 @@ from diorama.protocols.concepts.csm.summary import condense
 from studies.concepts import published as paper
 from studies.page_kit import table, with_interval
 
-#: Our networks and the family each is of.
+#: Our networks and their families.
 FAMILY = {"iid_timelapse": "IIWW", "iid_translation": "USI3D", "iid_supervised": "CGIID"}
 CLASSICAL = ("retinex_color(brightness=1.0, chroma=0.075)", "constant(layer=reflectance)", "constant(layer=shading)")
 NAMES = {CLASSICAL[0]: "colour Retinex", CLASSICAL[1]: "R constant", CLASSICAL[2]: "S constant"}
 ORDER = {"csm_s": ("USI3D", "IIWW", "CGIID"), "csm_r": ("CGIID", "IIWW", "USI3D")}
 INVARIANCE, PUBLISHED, CORRECTED = "response_invariance", "published", "corrected"
-#: Other choices of the published CSM for the dose study: logarithms as CGIntrinsics gives, the author's SVM and floor.
+#: Further settings of the published CSM for the dose study: CGIntrinsics' logarithms, the author's SVM and floor.
 CHOICES = {"published, log": ", transform=log", "published, linear_svm, floor 0.01": ", trainer=linear_svm, floor=0.01"}
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
-#: Inner layers that all three networks have: the first of the decoder, its middle, and what `output` is made from.
+#: Inner layers that all three networks have: the first, the middle and the last of the decoder.
 LAYERS = ("decoder1", "decoder3", "decoder5")
 NONE = Summary(None, None, None, 0, 0, 0, 0)
 #: (protocol or variant, method) → rows
@@ -30,14 +30,14 @@ HEAD = [f"{score} {setting}" for score in ("CSM_S", "CSM_R") for setting in (*pa
 
 
 def ratios(rows: Sequence[Row], variant: str) -> dict[str, Summary]:
-    """Both ratios of some sets."""
-    found = condense(rows, "ratio_of_averages" if variant == PUBLISHED else None).derived
-    return {name.removeprefix("log_"): summary for name, summary in found.items()}
+    """CSM_R and CSM_S over the rows of some sets; logarithms if `corrected`."""
+    derived = condense(rows, "ratio_of_averages" if variant == PUBLISHED else None).derived
+    return {name.removeprefix("log_"): summary for name, summary in derived.items()}
 
 
 def _shown(summary: Summary | None, places: int = 2) -> str:
-    found = summary or NONE
-    return with_interval(found.mean, found.lo, found.hi, places).replace("-", "−")
+    known = summary or NONE
+    return with_interval(known.mean, known.lo, known.hi, places).replace("-", "−")
 
 
 def _named(method: str) -> str:
@@ -85,7 +85,7 @@ def table2(found: dict[str, Found]) -> str:
 
 
 def sensitivities(found: dict[str, Found], variant: str) -> str:
-    """The four sensitivities, how many sets have them, and what the CAVs are worth."""
+    """The four sensitivities, the number of sets that have them, and accuracy, stability and cosines of the CAVs."""
     rows = []
     for method in dict.fromkeys(m for some in found.values() for v, m in some if v == variant):
         mine = [row for some in found.values() for row in some.get((variant, method), [])]
@@ -129,8 +129,8 @@ def by_layer(rows: Found) -> str:
 
 
 def _orders(rows: Found, score: str, wanted: tuple[str, ...]) -> str:
-    """How the published score orders the networks at each layer."""
-    said = []
+    """A sentence with the order of the networks by the published score at each layer."""
+    orders = []
     for layer in LAYERS:
         at = f"{PUBLISHED}, {layer}"
         found = {f: ratios(rows.get((at, m), []), PUBLISHED)[score].mean for m, f in FAMILY.items()}
@@ -138,12 +138,12 @@ def _orders(rows: Found, score: str, wanted: tuple[str, ...]) -> str:
             continue
         order = sorted(found, key=lambda name: -found[name])  # type: ignore[operator]
         same = " (the paper's)" if tuple(order) == wanted else ""
-        said.append(f"{' > '.join(order)}{same} at `{layer}`")
-    return f"- {score.upper()}: {'; '.join(said) or 'no layer at which all three have a value'}."
+        orders.append(f"{' > '.join(order)}{same} at `{layer}`")
+    return f"- {score.upper()}: {'; '.join(orders) or 'no layer at which all three have a value'}."
 
 
 def table3(found: dict[str, Found]) -> str:
-    """Natural Δi sets."""
+    """CSM and invariance on natural Δi sets."""
     rows = []
     for name, some in found.items():
         for (protocol, method), mine in some.items():
@@ -171,7 +171,7 @@ def standards(rows: Found) -> str:
 
 
 def table4(values: dict[tuple[str, str], list[float]]) -> str:
-    """Standard metrics on two images that differ in their paint only."""
+    """Standard metrics on two images that differ only in their paint."""
     rows = [[image, _named(m), *(f"{v:.3f}" for v in v8), *["–"] * (8 - len(v8))] for (image, m), v8 in values.items()]
     rows += [[image, f"*{name}, the paper*", *(f"{v:g}" for v in v8)] for (image, name), v8 in paper.TABLE4.items()]
     scores = [f"{metric} {b}" for metric in ("MSE", "LMSE", "DSSIM", "LPIPS") for b in "RS"]
@@ -179,7 +179,7 @@ def table4(values: dict[tuple[str, str], list[float]]) -> str:
 
 
 def scale_table(rows: Found) -> str:
-    """The same answers on five scales."""
+    """CSM and invariance of the same answers on five scales."""
     made = []
     for x in SCALES:
         method = next((m for _, m in rows if parse(m).params.get("scale") == x), None)
@@ -195,7 +195,7 @@ def scale_table(rows: Found) -> str:
 
 
 def ordering(found: dict[str, Found]) -> str:
-    """Whether the paper's order of the three families comes out, by both variants."""
+    """Sentences that compare the order of our networks with the paper's, for both variants."""
     lines = []
     for variant in (PUBLISHED, CORRECTED):
         cells = by_setting(found, variant)
@@ -207,10 +207,10 @@ def ordering(found: dict[str, Found]) -> str:
                 lines.append(f"- {name} ({variant}): not all three networks have a value, so there is no order.")
                 continue
             order = sorted(known, key=lambda n: -known[n].mean)  # type: ignore[operator]
-            said = " > ".join(f"{n}-like {_shown(known[n])}" for n in order)
+            ours = " > ".join(f"{n}-like {_shown(known[n])}" for n in order)
             verdict = _verdict(tuple(order) == wanted, list(known.values()))
-            said += f"; the paper has {' > '.join(wanted)}: **{verdict}**{_apart(order, known)}."
-            lines.append(f"- {name} ({variant}): {said}")
+            paper_has = f"the paper has {' > '.join(wanted)}: **{verdict}**{_overlaps(order, known)}"
+            lines.append(f"- {name} ({variant}): {ours}; {paper_has}.")
     return "\n".join(lines)
 
 
@@ -221,7 +221,7 @@ def _verdict(same: bool, known: Sequence[Summary]) -> str:
 
 
 def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> str:
-    """How bright each network's answers are, and whether that alone gives the order of the published CSM."""
+    """How much too bright each network's answers are, and whether that alone gives the order of the published CSM."""
     overall = {m: cells for m, cells in by_setting(found, PUBLISHED).items() if m in factors}
     rows = []
     for m, (r, s) in factors.items():
@@ -235,12 +235,12 @@ def bright(found: dict[str, Found], factors: dict[str, tuple[float, float]]) -> 
     by_scale = sorted(known, key=lambda m: -factors[m][0] / factors[m][1])
     same = [score.upper() for score, sign in (("csm_s", 1), ("csm_r", -1))
             if by_scale == sorted(known, key=lambda m: -sign * overall[m][score, "overall"].mean)]  # type: ignore[operator]  # fmt: skip
-    said = " and ".join(same) or "neither score"
-    return f"{table}\n\nOrdered by this quotient, the networks stand as they do by {said} (CSM_R from the lowest)."
+    agreeing = " and ".join(same) or "none"
+    return f"{table}\n\nScores that order the networks as this quotient does (CSM_R from the lowest): {agreeing}."
 
 
-def _apart(order: list[str], known: dict[str, Summary]) -> str:
-    """Which neighbours' intervals overlap."""
+def _overlaps(order: list[str], known: dict[str, Summary]) -> str:
+    """The neighbours in the order whose intervals overlap."""
     if any(known[name].lo is None for name in order):
         return ""
     close = [f"{a} and {b}" for a, b in pairwise(order)

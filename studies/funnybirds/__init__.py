@@ -1,1 +1,1 @@
-"""FunnyBirds: docs/results/funnybirds.md."""
+"""The study of FunnyBirds: docs/results/funnybirds.md."""

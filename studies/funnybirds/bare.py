@@ -1,6 +1,6 @@
-"""Supplement D.1 of FunnyBirds: how often every network names the class of a bird that has lost all its parts.
+"""Supplement D.1 of FunnyBirds: each network's accuracy on birds without any parts.
 
-Its parts are all that tells the class, so a network that is right more often than one in fifty has found something else.
+Only its parts depend on a bird's class. A network that is right more often than one in fifty uses something else.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from diorama.core.progress import Progress
 from diorama.training.staged import Staged, staged
 from studies.page_kit import table
 
-#: Birds that nobody trained on: their purpose is their own.
+#: The purpose differs from those of the trainings, so that no network was trained on these birds.
 PURPOSE, BIRDS = "bare-judged", 2_000
 
 
 def bare_birds(folder: Path, progress: Progress, count: int = BIRDS) -> Staged:
-    """Birds without parts, rendered once into a folder."""
+    """Birds without parts, rendered into a folder unless they are there."""
     return staged(Order(build("world", "birds").object, 0, PURPOSE, count, bare=True), folder, progress)
 
 
 def bare_accuracy(network: str, birds: Staged, batch: int = 64) -> float:
     """The share of bare birds whose class the network names."""
     model = build("model", network).object
-    parts = (birds.images[i : i + batch].astype(np.float32) / 255 for i in range(0, len(birds), batch))
-    found = [model.logits(part).argmax(1) for part in parts]
-    return float((np.concatenate(found) == birds.labels).mean())
+    batches = (birds.images[i : i + batch].astype(np.float32) / 255 for i in range(0, len(birds), batch))
+    predicted = [model.logits(images).argmax(1) for images in batches]
+    return float((np.concatenate(predicted) == birds.labels).mean())
 
 
 def chance_interval(count: int, classes: int) -> tuple[float, float]:
@@ -44,7 +44,7 @@ def chance_interval(count: int, classes: int) -> tuple[float, float]:
 
 
 def bare_table(networks: list[str], birds: Staged) -> str:
-    """The accuracy of every network beside what guessing gives."""
+    """The accuracy of every network beside the 95 % interval of guessing."""
     low, high = chance_interval(len(birds), birds.targets.shape[1])
     rows = []
     for network in networks:

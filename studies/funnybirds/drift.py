@@ -1,7 +1,7 @@
-"""What FunnyBirds' scores say of one ProtoPNet when a number is added to all connections of every prototype.
+"""FunnyBirds' scores of one ProtoPNet when a number is added to all connections of every prototype.
 
-The number changes every logit of an image alike and no probability: the network says the same. Protocols that look at a
-single logit see another network (f_y falls or rises with everything that resembles any prototype).
+The number changes all logits of an image by the same amount, so that no probability and no prediction changes. But scores
+that use a single logit change: f_y then falls or rises with everything that resembles any prototype.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def shifted(added: float, folder: Path) -> Path:
 
 
 def scores(added: float, birds: int, processes: int) -> dict[str, Any]:
-    """The cell of the shifted network."""
+    """The results of the shifted network."""
     folder = BUILD / "drift"
     model = f"{NETWORK}(checkpoint={shifted(added, folder)})"
     (cell,) = cells_of(folder / f"run{added:+g}", Plan(["birds"], [METHOD], [PROTOCOL], [model], birds), processes)
@@ -40,11 +40,11 @@ def scores(added: float, birds: int, processes: int) -> dict[str, Any]:
 
 
 def page(birds: int, processes: int) -> str:
-    """A line for every number added."""
+    """A table with a row for every number added."""
     rows = []
     for added in ADDED:
         cell = scores(added, birds, processes)
-        premise = cell["summary"]["ts"]["n_ok"] / birds
-        found = [value(cell, m) for m in COLUMNS]
-        rows.append([f"{added:g}", *("–" if v is None else digits(v) for v in found), f"{premise:.2f}"])
+        with_ts = cell["summary"]["ts"]["n_ok"] / birds
+        values = [value(cell, m) for m in COLUMNS]
+        rows.append([f"{added:g}", *("–" if v is None else digits(v) for v in values), f"{with_ts:.2f}"])
     return table(["added", *COLUMNS, "birds with a ts"], rows)

@@ -1,4 +1,4 @@
-"""Figures 3, 7 and 9 of FunnyBirds for our networks, and what ProtoPNet's prototypes are patches of."""
+"""Figures 3, 7 and 9 of FunnyBirds for our networks."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from studies.funnybirds.table2 import NETWORKS, Cells, Network, named, of_varian
 from studies.page_kit import svg_text, write_svg
 
 SEED = 0
-#: Bars of Figure 3.
+#: The scores in Figure 3.
 SHOWN = ("a", "bi", "com", "cor", "con", "mx")
 
 
-def asked(method: str, network: str, index: int) -> tuple[Any, Answer]:
-    """A bird's frame and what a method says about its true class."""
+def explained(method: str, network: str, index: int) -> tuple[Any, Answer]:
+    """A bird's frame and a method's explanation for its true class."""
     world = build("world", "birds").object
     frame = world.render([world.scene_at(SEED, index)[1]])[0]
     label = np.array([frame.truth["label"]])
@@ -37,7 +37,7 @@ def asked(method: str, network: str, index: int) -> tuple[Any, Answer]:
 
 
 def shown(answer: Answer, image: np.ndarray) -> np.ndarray:
-    """What was said, over the image: a map in colours, or the boxes."""
+    """An explanation drawn over the image: a map in colours, or boxes."""
     if isinstance(answer, Boxes):
         return boxed(image, answer.corners)
     assert isinstance(answer, Heatmap | Mask | Similarity)
@@ -53,22 +53,22 @@ def boxed(image: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def figure3(found: dict[str, Cells], path: Path, index: int = 0) -> None:
-    """A, BI, Com, Cor, Con and mX of every row as bars, best first, beside the map of one bird; one SVG."""
-    mine = [(network, c) for network, cells in found.items() for c in of_variant(cells, "corrected")]
-    mine = [(network, c) for network, c in mine if not c["control"] and c["kind"] != "further"]
-    mine.sort(key=lambda pair: -(value(pair[1], "mx") or 0))
-    parts, left, step = [], 270, 88
-    parts += [svg_text(left + i * step, 20, metric, 13) for i, metric in enumerate(SHOWN)]
-    for j, (network, cell) in enumerate(mine):
+    """Draw A, BI, Com, Cor, Con and mX of every row as bars, best first, beside the map of one bird."""
+    rows = [(network, c) for network, cells in found.items() for c in of_variant(cells, "corrected")]
+    rows = [(network, c) for network, c in rows if not c["control"] and c["kind"] != "further"]
+    rows.sort(key=lambda row: -(value(row[1], "mx") or 0))
+    left, step = 270, 88
+    parts = [svg_text(left + i * step, 20, metric, 13) for i, metric in enumerate(SHOWN)]
+    for j, (network, cell) in enumerate(rows):
         y = 30 + 76 * j
-        frame, answer = asked(named(cell), network, index)
+        frame, answer = explained(named(cell), network, index)
         parts += [_picture(4, y, shown(answer, frame.srgb())), svg_text(78, y + 32, brief(named(cell)), 13)]
         parts.append(svg_text(78, y + 50, network.removeprefix("birds_"), 13))
         for x, metric in zip(range(left, left + len(SHOWN) * step, step), SHOWN, strict=True):
             height = 60 * (value(cell, metric) or 0.0)
             bar = f'<rect x="{x}" y="{y + 66 - height:.1f}" width="40" height="{height:.1f}" fill="#0072b2"/>'
             parts += [bar, svg_text(x + 44, y + 62, score(cell, metric).partition(" ")[0], 13)]
-    write_svg(path, "Scores of every row", left + len(SHOWN) * step, 40 + 76 * len(mine), parts)
+    write_svg(path, "Scores of every row", left + len(SHOWN) * step, 40 + 76 * len(rows), parts)
 
 
 def _picture(x: float, y: float, image: np.ndarray) -> str:
@@ -77,12 +77,12 @@ def _picture(x: float, y: float, image: np.ndarray) -> str:
 
 
 def figure7(path: Path, networks: Sequence[Network] = NETWORKS, birds: Sequence[int] = (0, 3)) -> None:
-    """The maps of all methods and networks for the same birds."""
+    """Draw the maps of all methods and networks for the same birds."""
     rows = []
     for index in birds:
         for network in networks:
             methods = (*network.maps, *network.sampled, *network.further)
-            drawn = [(m, *asked(m, network.name, index)) for m in methods if m != "part_shapley"]  # it has no map
+            drawn = [(m, *explained(m, network.name, index)) for m in methods if m != "part_shapley"]  # this has no map
             image = Panel("image", drawn[0][1].srgb())
             panels = [image, *(Panel(brief(m), shown(a, f.srgb())) for m, f, a in drawn)]
             rows.append((network.name.removeprefix("birds_"), panels))
@@ -90,7 +90,7 @@ def figure7(path: Path, networks: Sequence[Network] = NETWORKS, birds: Sequence[
 
 
 def brief(method: str) -> str:
-    """A method's name where there is little room."""
+    """A short form of a method's name."""
     for long, short in (
         ("integrated_gradients", "IG"), ("input_x_gradient", "IxG"), ("guided_", "g. "), ("prototypes(reading=", "proto ("),
     ):  # fmt: skip
@@ -99,26 +99,26 @@ def brief(method: str) -> str:
 
 
 def figure9(network: str, path: Path, birds: Sequence[int] = (0, 1, 2, 3)) -> None:
-    """Input, explanation, the parts it calls important at t = 0.02, and a sufficient part set."""
+    """Draw some birds, their explanations, the parts called important at t = 0.02, and a sufficient set of parts."""
     world = build("world", "birds").object
     rows = []
     for index in birds:
-        frame, answer = asked("integrated_gradients", network, index)
+        frame, answer = explained("integrated_gradients", network, index)
         assert isinstance(answer, Heatmap)
         ids, width = [world.part_ids[p] for p in world.part_names], dilation_at(frame.image.shape[0], 5)
-        found = important_parts(answer, elements(frame.truth["parts"], ids, width), np.array([0.02]), False)[0]
+        important = important_parts(answer, elements(frame.truth["parts"], ids, width), np.array([0.02]), False)[0]
         sets = minimal_sets([dict(c) for c in world.classes], int(frame.truth["label"]))
-        best = max(sets, key=lambda s: sum(found[i] for i in range(5) if s >> i & 1) / s.bit_count())
-        true = np.array([bool(best >> i & 1) for i in range(5)])
+        best = max(sets, key=lambda s: sum(important[i] for i in range(5) if s >> i & 1) / s.bit_count())
+        sufficient = np.array([bool(best >> i & 1) for i in range(5)])
         panels = [Panel("input", frame.srgb()), Panel("IG", shown(answer, frame.srgb()))]
-        kept = {"important, t = 0.02": found, "sufficient set": true}
-        panels += [Panel(caption, _only(frame, ids, parts)) for caption, parts in kept.items()]
+        panels += [Panel("important, t = 0.02", _only(frame, ids, important))]
+        panels += [Panel("sufficient set", _only(frame, ids, sufficient))]
         rows.append((f"bird {index}", panels))
     sheet(path, rows, 128)
 
 
-def _only(frame: Any, ids: Sequence[tuple[int, ...]], kept: np.ndarray) -> np.ndarray:
-    """The part map with only some parts in colour."""
+def _only(frame: Any, ids: Sequence[tuple[int, ...]], chosen: np.ndarray) -> np.ndarray:
+    """The part map with only the chosen parts in colour."""
     parts = np.asarray(frame.truth["parts"])
-    wanted = np.isin(parts, [i for of_part, keep in zip(ids, kept, strict=True) if keep for i in of_part])
-    return coloured_parts(np.where(wanted, parts, (parts > 0).astype(parts.dtype)))
+    coloured = np.isin(parts, [i for of_part, keep in zip(ids, chosen, strict=True) if keep for i in of_part])
+    return coloured_parts(np.where(coloured, parts, (parts > 0).astype(parts.dtype)))

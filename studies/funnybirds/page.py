@@ -1,9 +1,9 @@
-"""Results on FunnyBirds, for `scripts/reproduce funnybirds`: every number is read from rows, none is typed.
+"""Results on FunnyBirds, for `scripts/reproduce funnybirds`: every number in a table is read from rows, none is typed.
 
     python -m studies.funnybirds.page [--birds 500] [--sampled 100] [--only birds_vit …]
 
-Networks that have no weights yet are left out, and the page says so. `--only` computes the rows of some networks and writes
-no page: the next call without it finds them done.
+Networks without weights are left out, and the page says so. `--only` computes the rows of some networks and writes no page;
+the next call without it reuses them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from diorama.core.guard import attempt
-from diorama.core.run import open_run
+from diorama.core.run import open_run, silent
 from diorama.io.zoo import checkpoint_path
 from studies.funnybirds.bare import BIRDS, bare_birds, bare_table
 from studies.funnybirds.coherence import page as coherence
@@ -30,7 +30,7 @@ PAGE = HOME / "docs" / "results" / "funnybirds.md"
 
 
 def standard_errors(network: str) -> str:
-    """The bounds on RISE's standard error that stand beside its rows, and how often each occurs."""
+    """The bounds on the standard error in RISE's rows, and how often each occurs."""
     opened = open_run(BUILD / f"{network}-sampled")
     cell = next(c for c in opened.cells if c.method and c.method.name.endswith("rise"))
     notes = (re.search(r"standard error[^;]*", row.reason) for row in opened.rows(cell) if row.metric == "sd")
@@ -56,7 +56,7 @@ def write(networks: list[Network], size: Size, page: Path) -> None:
         "ORDERS": orders(found),
         "CONTROLS": controls(found),
         "DOSES": doses(found["birds_resnet"]),
-        "BARE": bare_table([n.name for n in networks], bare_birds(BUILD / "bare", lambda *_: None)),
+        "BARE": bare_table([n.name for n in networks], bare_birds(BUILD / "bare", silent)),
         "BARE_BIRDS": f"{BIRDS:,}",
         "DRIFT": drift(size.sampled, size.processes),
         "COHERENCE": coherence(size.sampled),
@@ -67,18 +67,18 @@ def write(networks: list[Network], size: Size, page: Path) -> None:
 
 
 def main() -> None:
-    """Compute what is missing and write the page."""
-    usual = Size()
+    """Compute missing rows and write the page."""
+    default = Size()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--birds", type=int, default=usual.birds, help="for explanations by maps")
-    parser.add_argument("--sampled", type=int, default=usual.sampled, help="for RISE and LIME")
-    parser.add_argument("--further", type=int, default=usual.further, help="for methods that the paper does not have")
+    parser.add_argument("--birds", type=int, default=default.birds, help="for explanations by maps")
+    parser.add_argument("--sampled", type=int, default=default.sampled, help="for RISE and LIME")
+    parser.add_argument("--further", type=int, default=default.further, help="for methods that are not in the paper")
     parser.add_argument("--only", nargs="+", choices=[n.name for n in NETWORKS], help="compute these; no page")
-    asked = parser.parse_args()
-    size = Size(asked.birds, asked.sampled, asked.further, 0, PROCESSES)
-    there = [n for n in NETWORKS if attempt(partial(checkpoint_path, None, n.name)).error is None]
-    networks = [n for n in there if not asked.only or n.name in asked.only]
-    if asked.only:
+    options = parser.parse_args()
+    size = Size(options.birds, options.sampled, options.further, 0, PROCESSES)
+    available = [n for n in NETWORKS if attempt(partial(checkpoint_path, None, n.name)).error is None]
+    networks = [n for n in available if not options.only or n.name in options.only]
+    if options.only:
         for network in networks:
             cells_of(network, size)
         return

@@ -2,9 +2,9 @@
 
     python -m studies.funnybirds.stability [SECOND] [--birds 500] [--many 2500] [--only NETWORK]
 
-SECOND (build/trainings/funnybirds) is a folder with NAME/NAME.safetensors of second trainings, which
-`diorama train "birds_vgg(seed=1, half=True)" -o SECOND/birds_vgg` makes. Networks that are not there are left out. Runs are
-kept below build/reproduce/funnybirds/stability and taken up again; 2,500 birds begin with the 500.
+SECOND (default: build/trainings/funnybirds) is a folder with NAME/NAME.safetensors of second trainings, which
+`diorama train "birds_vgg(seed=1, half=True)" -o SECOND/birds_vgg` writes. Networks without one are left out. Runs are kept
+below build/reproduce/funnybirds/stability and resumed; the 2,500 birds begin with the 500.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Cells = dict[str, dict[str, Any]]
 
 
 def cells(name: str, model: str, birds: int) -> Cells:
-    """The cells of a network by their method. Birds that a call with another number has seen are not looked at again."""
+    """The results of a network by method; birds computed by a call with another number are reused."""
     plan = Plan(["birds"], list(METHODS), [PROTOCOL], [model], birds)
     return {named(cell): cell for cell in cells_of(BUILD / "stability" / name, plan)}
 
 
 class Line(NamedTuple):
-    """How far the scores of a network under a method move, by column; None where one of the two is undefined."""
+    """How far the scores of a network and method move, by column; None where one of the two is undefined."""
 
     setup: int
     network: str
@@ -63,7 +63,7 @@ class Line(NamedTuple):
         return PAPER[self.setup, self.network, self.method]
 
     def cells(self) -> list[str]:
-        """The line as the table shows it: ours, the paper's in brackets."""
+        """The cells of the table's row: our differences, with the paper's in brackets."""
         both = [f"{_three(a)} ({_three(b)})" for a, b in zip(self.ours, self.paper, strict=True)]
         return [str(self.setup), self.network.removeprefix("birds_"), self.method, *both]
 
@@ -73,15 +73,15 @@ def _three(number: float | None) -> str:
 
 
 def differences(setup: int, network: str, one: Cells, other: Cells) -> Iterator[Line]:
-    """A line for every method: absolute differences."""
+    """The absolute differences of two sets of results, for every method."""
     for method in METHODS:
         pairs = [(value(one[method], m), value(other[method], m)) for m in COLUMNS]
         yield Line(setup, network, method, tuple(None if a is None or b is None else abs(a - b) for a, b in pairs))
 
 
 def means(lines: list[Line]) -> str:
-    """For each setup the mean and the largest difference over all scores but the accuracy, ours and the paper's."""
-    said = []
+    """A sentence for each setup with the mean and the largest difference over all scores but the accuracy."""
+    sentences = []
     for setup in (1, 2):
         moved = {
             (line.network, line.method, column): (ours, paper)
@@ -93,48 +93,48 @@ def means(lines: list[Line]) -> str:
         if moved:
             ours, paper = zip(*moved.values(), strict=True)
             network, method, column = max(moved, key=lambda at: moved[at][0])
-            said.append(
+            sentences.append(
                 f"Setup {setup}: mean difference {_three(fmean(ours))} (paper {_three(fmean(paper))}), largest"
                 f" {_three(max(ours))} for {column} of {method} on {network} (paper's largest {_three(max(paper))})."
             )
-    return "\n".join(said)
+    return "\n".join(sentences)
 
 
 def accuracies(one: Cells, other: Cells) -> str:
-    """The accuracies behind the first column."""
+    """The two accuracies behind the first column."""
     first, second = (value(c[METHODS[0]], "a") for c in (one, other))
     return f"{digits(first or 0)} and {digits(second or 0)}"
 
 
 def main() -> None:
-    """Compute what is missing and write the page."""
+    """Compute missing rows and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("second", type=Path, nargs="?", default=SECOND, help="folder of second trainings")
     parser.add_argument("--birds", type=int, default=500)
     parser.add_argument("--many", type=int, default=2500)
     parser.add_argument("--only", nargs="+", choices=NETWORKS, help="compute these; no page")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     lines: list[Line] = []
-    said = []
-    for network in asked.only or NETWORKS:
-        first = cells(network, network, asked.birds)
-        path = asked.second / network / f"{network}.safetensors"
+    both = []
+    for network in options.only or NETWORKS:
+        first = cells(network, network, options.birds)
+        path = options.second / network / f"{network}.safetensors"
         if path.exists():
-            second = cells(f"{network}-second", f"{network}(checkpoint={path})", asked.birds)
+            second = cells(f"{network}-second", f"{network}(checkpoint={path})", options.birds)
             lines += differences(1, network, first, second)
-            said.append(f"{network} {accuracies(first, second)}")
-        if asked.many > asked.birds:
-            lines += differences(2, network, first, cells(network, network, asked.many))
-    if not asked.only:
-        write(sorted(lines), "; ".join(said) or "no second trainings", asked)
+            both.append(f"{network} {accuracies(first, second)}")
+        if options.many > options.birds:
+            lines += differences(2, network, first, cells(network, network, options.many))
+    if not options.only:
+        write(sorted(lines), "; ".join(both) or "no second trainings", options)
 
 
-def write(lines: list[Line], accuracy: str, asked: argparse.Namespace) -> None:
+def write(lines: list[Line], accuracy: str, options: argparse.Namespace) -> None:
     """Write the page."""
     parts = {
         "MADE": made(("torch", "numpy"), "seed 0"),
-        "BIRDS": str(asked.birds),
-        "MANY": str(asked.many),
+        "BIRDS": str(options.birds),
+        "MANY": str(options.many),
         "TABLE": table(["setup", "network", "method", *COLUMNS], [line.cells() for line in lines]),
         "MEANS": means(lines),
         "ACCURACIES": accuracy,

@@ -1,6 +1,6 @@
 """The rows of the paper's Table 2 for our networks: which method explains which network, on how many birds.
 
-A run a network and kind, kept in build/reproduce/funnybirds and taken up again: what is there is not computed again.
+Each network and kind of method has a run in build/reproduce/funnybirds, which is resumed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from studies.page_kit import HOME, table
 from studies.page_kit import cells_of as computed
 
 BUILD = HOME / "build" / "reproduce" / "funnybirds"
-#: Explanations of any network by maps, in the order of the paper's table.
+#: Methods that give maps for any network, in the order of the paper's table.
 MAPS = ("integrated_gradients", "integrated_gradients_abs", "input_x_gradient", "grad_cam")
-#: Explanations from very many passes, for fewer birds.
+#: Methods that need very many passes, and so are computed for fewer birds.
 SAMPLED = ("rise", "lime")
-#: Methods that the paper does not have, on birds_resnet: later ones of its framework, ours, and the best one on parts.
+#: Methods that are not in the paper, for birds_resnet: later ones of its framework, ours, and Shapley values of the parts.
 FURTHER = ("saliency", "guided_backprop", "guided_grad_cam", "deep_lift", "lrp", "part_shapley")
 PROTOTYPES = ("prototypes", "prototypes(reading=similarity)", "prototypes(reading=attribution)")
 PROTOCOLS = ("funnybirds(variant=published)", "funnybirds")
@@ -31,7 +31,7 @@ Cells = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network of ours, the paper's of the same family, and the methods that explain it beside those for all."""
+    """A network of ours, the paper's network of the same family, and the methods that explain it."""
 
     name: str
     family: str
@@ -54,7 +54,7 @@ NETWORKS = (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many birds: for maps, for sampling methods, for methods that are not the paper's; and how they are computed."""
+    """The numbers of birds for maps, for sampling methods and for methods that are not in the paper; seed and processes."""
 
     birds: int = 500
     sampled: int = 100
@@ -64,7 +64,7 @@ class Size:
 
 
 def cells_of(network: Network, size: Size) -> Cells:
-    """The cells of a network: maps with controls on all birds, the others on fewer."""
+    """The results of a network: maps with controls on all birds, the other methods on fewer."""
     kinds = (
         ("maps", network.maps, size.birds, True),
         ("sampled", network.sampled, size.sampled, False),
@@ -79,7 +79,7 @@ def _computed(network: str, kind: str, methods: Sequence[str], birds: int, contr
 
 
 def named(cell: dict[str, Any]) -> str:
-    """A method's name without its track."""
+    """A cell's method without its track."""
     return str(cell["method"]).rpartition("/")[2]
 
 
@@ -89,7 +89,7 @@ def value(cell: dict[str, Any], metric: str) -> float | None:
 
 
 def digits(number: float) -> str:
-    """Two digits, as the paper prints them.
+    """A score with two digits, as the paper prints it.
 
     >>> digits(0.123), digits(0.999)
     ('.12', '1')
@@ -98,7 +98,7 @@ def digits(number: float) -> str:
 
 
 def score(cell: dict[str, Any], metric: str) -> str:
-    """A score, with the paper's in brackets where it has one."""
+    """A score, with the paper's in brackets if it has one."""
     ours, paper = value(cell, metric), (cell["paper"] or {}).get(metric)
     shown = "–" if ours is None else digits(ours)
     return shown if paper is None else f"{shown} ({digits(paper)})"
@@ -106,8 +106,8 @@ def score(cell: dict[str, Any], metric: str) -> str:
 
 def interval(cell: dict[str, Any], metric: str) -> str:
     """The bootstrap interval of a metric."""
-    found = cell["summary"].get(metric, {})
-    return f"{digits(found['lo'])}–{digits(found['hi'])}" if found.get("lo") is not None else "–"
+    summary = cell["summary"].get(metric, {})
+    return f"{digits(summary['lo'])}–{digits(summary['hi'])}" if summary.get("lo") is not None else "–"
 
 
 def of_variant(cells: Cells, variant: str) -> Cells:
@@ -139,9 +139,9 @@ def orders(found: dict[str, Cells]) -> str:
 
 
 def correlation(cells: Cells, metric: str, draws: int = 2000) -> str:
-    """Spearman's ρ over the cells, with the interval that our scores' own intervals leave open, and how many there are.
+    """Spearman's ρ over the cells, with an interval that follows from the intervals of our scores, and their number.
 
-    Every draw takes each score from a normal distribution as wide as its interval: what other birds could have given.
+    Every draw takes each score from a normal distribution as wide as its interval, as if computed on other birds.
     """
     known = [c for c in cells if value(c, metric) is not None]
     ours = np.array([value(c, metric) for c in known], float)
@@ -155,12 +155,12 @@ def correlation(cells: Cells, metric: str, draws: int = 2000) -> str:
 
 
 def _error(summary: dict[str, Any]) -> float:
-    """The standard error that an interval stands for."""
+    """The standard error of a score, from its 95 % interval."""
     return 0.0 if summary.get("lo") is None else (summary["hi"] - summary["lo"]) / 3.92
 
 
 def controls(found: dict[str, Cells]) -> str:
-    """What the oracle and a random answer get on every network, in the corrected variant."""
+    """The scores of the oracle and of a random answer on every network, in the corrected variant."""
     shown = ("csdc", "pc", "dc", "d", "sd", "ts", "mx")
     rows = [
         [network, named(c), *(score(c, m) for m in shown)]
@@ -172,7 +172,7 @@ def controls(found: dict[str, Cells]) -> str:
 
 
 def doses(cells: Cells) -> str:
-    """How the scores fall as random importance is blended into the true one."""
+    """The scores as random importance is blended into the true one."""
     cell = next(c for c in cells if c["control"] == "dose" and c["variant"] == "corrected")
     shown = [m for m in ("csdc", "pc", "dc", "d", "sd", "ts") if m in cell["curve"]]
     rows = [[f"{dose}", *(digits(cell["curve"][m][i]["mean"]) for m in shown)] for i, dose in enumerate(cell["doses"])]

@@ -1,7 +1,7 @@
-"""The capture study: how far R, S and C of the pipeline are from the truth. `python -m studies.intrinsic.capture`
+"""The capture study: the errors of the pipeline's R, S and C. `python -m studies.intrinsic.capture`
 
-Grosse et al. could not measure these errors, having no truth (their section 3.3 lists the sources). Here the same
-pipeline is fed with rendered photographs, and one thing is made worse at a time.
+Grosse et al. could not measure these errors, because they had no truth (their section 3.3 lists the sources of error). Here
+their pipeline gets rendered photographs, and one source of error is made larger at a time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ NOISE = (0.001, 0.003, 0.01, 0.03)
 MOVED = (0.25, 0.5, 0.75, 1.0)
 TABLES = (0.0, 0.25, 0.5, 0.85)
 FLAT = ([0.6, 0.3, 0.15], [0.2, 0.5, 0.3], [0.25, 0.3, 0.6])
-STRAY = 0.05  # radiance of the room's walls: no room is quite dark, and R cannot be known where no light falls
+STRAY = 0.05  # radiance of the room's walls: no room is completely dark, and R is unknown where no light falls
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition: mean errors over the scenes, as shares, and by how many pixels the found shift was off."""
+    """One condition: mean errors over the scenes, as shares, and the error in pixels of the estimated shift."""
 
     study: str
     level: str
@@ -42,7 +42,7 @@ Result = tuple[str, str, str, dict[str, float], float | None]
 
 
 def study(size: int = 64, samples: int = 64, scenes: int = 3, seed: int = 0) -> list[Condition]:
-    """All conditions on `scenes` scenes of three textured objects in a dim room, mean errors in a fixed order."""
+    """The mean errors of all conditions over `scenes` scenes of three textured objects in a dim room."""
     world = Tabletop(size=size, samples=samples, objects=3, surface="textured", fill=STRAY)
     results = [result for i in range(scenes) for result in _one_scene(world, world.sample(rng(seed, "scene", i)), seed)]
     return [_mean_row(key, results) for key in dict.fromkeys(result[:3] for result in results)]
@@ -104,8 +104,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m studies.intrinsic.capture", description=__doc__)
     for name, value in (("size", 64), ("samples", 64), ("scenes", 3), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    asked = parser.parse_args()
-    print(markdown(study(asked.size, asked.samples, asked.scenes, asked.seed)))
+    options = parser.parse_args()
+    print(markdown(study(options.size, options.samples, options.scenes, options.seed)))
     return 0
 
 

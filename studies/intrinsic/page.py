@@ -1,7 +1,7 @@
 """Results on intrinsic images, for `scripts/reproduce intrinsic`: every number is read from rows, none is typed.
 
-Runs, fits and studies are kept in build/reproduce/intrinsic and taken up again; what is there is not computed again.
-Figures of the real photographs stay there: they are other people's pictures. Those of staged objects go to docs.
+Runs, fits and studies are kept in build/reproduce/intrinsic and resumed. Figures of the real photographs stay there, because
+they are other people's pictures; figures of staged objects go to docs.
 """
 
 import argparse
@@ -37,7 +37,7 @@ FIGURES = PAGE.with_suffix("")
 CLASSICAL = ("baseline", "retinex_gray", "retinex_color", "weiss", "weiss_retinex")
 LEARNED = ("tappen05", "tappen06")
 CONSTANT = ("constant(layer=reflectance)", "constant(layer=shading)")
-#: What leave-one-out chose with L2, as L1 takes it (Grosse et al. 2009 tune with L2 only).
+#: The parameters that leave-one-out chose with L2; L1 uses them too (Grosse et al. 2009 tune with L2 only).
 COLOUR = f"brightness=1.0, chroma={10**-1.125}"
 GRAY, MEDIAN = 10 ** (-3 + 9 * 4 / 14), 0.1
 FIXED = {
@@ -58,14 +58,14 @@ Cells = dict[str, dict[str, Any]]
 
 
 def run(name: str, world: str, methods: Sequence[str], protocols: Sequence[str], controls: bool = False) -> Cells:
-    """The cells of a run by method, or by protocol where there are several."""
-    found = api.run([world], methods, protocols, controls=controls, out=BUILD / name, processes=PROCESSES)
-    which = "method" if len(protocols) == 1 else "protocol"
-    return {cell[which].rpartition("/")[2]: cell for cell in found["cells"] if not cell["control"]}
+    """The results of a run by method, or by protocol if there are several."""
+    results = api.run([world], methods, protocols, controls=controls, out=BUILD / name, processes=PROCESSES)
+    key = "method" if len(protocols) == 1 else "protocol"
+    return {cell[key].rpartition("/")[2]: cell for cell in results["cells"] if not cell["control"]}
 
 
 def mean(cell: dict[str, Any], metric: str = "lmse") -> float:
-    """The mean of a metric over all cases; a case without a value is a failure here."""
+    """The mean of a metric over all cases, each of which must have a value."""
     summary = cell["summary"][metric]
     assert summary["n_ok"] == cell["cases"], f"{cell['method']}: {summary}"
     return summary["mean"]
@@ -77,7 +77,7 @@ def named(cells: Cells, short: str) -> dict[str, Any]:
 
 
 def kept(name: str, module: Any, compute: Callable[[], Any]) -> Any:
-    """A value computed once and kept as JSON, until the source of the module or what it imports changes."""
+    """A value that is stored as JSON until the source of the module, or of what it imports, changes."""
     path, key = BUILD / f"{name}.json", source_key(Path(module.__file__))["source"]
     known = json.loads(path.read_text()) if path.exists() else {}
     if known.get("source") != key:
@@ -87,13 +87,13 @@ def kept(name: str, module: Any, compute: Callable[[], Any]) -> Any:
 
 
 def report(name: str) -> str:
-    """The tables of a run as `diorama report` writes them."""
+    """The tables of a run, written by `diorama report`."""
     text = write_report([BUILD / name], format="md")
     return re.sub(r"root=[^,)]*", "root=…", str(text)).strip()
 
 
 def figure4(cells: Cells) -> str:
-    """Mean LMSE and mean rank of every algorithm as bars."""
+    """Draw mean LMSE and mean rank of every algorithm as bars, and return the Markdown that shows them."""
     means, ranks = ({name: get(cell) for name, cell in cells.items()} for get in (mean, lambda c: c["mean_rank"]))
     published = {name: cell["published"] for name, cell in cells.items() if cell["published"]}
     bars(FIGURES / "figure4_lmse.svg", "mean LMSE over the 16 objects; triangles: published", means, published, 4)
@@ -102,7 +102,7 @@ def figure4(cells: Cells) -> str:
 
 
 def l1_table(tuned: Cells, l1: Cells, irls: Cells) -> str:
-    """L2 and L1 of every algorithm."""
+    """A table of every algorithm's LMSE with L2 and with L1."""
     rows = []
     for name, start in FIXED.items():
         if not any(label.startswith(f"{name}(") for label in l1):
@@ -115,42 +115,42 @@ def l1_table(tuned: Cells, l1: Cells, irls: Cells) -> str:
 
 
 def values(name: str, method: str) -> dict[str, float]:
-    """LMSE by object at the chosen parameters, of one method of a run."""
+    """One method's LMSE by object in a run, at the chosen parameters."""
     opened = open_run(BUILD / name)
     cell = next(c for c in opened.cells if c.method and not c.control and c.method.name.endswith(method))
     return {r.case: r.value for r in settle(opened.rows(cell), "lmse", "lower").rows if r.metric == "lmse"}  # type: ignore[misc]
 
 
 def windows(root: str) -> str:
-    """Mean LMSE (rank) at four sizes of the window; all in one run, so that every method answers once for all windows."""
-    found = api.run([root], CLASSICAL, [f"lmse(k={k})" for k in SIZES], out=BUILD / "windows", processes=PROCESSES)
-    shown = {(c["method"], c["protocol"]): f"{mean(c):.4f} ({c['mean_rank']:.2f})" for c in found["cells"]}
-    rows = [[name, *(shown[name, f"lmse(k={k})"] for k in SIZES)] for name in CLASSICAL]
+    """A table of mean LMSE (rank) at four window sizes; one run, so that every method answers once for all sizes."""
+    results = api.run([root], CLASSICAL, [f"lmse(k={k})" for k in SIZES], out=BUILD / "windows", processes=PROCESSES)
+    scores = {(c["method"], c["protocol"]): f"{mean(c):.4f} ({c['mean_rank']:.2f})" for c in results["cells"]}
+    rows = [[name, *(scores[name, f"lmse(k={k})"] for k in SIZES)] for name in CLASSICAL]
     return table(["algorithm", *(f"k = {k}" for k in SIZES)], rows)
 
 
 def specular(diffuse: Cells, original: Cells) -> str:
-    """Mean LMSE on diffuse images and on those with highlights."""
+    """A table of mean LMSE on diffuse images and on images with highlights."""
     both = [(name, mean(named(diffuse, name)), mean(named(original, name))) for name in CLASSICAL]
     rows = [[name, f"{a:.4f}", f"{b:.4f}", f"{b / a:.2f}"] for name, a, b in both]
     return table(["algorithm", "diffuse.png", "original.png (with highlights)", "ratio"], rows)
 
 
 def spread(root: str) -> tuple[str, str]:
-    """One set of answers under every protocol, as the report shows it, and how far it is from the reference spec."""
+    """The report of one set of answers under every protocol, and a table that compares it with reference values."""
     protocols = [*SPREAD, *perceptual()]
     run("spread", root, [f"retinex_color({COLOUR})"], protocols)
-    shown = report("spread")
+    text = report("spread")
     reference = json.loads((HOME / "tests" / "golden" / "protocol_spread.json").read_text())
     rows = []
     for name, expected in list(reference.items())[1:]:
-        found = values_of("spread", name)
-        ours = sum(found) / len(found), math.exp(sum(map(math.log, found)) / len(found))
-        off = max(abs(a - b) for a, b in zip(ours, expected, strict=True))
+        scores = values_of("spread", name)
+        ours = sum(scores) / len(scores), math.exp(sum(map(math.log, scores)) / len(scores))
+        difference = max(abs(a - b) for a, b in zip(ours, expected, strict=True))
         four = (f"{v:.5f}" for pair in zip(ours, expected, strict=True) for v in pair)
-        rows.append([f"`{name}`", *four, f"{off:.0e}"])
+        rows.append([f"`{name}`", *four, f"{difference:.0e}"])
     heads = ["protocol", "mean", "reference", "geometric mean", "reference", "largest difference"]
-    return shown[shown.index("**one set of answers") :], table(heads, rows)
+    return text[text.index("**one set of answers") :], table(heads, rows)
 
 
 def values_of(name: str, protocol: str) -> list[float]:
@@ -162,25 +162,20 @@ def values_of(name: str, protocol: str) -> list[float]:
 
 
 def learned(root: str) -> str:
-    """What the learned algorithms have learnt, on held-out objects."""
+    """A table of the study of the learned algorithms, on held-out objects."""
     world = build("world", root).object
     frames = partial(world.render, [world.scene(i)[1] for i in range(len(world))])
-    found = kept("learned", tappen, lambda: tappen.study(frames()))
-    folds = {name: "; ".join(str(found[f"fold{i}"][name]) for i in (0, 1)) for name in ("stumps", "prototypes")}
-    flipped, total = found["labels_flipped_by_the_field"], found["gradients"]
-    shown = {k.replace("_", " "): f"{v:.4f}" for k, v in found.items() if isinstance(v, float)}
-    shown["labels flipped by belief propagation"] = f"{flipped:,} of {total:,} ({flipped / total:.1%})"
-    shown |= {f"{k.replace('_', ' ')} (either fold)": v for k, v in folds.items()}
-    return table(["on held-out objects", "value"], [[k, v] for k, v in shown.items()])
-
-
-def studied() -> str:
-    """The capture study on scenes that nothing was set on."""
-    return kept("capture", capture, lambda: capture.markdown(capture.study(scenes=SCENES, seed=UNSEEN)))
+    facts = kept("learned", tappen, lambda: tappen.study(frames()))
+    folds = {name: "; ".join(str(facts[f"fold{i}"][name]) for i in (0, 1)) for name in ("stumps", "prototypes")}
+    flipped, total = facts["labels_flipped_by_the_field"], facts["gradients"]
+    cells = {k.replace("_", " "): f"{v:.4f}" for k, v in facts.items() if isinstance(v, float)}
+    cells["labels flipped by belief propagation"] = f"{flipped:,} of {total:,} ({flipped / total:.1%})"
+    cells |= {f"{k.replace('_', ' ')} (either fold)": v for k, v in folds.items()}
+    return table(["on held-out objects", "value"], [[k, v] for k, v in cells.items()])
 
 
 def staged() -> str:
-    """Staged objects in the data set's layout, and the world that reads them."""
+    """Render staged objects in the data set's layout, and return the spec of the world that reads them."""
     folder = BUILD / "staged"
     if not (folder / "contact.png").exists():
         layouts.write("mit", Writing(build("world", STAGE), STAGED, SEED, {}, folder, silent))
@@ -189,28 +184,28 @@ def staged() -> str:
 
 
 def components(world: str, out: Path) -> None:
-    """Figures 1 and 3: every object with the parts it was taken apart into."""
+    """Draw Figures 1 and 3: every object with its layers."""
     rows = []
     for i in range(len(build("world", world).object)):
         objects = [build("world", world[:-1] + f", image={image})").object for image in ("original", "diffuse")]
         original, diffuse = (w.render([w.scene(i)[1]])[0] for w in objects)
-        parts = {"original I": original.image, "diffuse R*S": diffuse.image}
-        parts |= {f"{n} {n[0].upper()}": original.truth[n] for n in ("shading", "reflectance")}
-        parts["specular C"] = original.truth["specular"]
-        rows.append((objects[0].scene(i)[0], [_panel(n, layer, original.mask) for n, layer in parts.items()]))
+        layers = {"original I": original.image, "diffuse R*S": diffuse.image}
+        layers |= {f"{n} {n[0].upper()}": original.truth[n] for n in ("shading", "reflectance")}
+        layers["specular C"] = original.truth["specular"]
+        rows.append((objects[0].scene(i)[0], [_panel(n, layer, original.mask) for n, layer in layers.items()]))
     sheet(out / "figure1.png", rows[:1], 150)
-    bare = [(name, [Panel("", panel.image) for panel in panels]) for name, panels in rows[1:]]
-    sheet(out / "figure3.png", [*rows[:1], *bare], 84)
+    uncaptioned = [(name, [Panel("", panel.image) for panel in panels]) for name, panels in rows[1:]]
+    sheet(out / "figure3.png", [*rows[:1], *uncaptioned], 84)
 
 
 def _panel(caption: str, layer: np.ndarray, mask: np.ndarray) -> Panel:
     top = max(float(np.quantile(layer[mask], 0.995)), 1e-3)
-    shown = np.where(mask[:, :, None], np.broadcast_to(layer, (*mask.shape, 3)), 0)
-    return Panel(caption, linear_to_srgb(shown / top))
+    masked = np.where(mask[:, :, None], np.broadcast_to(layer, (*mask.shape, 3)), 0)
+    return Panel(caption, linear_to_srgb(masked / top))
 
 
 def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Panel]]]:
-    """Truth, answer and error of every method of a run for some objects, at the parameters chosen for each."""
+    """Panels of truth, answer and error of every method of a run for some objects, at the parameters chosen for each."""
     opened = open_run(BUILD / name)
     found: dict[str, dict[str, list[Panel]]] = {}
     for cell in opened.cells:
@@ -229,37 +224,37 @@ def answered(name: str, objects: Sequence[str]) -> dict[str, dict[str, list[Pane
 
 
 def figure5(name: str, objects: Sequence[str], out: Path) -> None:
-    """Reflectance and shading of three objects by every algorithm."""
+    """Draw reflectance and shading of three objects by every algorithm."""
     rows = []
     for key, methods in answered(name, objects).items():
         rows += _both_layers(key, methods)
     sheet(out / "figure5.png", rows, 100)
 
 
-def _both_layers(key: str, answers: dict[str, list[Panel]], more: Sequence[str] = ()) -> list[tuple[str, list[Panel]]]:
-    """A row for each layer of an object: image, truth, and the answers under their names; `more` replaces these above R."""
+def _both_layers(key: str, answers: dict[str, list[Panel]], above: Sequence[str] = ()) -> list[tuple[str, list[Panel]]]:
+    """A row for each layer of an object: image, truth and answers; `above` are captions of R instead of the names."""
     some, rows = next(iter(answers.values())), []
-    for layer, at, name, captions in (("reflectance", 1, key, more or answers), ("shading", 4, "", answers)):
+    for layer, at, name, captions in (("reflectance", 1, key, above or answers), ("shading", 4, "", answers)):
         first = [Panel(name, some[0].image), Panel("truth", some[at].image)]
-        shown = zip(captions, answers.values(), strict=True)
-        rows.append((layer, [*first, *(Panel(caption, panels[at + 1].image) for caption, panels in shown)]))
+        captioned = zip(captions, answers.values(), strict=True)
+        rows.append((layer, [*first, *(Panel(caption, panels[at + 1].image) for caption, panels in captioned)]))
     return rows
 
 
 def figure6(l2: str, l1: str, objects: Sequence[str], out: Path) -> None:
-    """Colour Retinex with L2 and with L1."""
+    """Draw the answers of colour Retinex with L2 and with L1."""
     before, after = (answered(name, objects) for name in (l2, l1))
     scores = [values(name, "retinex_color") for name in (l2, l1)]
     rows = []
     for key in before:
         answers = {"L2": before[key]["retinex_color"], "L1": after[key]["retinex_color"]}
-        told = [f"{name} {score[key]:.4f}" for name, score in zip(answers, scores, strict=True)]
-        rows += _both_layers(key, answers, told)
+        captions = [f"{name} {score[key]:.4f}" for name, score in zip(answers, scores, strict=True)]
+        rows += _both_layers(key, answers, captions)
     sheet(out / "figure6.png", rows, 130)
 
 
 def pictures(real: str) -> None:
-    """Figures 1, 3, 5 and 6 of the real objects to build, of the staged ones to docs."""
+    """Draw Figures 1, 3, 5 and 6: of the real objects in build, of the staged objects in docs."""
     stage = staged()
     run("staged_l2", stage, ("retinex_gray", "retinex_color", "weiss", "weiss_retinex", *LEARNED), ["lmse"])
     run("staged_l1", stage, [f"retinex_color({COLOUR}, norm=l1)"], ["lmse"])
@@ -274,16 +269,16 @@ def pictures(real: str) -> None:
 
 
 def page(root: str, parity: bool) -> str:
-    """The whole of docs/results/intrinsic.md; `parity` adds L1 of all algorithms and that of the released code, slow."""
+    """The text of docs/results/intrinsic.md; `parity` adds slow columns: L1 of all algorithms and as released."""
     mit = run("mit", root, (*CLASSICAL, *LEARNED, *CONSTANT), ["lmse"], controls=True)
-    sizes, (table_of_spread, against) = windows(root), spread(root)
+    sizes, (table_of_spread, compared) = windows(root), spread(root)
     original = run("original", root[:-1] + ", image=original)", CLASSICAL, ["lmse"])
-    facts = learned(root)
+    held_out = learned(root)
     starts = [start for name, start in FIXED.items() if parity or name in ("retinex_color", "weiss")]
     l1 = run("l1", root, [f"{start}{', ' * (not start.endswith('('))}norm=l1)" for start in starts], ["lmse"])
     irls = run("irls", root, [f"retinex_color({COLOUR}, norm=l1_irls)"], ["lmse"]) if parity else {}
     pictures(root)
-    captured = studied()
+    captured = kept("capture", capture, lambda: capture.markdown(capture.study(scenes=SCENES, seed=UNSEEN)))
     both = {key: (value, values("l1", "retinex_color")[key]) for key, value in values("mit", "retinex_color").items()}
     pairs(FIGURES / "figure6_objects.svg", "LMSE of colour Retinex", ("L2", "L1"), both)
     parts = {
@@ -295,8 +290,8 @@ def page(root: str, parity: bool) -> str:
         "WINDOWS": sizes,
         "SPECULAR": specular(mit, original),
         "SPREAD": table_of_spread,
-        "AGAINST": against,
-        "LEARNED": facts,
+        "AGAINST": compared,
+        "LEARNED": held_out,
         "CAPTURE": captured,
         "SCENES": str(SCENES),
         "STAGE": STAGE,
@@ -309,9 +304,9 @@ def page(root: str, parity: bool) -> str:
 
 
 def staged_rows() -> list[list[str]]:
-    """The scores of the staged objects."""
-    found = json.loads((BUILD / "staged_l2" / "summary.json").read_text())["cells"]
-    return [[c["method"].rpartition("/")[2], f"{mean(c):.4f}", f"{c['mean_rank']:.2f}"] for c in found]
+    """A row with the scores of every method on the staged objects."""
+    cells = json.loads((BUILD / "staged_l2" / "summary.json").read_text())["cells"]
+    return [[c["method"].rpartition("/")[2], f"{mean(c):.4f}", f"{c['mean_rank']:.2f}"] for c in cells]
 
 
 def main() -> None:
@@ -319,7 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", help="the folder of MIT Intrinsic Images")
     root = Path(parser.parse_args().root).resolve()
-    for parity in (False, True):  # the page is there early, its slowest column at the end
+    for parity in (False, True):  # first write the page without its slowest column
         write_page(PAGE, page(f"mit_intrinsic(root={root})", parity))
 
 

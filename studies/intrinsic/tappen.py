@@ -1,7 +1,7 @@
 """What the learned algorithms have learnt: held-out AUC, the score without the field, labels flipped, prototypes.
 
-`python -m studies.intrinsic.tappen ROOT` trains both on either half of the MIT objects and judges the other;
-it prints one JSON document. `study` does the same for frames of any world with reflectance and shading as truth.
+`python -m studies.intrinsic.tappen ROOT` trains both algorithms on one half of the MIT objects and tests them on the other,
+both ways, and prints a JSON document. `study` accepts frames of any world with reflectance and shading as truth.
 """
 
 import json
@@ -26,9 +26,9 @@ PUBLISHED = {"tappen05_published_unverified": 0.0562, "tappen06_published_unveri
 
 
 def auc(score: np.ndarray, positive: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """The area under the ROC curve: the chance that a positive scores above a negative, ties counting one half.
+    """The area under the ROC curve: the probability that a positive scores above a negative; ties count one half.
 
-    With weights the pairs are drawn in proportion to them.
+    With weights, pairs are drawn in proportion to the product of their weights.
 
     >>> auc(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, False, True, True]))
     0.875
@@ -41,17 +41,17 @@ def auc(score: np.ndarray, positive: np.ndarray, weight: np.ndarray | None = Non
 
 
 def study(frames: Sequence[Frame], five: Tappen05 | None = None, six: Tappen06 | None = None) -> dict[str, Any]:
-    """Both algorithms two-fold on the frames, every other one; means over frames (folds as in the core)."""
+    """Train both algorithms two-fold (every other frame, as in the core), and average their results over frames."""
     if len(frames) < 2:
         raise InputError(f"the study trains on every other frame and needs at least two, got {len(frames)}")
     five, six = five or Tappen05(), six or Tappen06()
-    rows, facts = [], dict[str, Any]()
+    rows, folds = [], dict[str, Any]()
     for half in (0, 1):
         examples = [[frames[i]] for i in two_fold(half, len(frames))]
         start = time.perf_counter()
         boosted, between = five.fitted(five.fit(examples, None)), time.perf_counter()
         experts = six.fitted(six.fit(examples, None))
-        facts[f"fold{half}"] = {
+        folds[f"fold{half}"] = {
             "tappen05_training_seconds": round(between - start, 2),
             "tappen06_training_seconds": round(time.perf_counter() - between, 2),
             "stumps": [len(boosted.down.vote), len(boosted.right.vote)],
@@ -60,23 +60,23 @@ def study(frames: Sequence[Frame], five: Tappen05 | None = None, six: Tappen06 |
         rows += [_held_out(frame, boosted, experts) for frame in frames[half::2]]
     means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0] if name != "flipped"}
     flipped, gradients = (int(sum(row[name] for row in rows)) for name in ("flipped", "gradients"))
-    return {**means, "gradients": gradients, "labels_flipped_by_the_field": flipped, **PUBLISHED, **facts}
+    return {**means, "gradients": gradients, "labels_flipped_by_the_field": flipped, **PUBLISHED, **folds}
 
 
 def _held_out(frame: Frame, five: Fitted05, six: Fitted06) -> dict[str, float]:
-    seen, truth = responses(frame), labels(frame)
-    strength = np.abs(seen[:, 0]).astype(np.float64)
-    alone = five.log_odds(frame, seen)
-    pooled = five.pooled(frame, alone, seen)
+    filtered, truth = responses(frame), labels(frame)
+    strength = np.abs(filtered[:, 0]).astype(np.float64)
+    alone = five.log_odds(frame, filtered)
+    pooled = five.pooled(frame, alone, filtered)
     return {
         "auc": auc(alone, truth),
         "auc_of_gradient_alone": auc(strength, truth),
         "auc_with_the_field": auc(pooled, truth),
         "auc_weighted_by_gradient": auc(alone, truth, strength),
         "auc_weighted_of_gradient_alone": auc(strength, truth, strength),
-        "tappen05_lmse": _lmse(frame, layers(frame, seen, pooled)),
-        "tappen05_lmse_without_the_field": _lmse(frame, layers(frame, seen, alone)),
-        "tappen05_lmse_with_true_labels": _lmse(frame, layers(frame, seen, np.where(truth, 1.0, -1.0))),
+        "tappen05_lmse": _lmse(frame, layers(frame, filtered, pooled)),
+        "tappen05_lmse_without_the_field": _lmse(frame, layers(frame, filtered, alone)),
+        "tappen05_lmse_with_true_labels": _lmse(frame, layers(frame, filtered, np.where(truth, 1.0, -1.0))),
         "tappen06_lmse": _lmse(frame, six.decompose([frame])),
         "flipped": float(((alone > 0) != (pooled > 0)).sum()),
         "gradients": float(len(truth)),
@@ -84,13 +84,13 @@ def _held_out(frame: Frame, five: Fitted05, six: Fitted06) -> dict[str, float]:
 
 
 def _lmse(frame: Frame, answer: Layers) -> float:
-    """½·LMSE(shading) + ½·LMSE(reflectance), gray: the score of the `lmse` protocol."""
+    """½·LMSE(shading) + ½·LMSE(reflectance), in gray, as in the protocol `lmse`."""
     pairs = ((frame.truth["reflectance"], answer.reflectance), (frame.truth["shading"], answer.shading))
     return float(np.mean([lmse(channel_mean(t), channel_mean(e), frame.mask) for t, e in pairs]))
 
 
 def main(root: str) -> None:
-    """Print the study on the MIT objects in a folder."""
+    """Print the results of the study on the MIT objects in a folder."""
     from diorama.core.catalogue import build
 
     world = build("world", f"mit_intrinsic(root={root})").object

@@ -354,9 +354,9 @@ def test_images_pass_once_for_all_layers_variants_and_branches_of_a_run(tmp_path
     """Four inner layers × two variants: every test image, negative and member of a set goes through the network once, and
     once more through its twin for the answer, which test images need for the loss; the values are those of one alone.
     """
-    from diorama.methods.decompose.iid.passes import WatchedNetwork
+    from diorama.methods.decompose.iid.passes import HookedNetwork
 
-    seen, rendered = counted_passes(monkeypatch, WatchedNetwork)
+    seen, rendered = counted_passes(monkeypatch, HookedNetwork)
     layers = [
         f"csm(layer={layer}, variant={variant}, {FEW_IMAGES})"
         for layer in ("encoder2", "decoder1", "decoder4", "decoder5")
@@ -392,7 +392,7 @@ def test_products_of_two_sets_are_those_of_all_rows_together():
     space = Space.of(table, reads, keep)
     every = np.concatenate([*rows.values(), negatives])
     np.testing.assert_allclose(space.products, gram(every), atol=1e-4)
-    np.testing.assert_allclose(space.against, gram(gradients, every), atol=1e-4)
+    np.testing.assert_allclose(space.cross, gram(gradients, every), atol=1e-4)
     assert {n: list(place) for n, place in space.places.items()} == {
         "set": [0, 1, 2], "partner": [3, 4, 5, 6], "stranger": [7, 8], "negatives": list(range(9, 15)),
     }  # fmt: skip

@@ -21,7 +21,7 @@ from diorama.core.answers import Heatmap, Mask, check_answer
 from diorama.core.catalogue import build, entries
 from diorama.core.errors import InputError
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Here, batches
+from diorama.methods.explain.passes import OnHost, batches
 from tests.reference import explain_loops
 from tests.tiny_models import Linear, Tiny
 
@@ -232,7 +232,7 @@ def test_lime_has_the_weights_of_the_lime_package(images):
     explainer = lime_image.LimeImageExplainer()
     explainer.data_labels = lambda *_, **__: (
         shown,
-        ours.outputs_of(Here(model), images[0], segments, shown, range(50)),
+        ours.outputs_of(OnHost(model), images[0], segments, shown, range(50)),
     )
     theirs = explainer.explain_instance(image, None, labels=(0, 7), top_labels=None, segmentation_fn=lambda _: segments)
     signed = method("lime_acm(samples=200)").explain_targets(model, images[0], [0, 7])
@@ -263,7 +263,7 @@ def test_lime_hides_what_the_lime_package_hides(images):
         images[0], np.zeros_like(images[0]), segments, lambda x: torch.softmax(torch.from_numpy(model.logits(x)), 1), 20
     )
     assert np.allclose(
-        ours.outputs_of(Here(model), images[0], segments, shown, range(50)), np.stack(expected), atol=1e-6
+        ours.outputs_of(OnHost(model), images[0], segments, shown, range(50)), np.stack(expected), atol=1e-6
     )
 
 
@@ -285,7 +285,7 @@ def test_lime_marks_at_most_so_many_superpixels_and_none_that_speak_against(imag
     lime = method("lime(samples=100, features=3)")
     for answer in lime.explain_targets(Tiny(), images[0], list(range(10))):
         assert isinstance(answer, Mask) and len(np.unique(lime.segments(images[0])[answer.values])) <= 3
-    flipped = lime.painted(-np.ones(lime.segments(images[0]).max() + 1), lime.segments(images[0]))
+    flipped = lime.answer_of(-np.ones(lime.segments(images[0]).max() + 1), lime.segments(images[0]))
     assert not flipped.values.any()
 
 

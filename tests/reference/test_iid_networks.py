@@ -131,10 +131,10 @@ def test_translation_gets_layers_of_other_scenes():
 
 
 def test_a_judge_learns_from_its_own_loss_and_the_maker_from_the_other():
-    from diorama.training.iid.regimes import Judge, adversary
+    from diorama.training.iid.regimes import Discriminators, adversary
 
     torch.manual_seed(0)
-    judge, real, made = Judge(), torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32, requires_grad=True)
+    judge, real, made = Discriminators(), torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32, requires_grad=True)
     assert judge(real).shape == (2, 16 + 4)
     adversary(judge, real, made).backward()
     (wanted,) = torch.autograd.grad((judge(made) - 1).square().mean(), made)
@@ -232,7 +232,7 @@ def test_gradients_are_finite_differences(method, place, branch):
     )
     gradient = found.loss_grad([picture], branch, layer, [picture.truth[branch]])[0].astype(np.float64)
     with torch.no_grad():
-        c, h, w = found.watched(picture, [(branch, [layer])])[0][0][layer].shape[1:]
+        c, h, w = found.activations_and_answers(picture, [(branch, [layer])])[0][0][layer].shape[1:]
     direction = gradient.reshape(h, w, c).transpose(2, 0, 1) / np.linalg.norm(gradient)
     scale = np.linalg.norm(found.features([picture], branch, layer))
     told = []

@@ -5,7 +5,7 @@ import pytest
 
 segmentation = pytest.importorskip("skimage.segmentation")
 
-from diorama.methods.explain.passes import Here  # noqa: E402
+from diorama.methods.explain.passes import OnHost  # noqa: E402
 from diorama.methods.explain.superpixels import quickshift  # noqa: E402
 
 
@@ -33,7 +33,7 @@ def test_segments_are_those_of_scikit_image(name, kernel_size, max_dist):
 def test_shaded_copies_are_the_products_whatever_their_layout():
     random = np.random.default_rng(1)
     image, masks, instead = random.random((6, 5, 3)), random.random((4, 6, 5)), random.random((6, 5, 3))
-    assert np.array_equal(Here(None).shaded(image, masks), image * masks[:, :, :, None])
-    assert np.array_equal(Here(None).shaded(image, masks, instead), image * masks[:, :, :, None] + instead)
+    assert np.array_equal(OnHost(None).masked(image, masks), image * masks[:, :, :, None])
+    assert np.array_equal(OnHost(None).masked(image, masks, instead), image * masks[:, :, :, None] + instead)
     each = random.random((4, 6, 5, 3))
-    assert np.array_equal(Here(None).shaded(image, masks, each), image * masks[:, :, :, None] + each)
+    assert np.array_equal(OnHost(None).masked(image, masks, each), image * masks[:, :, :, None] + each)

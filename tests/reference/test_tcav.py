@@ -233,7 +233,7 @@ def test_a_factor_that_is_not_there_or_no_number_is_said(place, tmp_path):
 
 def test_wide_layers_go_through_a_file_and_give_the_same(place, tmp_path, monkeypatch):
     held = run(place, tmp_path / "held", spec(place, permutations=19), cases=2)
-    monkeypatch.setattr("diorama.protocols.concepts.wide.HELD", 1000)
+    monkeypatch.setattr("diorama.protocols.concepts.wide.IN_MEMORY", 1000)
     made = []
     room = np.memmap
     monkeypatch.setattr(np, "memmap", lambda *given, **more: made.append(more["shape"]) or room(*given, **more))

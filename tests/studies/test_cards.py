@@ -67,7 +67,7 @@ def test_protocols_show_truth_chance_and_flaws():
     for entry in ours("protocol"):
         found = parts_of(card("protocol", entry))
         said = found["Truth, chance and planted errors"]
-        if "No small run" in said or not ("*the truth itself*" in said or "network itself is judged" in said):
+        if "No small run" in said or not ("*the truth itself*" in said or "the network itself is judged" in said):
             bare.append(entry.name)
         assert "written down yet" not in found["Known flaws"] + found["Published against corrected"], entry.name
         assert found["What a case costs"] != "Not measured.", entry.name

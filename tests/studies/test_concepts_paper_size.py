@@ -51,7 +51,7 @@ def test_processor_time_adds_up_over_calls(tmp_path):
     for _ in range(2):
         spent.of(a_little_work)
     (total,) = spent.known().values()
-    assert total >= 0.039 and "CPU minutes over all calls" in spent.said()
+    assert total >= 0.039 and "CPU minutes over all calls" in spent.sentence()
 
 
 @pytest.mark.slow

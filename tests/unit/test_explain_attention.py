@@ -11,7 +11,7 @@ from torch.nn import functional  # noqa: E402
 from diorama.adapt.classifying import Classifier  # noqa: E402
 from diorama.adapt.methods import explain  # noqa: E402
 from diorama.core.catalogue import build  # noqa: E402
-from diorama.methods.explain.attention import Watched, attention, with_gradients  # noqa: E402
+from diorama.methods.explain.attention import RecordedAttention, attention, with_gradients  # noqa: E402
 from diorama.models.families.vit import VisionTransformer  # noqa: E402
 from tests.reference import transformer_loops as slow  # noqa: E402
 from tests.tiny_models import Tiny  # noqa: E402
@@ -83,7 +83,7 @@ def test_maps_are_those_that_timm_and_torchvision_compute():
     x = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         expected, found = net(x), attention(net, x)[0]
-        with Watched():
+        with RecordedAttention():
             assert torch.allclose(net(x), expected, atol=1e-5)
     seen = []
     for block in net.blocks:
@@ -100,7 +100,7 @@ def test_torchvision_s_transformer_gives_the_same_logits_while_it_is_watched():
     nn.init.normal_(net.get_submodule("net.heads.head").weight)
     with torch.no_grad():
         plain = net(x)
-        with Watched() as seen:
+        with RecordedAttention() as seen:
             watched = net(x)
     assert plain.abs().max() > 0.1 and torch.allclose(plain, watched, atol=1e-4) and len(seen.maps) == 12
 

@@ -124,8 +124,8 @@ def test_every_layer_of_both_branches_can_be_read(family, files):
     [(300, 300, (384, 384)), (200, 380, (256, 512)), (380, 250, (384, 256)), (250, 330, (384, 512))],
 )
 def test_u_nets_take_the_released_sizes(h, w, sides, files):
-    assert decomposer(files["bigtime"]).fed(frame(h, w)).shape[2:] == sides
-    assert decomposer(files["usi3d"]).fed(frame(h, w)).shape[2:][h > w] == 256
+    assert decomposer(files["bigtime"]).network_input(frame(h, w)).shape[2:] == sides
+    assert decomposer(files["usi3d"]).network_input(frame(h, w)).shape[2:][h > w] == 256
 
 
 @pytest.mark.slow

@@ -275,7 +275,8 @@ def test_the_command_line(diorama, tmp_path):
 def test_losses_of_the_first_thousand_images(name, reconstruction, divergence):
     """As in the training logs of github.com/YannDubs/disentangling-vae (times 738 batches), to three decimals."""
     torch = pytest.importorskip("torch")
-    from diorama.methods.represent import burgess_network
+    from diorama.methods.represent.burgess_network import divergence as kl
+    from diorama.training.objectives.boxes import reconstruction as loss
 
     torch.set_num_threads(1)
     vae = build("method", f"burgess_vae(checkpoint={VAES / f'{name}_dsprites' / 'model.pt'})").object
@@ -283,10 +284,7 @@ def test_losses_of_the_first_thousand_images(name, reconstruction, divergence):
     x = vae.tensor(world.render([world.numbered(i) for i in range(1000)]))
     with torch.inference_mode():
         logits, mean, log_variance = vae.module(x)
-        losses = (
-            burgess_network.reconstruction_loss(logits, x).mean(),
-            burgess_network.divergence(mean, log_variance).mean(),
-        )
+        losses = loss(logits, x).mean(), kl(mean, log_variance).mean()
     assert [round(float(v), 3) for v in losses] == [reconstruction, divergence]
 
 

@@ -58,8 +58,7 @@ def _edges(image: np.ndarray) -> np.ndarray:
 
 
 def _log(image: np.ndarray) -> np.ndarray:
-    """The log of the gray image, a little smoothed; a tenth of its brightest is added, so that noise in the dark counts
-    for little."""
+    """The log of the smoothed gray image; a tenth of its brightest is added, so that noise in the dark counts little."""
     from scipy.ndimage import gaussian_filter
 
     gray = np.maximum(image if image.ndim == 2 else channel_mean(image), 0)
@@ -67,7 +66,7 @@ def _log(image: np.ndarray) -> np.ndarray:
 
 
 def _robust_step(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The d for which b moved back by d has the gradients of a at most pixels: ∇(a − b) ≈ (∂∂b)·d, outliers let go.
+    """The d for which b moved back by d has the gradients of a at most pixels: ∇(a − b) ≈ (∂∂b)·d, outliers weigh little.
 
     One reweighted least-squares step; a residual of three times their median deviation counts a quarter (Geman and
     McClure 1987).

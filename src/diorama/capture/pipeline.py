@@ -45,14 +45,14 @@ def reflectance(
 
     R is relative to the twin's paint, as S = I_uni is: R·S is the diffuse image whatever the paint. It is 0 where the
     twin is not brighter than `floor`, where nothing can be known, and stays within 0 and `ceiling`: nothing is much whiter
-    than white paint, so that more is noise over a shadow.
+    than white paint, so a larger ratio is noise in a shadow.
 
     >>> reflectance([np.array([0.2, 0.0]), np.array([0.2, 0.3])], [np.array([0.4, 0.0]), np.array([0.4, 0.6])]).tolist()
     [0.5, 0.5]
     """
     if not diffuse or len(diffuse) != len(uniform):
         count = f"{len(diffuse)} photographs and {len(uniform)} of the twin"
-        raise InputError(f"reflectance: {count}; give one each a light")
+        raise InputError(f"reflectance: {count}; give one of each for every light")
     _one_size([*diffuse, *uniform])
     top, bottom = sum(diffuse), sum(uniform)
     known = np.asarray(bottom > floor)

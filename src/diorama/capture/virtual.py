@@ -1,4 +1,4 @@
-"""The capture rehearsed: photograph a tabletop scene and its uniformly painted twin, then develop R, S and C."""
+"""The capture on staged scenes: photograph a tabletop scene and its uniformly painted twin, then develop R, S and C."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from diorama.worlds.tabletop.tabletop import KEY, SECOND, Tabletop
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Photographs:
-    """One entry a light: the object through a parallel and a crossed filter, its twin through a crossed one.
+    """One entry for each light: the object through a parallel and a crossed filter, its twin through a crossed one.
 
     `frame` is the object under the first light with its exact truth; `lit` marks the pixels that any of the lights
     reaches, where the light of all together is over a tenth of its median on the objects; `parts` is the object that
@@ -30,9 +30,9 @@ class Photographs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capture:
-    """What the pipeline gives, 0 outside `mask`: diffuse = R·S and original = R·S + C up to noise.
+    """The layers that the pipeline gives, 0 outside `mask`: diffuse = R·S and original = R·S + C up to noise.
 
-    R and S are known up to one factor, the reflectance of the twin's paint. `shift` is what the twin was moved back by.
+    R and S are known up to one factor, the reflectance of the twin's paint. `shift` is how far the twin was moved back.
     """
 
     original: np.ndarray
@@ -47,7 +47,7 @@ class Capture:
 def photograph(
     world: Tabletop, scene: Scene, lights: tuple[int, ...] = (KEY, SECOND), moved: Shift = (0.0, 0.0)
 ) -> Photographs:
-    """Render what the cameras would see; `moved` is by how many pixels the camera was off when the twin was taken."""
+    """Render what the cameras would see; `moved` is how many pixels the camera had moved when the twin was taken."""
     objects = world.render([world.do(scene, light=i) for i in lights])
     pairs = [polarised(_diffuse(frame), frame.truth["specular"].astype(float)) for frame in objects]
     parallel, crossed = zip(*pairs, strict=True)
@@ -66,7 +66,7 @@ def twins(
 
 
 def whole_parts(world: Tabletop, scene: Scene, fine: int = 4) -> np.ndarray:
-    """The object that fills each pixel whole, 0 where a pixel shows several, found in a part map of `fine` times the size.
+    """The object that fills each pixel, 0 where a pixel shows several, found in a part map of `fine` times the size.
 
     A slit thinner than a pixel is in no part map of the picture's own size, and mixes two surfaces.
     """
@@ -95,17 +95,17 @@ def develop(photographs: Photographs, aligned: bool = True, lights: int = 2, mar
 
     The mask is that of every object without its `margin` outermost pixels.
     """
-    found = (0.0, 0.0)
+    moved = (0.0, 0.0)
     uniform = photographs.uniform[:lights]
     if aligned:
-        found = estimate_shift(photographs.crossed[0], uniform[0])
-        uniform = tuple(shift(image, (-found[0], -found[1])) for image in uniform)
+        moved = estimate_shift(photographs.crossed[0], uniform[0])
+        uniform = tuple(shift(image, (-moved[0], -moved[1])) for image in uniform)
     parts = separate(photographs.parallel[0], photographs.crossed[0])
     ids = photographs.parts
     mask = np.any([inner(ids == i, margin) for i in range(1, int(ids.max()) + 1)], axis=0)
     layers = (*parts, uniform[0], reflectance(photographs.crossed[:lights], uniform))
     original, diffuse, specular, shading, albedo = (masked(layer, mask) for layer in layers)
-    return Capture(original, diffuse, shading, albedo, specular, mask, found)
+    return Capture(original, diffuse, shading, albedo, specular, mask, moved)
 
 
 def errors(capture: Capture, taken: Photographs) -> dict[str, float]:

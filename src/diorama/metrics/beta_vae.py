@@ -1,9 +1,8 @@
-"""The β-VAE score: which factor was held is read off the mean difference of pairs of codes (Higgins et al. 2017).
+"""The β-VAE score: can the fixed factor be recognised from the mean difference of pairs of codes (Higgins et al. 2017)?
 
-A point: a factor k, a batch of pairs of images; the two of a pair agree in k, on a value of that pair's own. Its feature is
+A point is a factor k and a batch of pairs of images; both images of a pair have the same value of k. Its feature is
 mean |z − z'|, its class k. The score is the accuracy of logistic regression on further points (default L2 penalty, as in
-disentanglement_lib). Pairs are drawn from the rows that exist, so that images are encoded once and any sample of a grid
-will do.
+disentanglement_lib). Pairs are drawn from the rows given, so that images are encoded once and any sample of a grid will do.
 """
 
 import numpy as np
@@ -40,7 +39,7 @@ def beta_vae_score(
 
 
 def _points(part: Sample, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Features (count, latents) and the factor held in each, as many for every factor as chance gives."""
+    """Features (count, latents) and the factor that is fixed in each; the factor of every point is drawn at random."""
     factors = part.labels.shape[1]
     shares = np.maximum(rng.multinomial(count, np.full(factors, 1 / factors)), 1)
     features = []

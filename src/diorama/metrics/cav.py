@@ -1,6 +1,6 @@
-"""Concept activation vectors: directions that part a concept's activations from others', solved in the n×n Gram space.
+"""Concept activation vectors: directions that separate a concept's activations from others', solved in the n×n Gram space.
 
-Kim et al. 2018. A direction of any of the trainers is w = Σ aᵢ xᵢ, so the matrix K = XXᵀ of all images is all a trainer
+Kim et al. 2018. Every trainer gives a direction w = Σ aᵢ xᵢ, so the matrix K = XXᵀ of all images is all a trainer
 needs. It is made once, in chunks of columns; each further CAV costs n×n work, whatever the width d of the layer.
 Directions point towards the concept (scikit-learn's and Google's label 0 is the concept: there it is −coef).
 """
@@ -20,14 +20,14 @@ COLUMNS = 4096
 #: CAVs solved at once.
 BATCH = 64
 
-#: The images of one CAV: those of the concept and the others.
+#: The rows of one CAV: images of the concept, and negatives.
 Draw = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cavs:
-    """k CAVs: `coefficients` (k, n) over the rows they were fitted on, `intercepts`, and on the images held out of each
-    draw `accuracy` and `auc` (NaN where none were). `directions` (k, d) float32 where they were asked for.
+    """k CAVs: `coefficients` (k, n) over the rows they were fitted on and `intercepts`; `accuracy` and `auc` on the images
+    held out of each draw (NaN without any); `directions` (k, d) float32, None for CAVs fitted on a Gram matrix alone.
     """
 
     coefficients: np.ndarray
@@ -44,27 +44,27 @@ class Cavs:
 
 
 def gram(rows: np.ndarray, others: np.ndarray | None = None, origin: np.ndarray | None = None) -> np.ndarray:
-    """(x − o)·(y − o) of all rows (n, d) and others (m, d), float64; arrays may be memory maps, no more is copied than
-    a chunk of columns.
+    """(x − o)·(y − o) of all rows (n, d) and others (m, d), float64. Arrays may be memory maps: only a chunk of columns
+    is copied at a time.
 
     >>> gram(np.array([[1, 2], [3, 4]], np.float32), origin=np.array([1, 2], np.float32))
     array([[0., 0.],
            [0., 8.]])
     """
     n, d = rows.shape
-    found = np.zeros((n, n if others is None else len(others)))
+    products = np.zeros((n, n if others is None else len(others)))
     for start in range(0, d, COLUMNS):
-        here = slice(start, start + COLUMNS)
-        shift = np.float32(0) if origin is None else np.asarray(origin[here], np.float32)
-        left = np.asarray(rows[:, here], np.float32) - shift
-        found += left @ (left if others is None else np.asarray(others[:, here], np.float32) - shift).T
-    return found
+        columns = slice(start, start + COLUMNS)
+        shift = np.float32(0) if origin is None else np.asarray(origin[columns], np.float32)
+        left = np.asarray(rows[:, columns], np.float32) - shift
+        products += left @ (left if others is None else np.asarray(others[:, columns], np.float32) - shift).T
+    return products
 
 
 def draw_sets(
     positives: int, negatives: int, runs: int, rng: np.random.Generator, size: int | None = None
 ) -> list[Draw]:
-    """The images of each run: all of the concept and as many random others, or `size` of both, without repetition.
+    """The images of each run: `size` random ones of the concept and as many others, without repetition; None: all that fit.
 
     >>> [len(side) for side in draw_sets(5, 9, 1, np.random.default_rng(0))[0]]
     [5, 5]
@@ -78,7 +78,7 @@ def draw_sets(
 
 
 def split(index: np.ndarray, held_out: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Some images, and those held out of them: a share of each class, at least one image stays on each side.
+    """Images to fit on, and the share `held_out` of them at random; at least one image stays on each side.
 
     >>> [len(part) for part in split(np.arange(9), 0.33, np.random.default_rng(0))]
     [6, 3]
@@ -108,12 +108,11 @@ def fit_cavs(
     (0, True)
     """
     p = len(positives)
-    origin = (
-        None if trainer == "hinge_sgd" else np.mean(negatives, axis=0)
-    )  # the other trainers do not depend on the origin
+    # only hinge SGD depends on the origin
+    origin = None if trainer == "hinge_sgd" else np.mean(negatives, axis=0)
     nn, pp, pn = gram(negatives, None, origin), gram(positives, None, origin), gram(positives, negatives, origin)
-    placed = [(np.asarray(a), p + np.asarray(b)) for a, b in draws]
-    cavs = fit_gram(trainer, np.block([[pp, pn], [pn.T, nn]]), placed, rng, options, held_out)
+    row_draws = [(np.asarray(a), p + np.asarray(b)) for a, b in draws]
+    cavs = fit_gram(trainer, np.block([[pp, pn], [pn.T, nn]]), row_draws, rng, options, held_out)
     a = cavs.coefficients.astype(np.float32)
     if origin is not None:  # intercepts belong to x − o
         cavs = replace(
@@ -130,7 +129,7 @@ def fit_gram(
     options: Options | None = None,
     held_out: float = 0.33,
 ) -> Cavs:
-    """CAVs in the Gram space (n, n) of all rows; a draw has the rows of the concept and those of the others."""
+    """CAVs in the Gram space (n, n) of all rows; a draw has the rows of the concept and of the negatives."""
     solve = trainer if callable(trainer) else _named(trainer)
     parts = [[split(side, held_out, rng) for side in draw] for draw in draws]
     seeds = rng.integers(1, 2**31 - 1, len(parts))
@@ -164,7 +163,7 @@ def _batches(sizes: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _check_varies(grams: np.ndarray) -> None:
-    """Refuse draws whose images all have the same activations, but for the rounding of float32 products."""
+    """Refuse draws whose images all have the same activations, up to the rounding of float32 products."""
     diagonal = np.trace(grams, axis1=1, axis2=2)
     if (diagonal - grams.mean(2).sum(1) <= 1e-6 * np.abs(diagonal)).any():
         raise ValueError("activations are constant over the images of a CAV: no direction parts them")
@@ -180,15 +179,15 @@ def _held_out(gram: np.ndarray, a: np.ndarray, b: float, pos: np.ndarray, neg: n
 
 
 def save_cavs(path: Path | str, cavs: Cavs, meta: dict[str, Any]) -> None:
-    """Directions, intercepts and their quality as NPZ, with what they are of as JSON (layer, model, concept …)."""
+    """Write directions, intercepts and their quality as NPZ; `meta` (layer, model, concept …) is in it as JSON."""
     if cavs.directions is None:
         raise ValueError("these CAVs have no directions to save: fit them with fit_cavs")
-    kept = {name: getattr(cavs, name) for name in ("directions", "intercepts", "accuracy", "auc")}
-    np.savez_compressed(path, meta=np.array(json.dumps(meta)), **kept)
+    arrays = {name: getattr(cavs, name) for name in ("directions", "intercepts", "accuracy", "auc")}
+    np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
 
 
 def load_cavs(path: Path | str) -> tuple[Cavs, dict[str, Any]]:
     """The inverse of `save_cavs`; never reads pickled data."""
-    with np.load(path, allow_pickle=False) as kept:
-        values = [kept[name] for name in ("intercepts", "accuracy", "auc", "directions")]
-        return Cavs(np.zeros((len(values[0]), 0)), *values), json.loads(str(kept["meta"]))
+    with np.load(path, allow_pickle=False) as arrays:
+        values = [arrays[name] for name in ("intercepts", "accuracy", "auc", "directions")]
+        return Cavs(np.zeros((len(values[0]), 0)), *values), json.loads(str(arrays["meta"]))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-Found = tuple[np.ndarray, np.ndarray]
+Solution = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class Options:
 
 
 #: Gram matrices (k, n, n), labels (k, n), options, seeds (k,) → coefficients and intercepts.
-Trainer = Callable[[np.ndarray, np.ndarray, Options, np.ndarray], Found]
+Trainer = Callable[[np.ndarray, np.ndarray, Options, np.ndarray], Solution]
 
 
-def mean_difference(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Found:
+def mean_difference(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Solution:
     """w = mean⁺ − mean⁻ (FastCAV up to a factor: Schmalwasser et al. 2025); the intercept is half way between."""
     positive = labels > 0
     a = positive / positive.sum(1, keepdims=True) - ~positive / (~positive).sum(1, keepdims=True)
@@ -39,7 +39,7 @@ def mean_difference(grams: np.ndarray, labels: np.ndarray, options: Options, see
     return a, -(centres[0] + centres[1]) / 2
 
 
-def ridge(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Found:
+def ridge(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Solution:
     """min Σ (w·x + b − y)² + ridge·‖w‖²: a = (HKH + ridge·I)⁻¹ Hy with H the centring matrix."""
     centred = grams - grams.mean(1, keepdims=True)
     centred -= centred.mean(2, keepdims=True)
@@ -49,7 +49,7 @@ def ridge(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.nda
     return a, mean - _values(grams, a).mean(1)
 
 
-def logistic(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Found:
+def logistic(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Solution:
     """min ½‖w‖² + c Σ log(1 + exp(−y(w·x + b))) by Newton steps on a, with halving where a step does not descend.
 
     With weights W = c p(1 − p) and s = √W the step solves (I + sKs) exactly, so that weights of zero do no harm.
@@ -74,7 +74,7 @@ def logistic(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.
     return a, b
 
 
-def _newton(grams: np.ndarray, labels: np.ndarray, a: np.ndarray, b: np.ndarray, c: float) -> Found:
+def _newton(grams: np.ndarray, labels: np.ndarray, a: np.ndarray, b: np.ndarray, c: float) -> Solution:
     """Where Newton's step leads: a = (I + WK)⁻¹(q − b W1) and Σa = 0, with q = W f + c(t − p)."""
     f = _values(grams, a) + b[:, None]
     p = 1 / (1 + np.exp(-np.clip(f, -500, 500)))
@@ -97,10 +97,10 @@ def _values(grams: np.ndarray, a: np.ndarray) -> np.ndarray:
     return np.matmul(grams, a[..., None])[..., 0]
 
 
-def linear_svm(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Found:
+def linear_svm(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Solution:
     """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), exactly, by sequential minimal optimisation (Fan et al. 2005)."""
-    found = [_compiled(_smo)(k, y, float(options.c), 1e-5) for k, y in _each(grams, labels)]
-    return np.array([a for a, _ in found]), np.array([b for _, b in found])
+    solved = [_compiled(_smo)(k, y, float(options.c), 1e-5) for k, y in _each(grams, labels)]
+    return np.array([a for a, _ in solved]), np.array([b for _, b in solved])
 
 
 def _smo(gram: np.ndarray, y: np.ndarray, c: float, tolerance: float) -> tuple[np.ndarray, float]:
@@ -133,15 +133,15 @@ def _smo(gram: np.ndarray, y: np.ndarray, c: float, tolerance: float) -> tuple[n
     return beta, (top + bottom) / 2
 
 
-def hinge_sgd(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Found:
-    """Scikit-learn's SGDClassifier (hinge, L2, "optimal" steps), the published CAV, step for step but on a.
+def hinge_sgd(grams: np.ndarray, labels: np.ndarray, options: Options, seeds: np.ndarray) -> Solution:
+    """The published CAV: scikit-learn's SGDClassifier (hinge, L2, "optimal" rate), step for step on the coefficients a.
 
-    The order of the images is the one that `seed` gives there, and so is the rule that ends it (scikit-learn 1.9: no
-    better objective in five epochs). A step costs n multiplications in place of d.
+    The order of the images for a seed and the stopping rule (no better objective in five epochs) are those of scikit-learn
+    1.9. A step costs n multiplications in place of d.
     """
     arguments = float(options.alpha), int(options.max_iter), float(options.tol)
-    found = [_compiled(_sgd)(k, y, *arguments, int(s)) for (k, y), s in zip(_each(grams, labels), seeds, strict=True)]
-    return np.array([a for a, _ in found]), np.array([b for _, b in found])
+    solved = [_compiled(_sgd)(k, y, *arguments, int(s)) for (k, y), s in zip(_each(grams, labels), seeds, strict=True)]
+    return np.array([a for a, _ in solved]), np.array([b for _, b in solved])
 
 
 def _sgd(gram: np.ndarray, y: np.ndarray, alpha: float, epochs: int, tol: float, seed: int) -> tuple[np.ndarray, float]:
@@ -157,9 +157,7 @@ def _sgd(gram: np.ndarray, y: np.ndarray, alpha: float, epochs: int, tol: float,
             state ^= state >> 17
             state ^= (state << 5) & 0xFFFFFFFF
             j = i + (state % 0x80000000) % (n - i)
-            held = order[i]
-            order[i] = order[j]
-            order[j] = held
+            order[i], order[j] = order[j], order[i]
         for r in order:
             f = scale * np.dot(gram[r], a)
             eta = 1 / (alpha * (start + t - 1))

@@ -11,8 +11,8 @@ codes, and ICE_Q = |p(z) − p(z with the latents Q moved to their value farthes
 Eq. 4 is never below Eq. 3: differences of both signs cancel before the absolute value in Eq. 3 and add up in Eq. 4. Both
 reward wrong assignments: where Q_i does nothing and the others destroy the image, |own − other| is large. `corrected` is the
 signed mean of own − other, with both parts, beside the value of random sets of the same size. A
-factor that the classifier cannot tell on real images (accuracy below 0.95) has no CG. Moving a latent by itself from its
-least to its largest value gives the matrix of average causal effects (An et al. 2023), which needs no sets at all.
+factor that the classifier does not recognise on real images (accuracy below 0.95) has no CG. Moving one latent alone from
+its least to its largest value gives the matrix of average causal effects (An et al. 2023), which needs no sets.
 """
 
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def effects(
 
 
 def random_sets(chosen: np.ndarray, active: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Sets of the same sizes drawn from the active latents: the null of CG.
+    """Random sets of active latents of the same sizes as `chosen`: the null of CG.
 
     >>> random_sets(np.array([[True], [False]]), np.array([True, True]), np.random.default_rng(0)).sum()
     np.int64(1)

@@ -1,8 +1,8 @@
 """What a disentanglement score would be by chance, and how far it moves with the sample: one place for all scores.
 
-The null permutes the rows of the codes, so that codes and factors keep their own distributions and lose each other. The
-interval is value ± 1.96 · the standard deviation over bootstrap samples of rows: resampled rows repeat, which lifts every
-score that counts coincidences, so that the percentiles of the resamples may miss the value itself.
+The null permutes the rows of the codes, so that codes and factors keep their own distributions but are unrelated. The
+interval is value ± 1.96 · the standard deviation over bootstrap samples of rows, not their percentiles: resampled rows
+repeat, which lifts every score that counts coincidences, so that the percentiles may miss the value itself.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,8 +36,8 @@ def null(
     True
     """
     orders = (rng.permutation(len(codes)) for _ in range(draws))
-    found = np.array(_each(lambda order: score(codes[order], factors), orders, threads))
-    known = found[~np.isnan(found)]
+    scores = np.array(_each(lambda order: score(codes[order], factors), orders, threads))
+    known = scores[~np.isnan(scores)]
     if not len(known):
         return Null(float("nan"), float("nan"), draws)
     return Null(float(known.mean()), float(np.quantile(known, 0.95)), draws - len(known))
@@ -54,15 +54,15 @@ def interval(
 ) -> tuple[float, float]:
     """The 95 % interval of a score by the bootstrap standard error over rows; NaN if fewer than two draws have a value.
 
-    `value` is the score of all rows where it is known already; `threads` as in `null`.
+    `value` is the score of all rows, if it is known already. `threads` as in `null`.
 
     >>> interval(lambda z, g: 1.0, np.zeros((4, 1)), np.zeros((4, 1)), np.random.default_rng(0))
     (1.0, 1.0)
     """
     value = score(codes, factors) if value is None else value
     samples = (rng.integers(0, len(codes), len(codes)) for _ in range(draws))
-    found = np.array(_each(lambda rows: score(codes[rows], factors[rows]), samples, threads))
-    known = found[~np.isnan(found)]
+    scores = np.array(_each(lambda rows: score(codes[rows], factors[rows]), samples, threads))
+    known = scores[~np.isnan(scores)]
     error = 1.96 * float(known.std(ddof=1)) if len(known) > 1 else float("nan")
     return value - error, value + error
 

@@ -33,7 +33,7 @@ _RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """What a score found: named values (the first ranks), the matrix (M, F) it was read from, and one value per factor."""
+    """The result of a score: named values (the first one ranks), the matrix (M, F) behind it, and one value per factor."""
 
     values: dict[str, float]
     matrix: np.ndarray
@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """The active latents (N, m) and the labels (N, f) of the varying factors, with what they were chosen from."""
+    """The active latents (N, m) and the labels (N, f) of the varying factors; `active` and `varying` flag those."""
 
     codes: np.ndarray
     labels: np.ndarray
@@ -122,14 +122,14 @@ def active(codes: np.ndarray, rule: Rule = "varies") -> np.ndarray:
 
 
 def _labels(column: np.ndarray, bins: int | None) -> np.ndarray:
-    """Class labels 0, 1, … of a factor, by its distinct values or by bins that hold something."""
+    """Class labels 0, 1, … of a factor: its distinct values, or its bins that are not empty."""
     if bins or continuous(column):
         column = binned(column[:, None], bins or 20)[:, 0]
     return np.unique(column, return_inverse=True)[1]
 
 
 def continuous(column: np.ndarray) -> bool:
-    """Whether a factor has too many values between whole numbers to be classes, and is cut into 20 bins.
+    """Whether a factor has too many non-integer values to be classes, and is cut into 20 bins.
 
     >>> continuous(np.linspace(0, 1, 100)), continuous(np.arange(100)), continuous(np.arange(100) % 5 / 5)
     (True, False, False)
@@ -150,7 +150,7 @@ def binned(codes: np.ndarray, bins: int = 20) -> np.ndarray:
 
 
 def standardised(codes: np.ndarray, by: np.ndarray | None = None) -> np.ndarray:
-    """Columns less their mean over their standard deviation, those of the rows `by` if given; a constant one becomes 0.
+    """Columns minus their mean, over their standard deviation (both of the rows `by`, if given); a constant one becomes 0.
 
     >>> standardised(np.array([[0.0, 5.0], [2.0, 5.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
@@ -186,7 +186,7 @@ def mutual_information(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def gap(matrix: np.ndarray, axis: int) -> np.ndarray:
-    """The largest minus the second largest entry along an axis; a single entry is held against 0.
+    """The largest minus the second largest entry along an axis; from a single entry, 0 is subtracted.
 
     >>> gap(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=0)
     array([1., 4.])

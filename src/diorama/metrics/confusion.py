@@ -16,7 +16,7 @@ import numpy as np
 
 #: Every rate, in the order of the paper's table, then those that follow from the same four numbers.
 RATES = ("precision", "accuracy", "recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")
-#: From so many maps on the compiled loop is used, where numba is installed; compiling it takes a second, once.
+#: The compiled loop is used for this many maps or more, where numba is installed; compiling it takes a second, once.
 MANY = 64
 
 
@@ -37,8 +37,8 @@ def cell_masses(maps: np.ndarray, grid: int) -> tuple[np.ndarray, np.ndarray]:
     """
     h, w = maps.shape[-2:]
     if len(maps.shape) == 3 and len(maps) >= MANY and maps.dtype in (np.float32, np.float64) and compiled():
-        found = compiled()(maps, edges(h, grid), edges(w, grid))
-        return found[..., 0], found[..., 1]
+        masses = compiled()(maps, edges(h, grid), edges(w, grid))
+        return masses[..., 0], masses[..., 1]
     return _summed(np.maximum(maps, 0), grid), _summed(np.maximum(-maps, 0), grid)
 
 
@@ -61,7 +61,7 @@ def compiled() -> Any:
 def _loop(maps: np.ndarray, ys: np.ndarray, xs: np.ndarray) -> np.ndarray:
     """Σ max(a, 0) and Σ max(−a, 0) of every cell in one pass: what numba compiles."""
     rows, columns = len(ys) - 1, len(xs) - 1
-    found = np.zeros((len(maps), rows * columns, 2))
+    masses = np.zeros((len(maps), rows * columns, 2))
     for i in range(len(maps)):
         for r in range(rows):
             for y in range(ys[r], ys[r + 1]):
@@ -72,9 +72,9 @@ def _loop(maps: np.ndarray, ys: np.ndarray, xs: np.ndarray) -> np.ndarray:
                         a = np.float64(line[x])
                         up += a if a > 0 else 0.0
                         down += -a if a < 0 else 0.0
-                    found[i, r * columns + c, 0] += up
-                    found[i, r * columns + c, 1] += down
-    return found
+                    masses[i, r * columns + c, 0] += up
+                    masses[i, r * columns + c, 1] += down
+    return masses
 
 
 def evidence(maps: np.ndarray, target: np.ndarray, grid: int) -> np.ndarray:
@@ -122,7 +122,7 @@ def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.divide(a, a + b)
 
 
-#: What must not be zero for a rate to exist, in words.
+#: Why a rate does not exist, in words.
 LACKS: dict[str, str] = {
     "precision": "no positive evidence anywhere",
     "accuracy": "the map is zero everywhere",

@@ -1,4 +1,4 @@
-"""Concept Sensitivity Metric: ratios of two branches' sensitivities, their smoothed logarithm, draws for intervals.
+"""Concept Sensitivity Metric: ratios of two branches' sensitivities, their smoothed logarithm, bootstrap draws.
 
 CSM_S = R_Δa / S_Δa and CSM_R = S_Δi / R_Δi (Gupta, Saini and Narayanan, ICVGIP 2022), where R_Δa is the share of test images
 whose loss in the reflectance branch falls when the activation moves towards the concept "albedo changes". The paper does
@@ -20,7 +20,7 @@ def ratio_of_averages(above: np.ndarray, below: np.ndarray) -> float:
 
 
 def mean_of_ratios(above: np.ndarray, below: np.ndarray) -> float:
-    """mean(above/below) over the sets that have both and a positive denominator; one small denominator rules it.
+    """mean(above/below) over the sets that have both and a positive denominator; one small denominator dominates it.
 
     >>> mean_of_ratios(np.array([0.2, 0.6, 0.5]), np.array([0.1, 0.6, 0.0]))
     1.5

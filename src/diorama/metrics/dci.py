@@ -5,8 +5,8 @@ A classifier per factor gives importances P (latents, factors). With H_K the ent
     D = Σ_l ρ_l (1 − H_F(P_l· / ΣP_l·)),  ρ_l = Σ_i P_li / ΣP        C = Σ_i ρ_i (1 − H_M(P_·i / ΣP_·i)) likewise
 
 and I is the accuracy on rows held out. The value depends on the estimator: codes = factors give D = 1 with extra trees
-and less with a random forest, so the estimator is named with every number. disentanglement_lib uses gradient boosting, one
-tree per class and round, which takes minutes where extra trees take seconds.
+and less with a random forest, so the estimator must be named with every number. disentanglement_lib uses gradient
+boosting, one tree per class and round, which takes minutes where extra trees take seconds.
 """
 
 import importlib.util
@@ -37,7 +37,7 @@ def dci(
 ) -> Measured:
     """D, C and I; the matrix is P, each column with sum 1; per factor: its completeness.
 
-    `jobs` threads grow the trees of a forest; the result is the same with any number. Without `informative` nothing is
+    `jobs` threads grow the trees of a forest; the result does not depend on them. Without `informative` nothing is
     predicted and I is left out; D and C are the same.
 
     >>> g = np.array([[i, j] for i in range(4) for j in range(4)] * 12)
@@ -50,9 +50,9 @@ def dci(
     train, test = halves(len(part.codes), share, rng)
     columns, right = [], []
     for labels in part.labels.T:
-        seed, asked = int(rng.integers(2**31)), part.codes[test if informative else test[:0]]
-        found, predicted = _learn(estimator, seed, jobs, part.codes[train], labels[train], asked)
-        columns.append(found)
+        seed, judged = int(rng.integers(2**31)), part.codes[test if informative else test[:0]]
+        importances, predicted = _learn(estimator, seed, jobs, part.codes[train], labels[train], judged)
+        columns.append(importances)
         right.append(float(np.mean(predicted == labels[test])) if informative else np.nan)
     importance = np.abs(np.stack(columns, axis=1))
     complete = _concentration(importance)
@@ -66,27 +66,27 @@ def dci(
 
 
 def _learn(
-    estimator: str, seed: int, jobs: int, codes: np.ndarray, labels: np.ndarray, asked: np.ndarray
+    estimator: str, seed: int, jobs: int, codes: np.ndarray, labels: np.ndarray, judged: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Importances of the latents, and the labels predicted for the codes asked."""
+    """Importances of the latents, and the labels predicted for the codes `judged`."""
     if estimator not in _CLASSES:
         raise ValueError(f"estimator {estimator!r} is not one of {', '.join(_CLASSES)}")
     name, options = _CLASSES[estimator]
     if estimator == "extra_trees" and importlib.util.find_spec("numba"):
         from diorama.metrics.extra_trees import extra_trees
 
-        return extra_trees(codes, labels, asked, seed, options["n_estimators"], options["min_samples_leaf"], jobs)
+        return extra_trees(codes, labels, judged, seed, options["n_estimators"], options["min_samples_leaf"], jobs)
     try:
         from sklearn import ensemble
     except ImportError as error:
         raise ImportError("DCI needs scikit-learn: pip install 'diorama[represent]'") from error
-    together = {} if estimator == "gradient_boosting" else {"n_jobs": jobs}  # boosting goes tree by tree
-    forest = getattr(ensemble, name)(random_state=seed, **options, **together).fit(codes, labels)
-    return forest.feature_importances_, forest.predict(asked) if len(asked) else labels[:0]
+    threads = {} if estimator == "gradient_boosting" else {"n_jobs": jobs}  # boosting goes tree by tree
+    forest = getattr(ensemble, name)(random_state=seed, **options, **threads).fit(codes, labels)
+    return forest.feature_importances_, forest.predict(judged) if len(judged) else labels[:0]
 
 
 def _concentration(columns: np.ndarray) -> np.ndarray:
-    """1 − entropy of every column, to the base of their length; NaN for a length of 1, 0 for a column of zeros."""
+    """1 − entropy of every column, with their length as the base; NaN for a length of 1, 0 for a column of zeros."""
     total = columns.sum(axis=0)
     if len(columns) < 2:
         return np.full(columns.shape[1], np.nan)

@@ -1,8 +1,8 @@
 """Squared errors of layers: MSE, scale-invariant MSE with one or three scales, PSNR.
 
-α = ⟨e, c⟩/⟨e, e⟩ over the mask brings the estimate e to the truth c. What papers leave unsaid and what changes the value:
-one α for all channels or one each; α·e clipped at 1 (Fan et al. 2018); the sum divided by the masked pixels or by the
-whole image (with a black background about a third on MIT Intrinsic Images); the units of the truth, here 0 to 1.
+α = ⟨e, c⟩/⟨e, e⟩ over the mask scales the estimate e to the truth c. Papers often do not say the following, although it
+changes the value: one α for all channels or one each; α·e clipped at 1 (Fan et al. 2018); the sum divided by the masked
+pixels or by all (which gives about a third on MIT Intrinsic Images); the units of the truth, here 0 to 1.
 """
 
 import numpy as np
@@ -50,8 +50,8 @@ def si_mse(
     >>> si_mse(c, 3 * c, np.ones((1, 2), bool)) < 1e-30
     True
     """
-    found = estimate * scale(truth, estimate, mask, per_channel)
-    return mse(truth, np.minimum(found, 1) if clip else found, mask, whole)
+    scaled = estimate * scale(truth, estimate, mask, per_channel)
+    return mse(truth, np.minimum(scaled, 1) if clip else scaled, mask, whole)
 
 
 def psnr(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, peak: float = 1.0) -> float:

@@ -32,7 +32,7 @@ def extra_trees(
     """Grow `trees` on codes (rows, features) with at least `leaf` rows in a leaf, and predict the rows `asked`.
 
     At a node every feature gets one random threshold; the one with the smallest Gini impurity of its two sides splits. The
-    importance of a feature in a tree is its share of what the splits take from the impurity, weighted by rows.
+    importance of a feature in a tree is its share of the decrease in impurity by all splits, weighted by rows.
 
     >>> x = np.arange(40.0)[:, None] * [1, 0]
     >>> grown = extra_trees(x, x[:, 0] > 19, np.array([[3.0, 0], [33.0, 0]]), seed=0)
@@ -80,18 +80,18 @@ def _grow(
             first, last, start, end, known = stack[depth]
             here = rows[first:last]
             impurity = _impurity(y, here, count)
-            best, lost = -1, 0.0
+            best, decrease = -1, 0.0
             if len(here) >= 2 * leaf and impurity > PURE:
                 _ranges(x, here, low, high)
                 many, known = _draw(low, high, features, constant, known, state, tried, cuts)
                 _sides(x, y, here, cuts, left)
-                best, lost = _best(count, left, tried[:many], leaf, impurity)
+                best, decrease = _best(count, left, tried[:many], leaf, impurity)
             if best < 0:
                 for r in others[start:end]:
                     for c in range(classes):
                         votes[r, c] += count[c] / len(here)
                 continue
-            own[best] += lost
+            own[best] += decrease
             middle = first + _part(x, here, best, cuts[best])
             between = start + _part(asked, others[start:end], best, cuts[best])
             for at, ends in enumerate(((middle, last, between, end), (first, middle, start, between))):
@@ -190,7 +190,7 @@ def _sides(x: np.ndarray, y: np.ndarray, rows: np.ndarray, cuts: np.ndarray, lef
 
 @njit(cache=True, nogil=True)
 def _best(count: np.ndarray, left: np.ndarray, tried: np.ndarray, leaf: int, impurity: float) -> tuple[int, float]:
-    """The feature whose threshold leaves least impurity, −1 if all have too small a side; and what it takes, by rows."""
+    """The feature whose threshold leaves least impurity (−1 if all leave a side too small), and the decrease, by rows."""
     best, least, n = -1, np.inf, count.sum()
     for f in tried:
         n_a, squares_a, squares_b = 0.0, 0.0, 0.0
@@ -210,7 +210,7 @@ def _best(count: np.ndarray, left: np.ndarray, tried: np.ndarray, leaf: int, imp
 
 @njit(cache=True, nogil=True)
 def _part(x: np.ndarray, rows: np.ndarray, feature: int, cut: float) -> int:
-    """Bring the rows not above the threshold to the front; gives how many they are."""
+    """Move the rows not above the threshold to the front; gives their number."""
     i, j = 0, len(rows)
     while i < j:
         if x[rows[i], feature] <= cut:

@@ -1,8 +1,8 @@
-"""The FactorVAE score: the latent that varies least while a factor is held names that factor (Kim & Mnih 2018).
+"""The FactorVAE score: the latent that varies least while a factor is fixed should name that factor (Kim & Mnih 2018).
 
-A point: a factor k, a batch of images that agree in k; the latent with the least variance relative to its variance over
-all rows gets a vote for k. Each latent predicts the factor it has most votes for; the score is the accuracy on further
-points. Latents with a standard deviation below 0.05 do not vote in the released setting (rule `scale`).
+A point is a factor k and a batch of images with the same value of k; the latent with the least variance relative to its
+variance over all rows gets a vote for k. Each latent predicts the factor it has most votes for; the score is the accuracy
+on further points. Latents with a standard deviation below 0.05 do not vote in the released setting (rule `scale`).
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def factor_vae_score(
 
 
 def _votes(part: Sample, count: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each latent varied least while each factor was held, (latents, factors)."""
+    """How often each latent varied least while each factor was fixed, (latents, factors)."""
     factors, total = part.labels.shape[1], part.codes.var(axis=0, ddof=1)
     shares = np.maximum(rng.multinomial(count, np.full(factors, 1 / factors)), 1)
     votes = np.zeros((part.codes.shape[1], factors))

@@ -23,7 +23,7 @@ def minimal_sets(classes: Sequence[Variants], index: int) -> list[int]:
     [2]
     """
     shared = {agreement(classes[index], other) for i, other in enumerate(classes) if i != index}
-    sets = sorted(range(2 ** len(classes[index])), key=lambda s: (s.bit_count(), _order(s)))
+    sets = sorted(range(2 ** len(classes[index])), key=lambda s: (s.bit_count(), _members(s)))
     minimal: list[int] = []
     for s in sets:
         if all(s & ~o for o in shared) and not any(s & m == m for m in minimal):
@@ -31,7 +31,8 @@ def minimal_sets(classes: Sequence[Variants], index: int) -> list[int]:
     return minimal
 
 
-def _order(s: int) -> tuple[int, ...]:
+def _members(s: int) -> tuple[int, ...]:
+    """The parts of a set, ascending."""
     return tuple(i for i in range(s.bit_length()) if s >> i & 1)
 
 
@@ -45,7 +46,7 @@ def agreement(a: Variants, b: Variants) -> int:
 
 
 def target_pair(classes: Sequence[Variants], index: int) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The first two classes that share exactly two parts each with a class, not the same ones; and those part sets.
+    """The first two classes that each share exactly two parts with a class, no part with both; and those part sets.
 
     >>> birds = [{"a": 0, "b": 0, "c": 0, "d": 0}, {"a": 0, "b": 0, "c": 1, "d": 1}, {"a": 1, "b": 1, "c": 0, "d": 0}]
     >>> target_pair(birds, 0)
@@ -129,7 +130,7 @@ def rank_agreement(drops: np.ndarray, importance: np.ndarray) -> float:
 
 
 def _centred_ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks with ties sharing their mean, less their mean."""
+    """Ranks minus their mean; tied values share their mean rank."""
     below = (values[:, None] > values).sum(axis=1) + 0.5 * (values[:, None] == values).sum(axis=1)
     return below - below.mean()
 
@@ -147,12 +148,12 @@ def target_sensitivity(first: np.ndarray, second: np.ndarray, shared: tuple[int,
     >>> target_sensitivity(np.array([2.0, 0.0]), np.array([1.0, 0.0]), (1, 2), 0.5)
     0.75
     """
-    gaps = [float((first - second)[list(_order(s))].sum()) for s in shared]
+    gaps = [float((first - second)[list(_members(s))].sum()) for s in shared]
     return sum(tie if g == 0 else float(g > 0) for g in (gaps[0], -gaps[1])) / 2
 
 
 def objective(csdc: np.ndarray, pc: np.ndarray, dc: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """(CSDC + PC + DC)/3 + D, what the threshold is chosen by; scores that do not exist (NaN) are left out."""
+    """(CSDC + PC + DC)/3 + D, which the chosen threshold maximises; scores that do not exist (NaN) are left out."""
     check = np.stack([csdc, pc, dc])
     known = ~np.isnan(check)
     mean = np.where(known, check, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)

@@ -62,8 +62,8 @@ def neighbour_information(z: np.ndarray, labels: np.ndarray, k: int = 10) -> flo
     from scipy.special import digamma
 
     counts = np.bincount(labels)
-    kept = counts[labels] > 1
-    z, labels, counts = z[kept], labels[kept], np.bincount(labels[kept])
+    enough = counts[labels] > 1
+    z, labels, counts = z[enough], labels[enough], np.bincount(labels[enough])
     if not len(z):
         return 0.0
     order = np.lexsort((z, labels))

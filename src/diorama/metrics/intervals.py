@@ -1,14 +1,15 @@
 """95 % intervals: of means and other statistics by the bootstrap-t, of shares by Wilson's formula.
 
-The bootstrap-t resamples values and divides each result by an error of its own (Efron 1981).
+The bootstrap-t resamples values and divides the deviation of each resample by that resample's own error (Efron 1981).
 
-Of a value θ with standard error e, resample b gives t_b = (θ_b − θ)/e_b, and θ − t_b·e is a candidate for a bound: the 2.5 %
-and 97.5 % points of the candidates are the interval, and p is the smallest level whose interval excludes 0. Unlike
-percentiles of θ_b this covers the truth about as often as it says from five cases on, also of skewed values.
+For a value θ with standard error e, resample b gives t_b = (θ_b − θ)/e_b, and θ − t_b·e is a candidate for a bound: the
+2.5 % and 97.5 % points of the candidates are the interval, and p is the smallest level whose interval excludes 0. From five
+cases on its coverage is about the nominal one, for skewed values too, unlike that of percentiles of θ_b.
 
-Few cases make resamples with next to no spread, whose t_b explodes: |t_b| goes up to Student's 99.95 % point. A resample
-without any spread (all draws hit equal values) knows the side it is on, but not how far: it takes a place in Student's tail
-beyond 97.5 %. Without these two rules three cases would be covered .82 of the time, by intervals up to 600 times too wide.
+With few cases some resamples have next to no spread, and their t_b explodes: |t_b| is cut at Student's 99.95 % point. A
+resample without any spread (all draws hit equal values) gives a sign but no size: it gets a random quantile of Student's
+distribution beyond 97.5 %. Without these two rules intervals of three cases would cover the truth .82 of the time and be up
+to 600 times too wide.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ import numpy as np
 RESAMPLES = 4_999
 #: With fewer cases there is no interval.
 LEAST = 3
-#: Where in Student's distribution a resample without spread stands, and how far out any other may.
+#: The quantiles of Student's distribution between which a resample without spread is put; the upper one limits all others.
 TAIL = (0.975, 0.9995)
 #: Resamples with a spread below this share of the sample's have none.
 FLAT = 1e-6
@@ -58,7 +59,7 @@ def interval(values: np.ndarray) -> Interval:
         return Interval()
     if np.ptp(values) == 0:
         return _exactly(float(values.mean()))
-    return _read(candidates(values[None])[:, 0])
+    return _from_candidates(candidates(values[None])[:, 0])
 
 
 def wilson(right: int, count: int) -> tuple[float, float]:
@@ -74,7 +75,7 @@ def wilson(right: int, count: int) -> tuple[float, float]:
 
 
 def candidates(samples: np.ndarray) -> np.ndarray:
-    """What each resample proposes as a bound of the mean of every sample (samples, n): (resamples, samples)."""
+    """Each resample's candidate for a bound of the mean of every sample (samples, n): (resamples, samples)."""
     means, n = samples.mean(axis=1), samples.shape[1]
     centred = (samples - means[:, None]).T
     both = np.hstack([centred, centred**2])
@@ -95,7 +96,7 @@ def studentised(shifts: np.ndarray, errors: np.ndarray, error: np.ndarray | floa
 
 
 def of_statistic(value: float, error: float, shifts: np.ndarray, errors: np.ndarray, n: int) -> Interval:
-    """The interval of any statistic over n cases with a standard error of its own in every resample; NaN are left out."""
+    """The interval of any statistic of n cases from its shift and standard error in every resample; NaN are left out."""
     known = ~(np.isnan(shifts) | np.isnan(errors))
     if n < LEAST or known.mean() < 0.5:
         return Interval()
@@ -103,7 +104,7 @@ def of_statistic(value: float, error: float, shifts: np.ndarray, errors: np.ndar
     if not error > rounding:  # nothing varies, or a NaN
         return _exactly(value) if error <= rounding and np.abs(shifts[known]).max() <= rounding else Interval()
     t = studentised(np.where(known, shifts, 0), np.where(known, errors, 1), error, n)[known]
-    return _read(value - t * error)
+    return _from_candidates(value - t * error)
 
 
 def moves_of(values: np.ndarray, means: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -114,7 +115,8 @@ def moves_of(values: np.ndarray, means: np.ndarray, weights: np.ndarray) -> np.n
 
 
 def standard_error(weights: np.ndarray, moves: np.ndarray) -> np.ndarray:
-    """The error of what cases move so far (infinitesimal jackknife), for every line of weights; of a mean it is sd/√n.
+    """The standard error of a statistic that each case moves by `moves` (infinitesimal jackknife), for every line of
+    weights; that of a mean is sd/√n.
 
     >>> values = np.array([[1.0, 2.0, 6.0]])
     >>> standard_error(np.ones((1, 3)), values - 3).round(3), round(values.std(ddof=1) / 3**0.5, 3)
@@ -147,7 +149,7 @@ def _counts(n: int, start: int, size: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _student(n: int) -> tuple[np.ndarray, float]:
-    """A place in the tail of Student's distribution for every resample, and how far out any may be."""
+    """A value in the tail of Student's distribution for every resample, and the largest that any may have."""
     from scipy.special import stdtrit
 
     places = _stream("bootstrap-t", n, "tails").uniform(*TAIL, RESAMPLES)
@@ -155,20 +157,18 @@ def _student(n: int) -> tuple[np.ndarray, float]:
 
 
 def _stream(*parts: str | int) -> np.random.Generator:
-    """Random numbers that are a function of the parts, as `diorama.rng` gives them."""
+    """A generator that is a function of the parts, the one that `diorama.rng` gives."""
     name = json.dumps(parts, separators=(",", ":")).encode()
     return np.random.Generator(np.random.Philox(key=int(hashlib.blake2b(name, digest_size=16).hexdigest(), 16)))
 
 
-def _read(found: np.ndarray) -> Interval:
-    """The ends by rank and p by counting: both are computed from the same resampled numbers, so that they agree
-    exactly.
-    """
-    last = len(found) + 1
+def _from_candidates(bounds: np.ndarray) -> Interval:
+    """The ends by rank and p by counting; both are read from the same candidates, so that they agree exactly."""
+    last = len(bounds) + 1
     rank = max(int(0.025 * last + 1e-9), 1)
-    ends = np.partition(found, (rank - 1, len(found) - rank))
-    beyond = min(int((found <= 0).sum()), int((found >= 0).sum()))
-    return Interval(float(ends[rank - 1]), float(ends[len(found) - rank]), min(1.0, 2 * (1 + beyond) / last))
+    ends = np.partition(bounds, (rank - 1, len(bounds) - rank))
+    beyond = min(int((bounds <= 0).sum()), int((bounds >= 0).sum()))
+    return Interval(float(ends[rank - 1]), float(ends[len(bounds) - rank]), min(1.0, 2 * (1 + beyond) / last))
 
 
 def _exactly(value: float) -> Interval:

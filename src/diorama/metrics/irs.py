@@ -1,4 +1,4 @@
-"""Interventional robustness score: how little a latent moves while one factor is held (Suter et al. 2019).
+"""Interventional robustness score: how little a latent moves while one factor is fixed (Suter et al. 2019).
 
 For latent l and factor i with values v, over the rows with g_i = v: d_li(v) is the 0.99 quantile of |z_l − mean z_l|. With
 D_l = max |z_l − mean z_l| over all rows,

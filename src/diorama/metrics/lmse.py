@@ -36,7 +36,7 @@ class Windows:
         block = gcd(self.k, self.step)
         rows, columns = self.height // block, self.width // block
         a, b, mask = (x[: rows * block].reshape(rows, block, self.width) for x in (a, b, mask))
-        # down the rows first: contiguous; and without a temporary of the image's size, whose pages cost more than the sum
+        # along the rows first, which is contiguous; without a temporary image, whose memory pages cost more than the sum
         bands = np.einsum("rbw,rbw,rbw->rw", a, b, mask, dtype=np.float64)
         blocks = bands[:, : columns * block].reshape(rows, columns, block).sum(axis=2)
         length, step = self.k // block, self.step // block
@@ -74,8 +74,8 @@ def _errors(c: np.ndarray, e: np.ndarray, mask: np.ndarray, k: int, step: int) -
 def lmse_barron(truth: np.ndarray, estimate: np.ndarray, mask: np.ndarray, k: int = 20) -> float:
     """LMSE as in Barron & Malik's released `MIT_mse` (Barron & Malik 2015): the same formula, other windows.
 
-    Four tilings of k×k windows, zero-padded so that the remainder counts, shifted by 0 or k/2 − 1 (index 9 for k = 20:
-    a one-based half) in each direction; with α = 0 where the estimate is zero. Papers report geometric means of it.
+    Four tilings of k×k windows, zero-padded so that the remainder counts, shifted by 0 or k/2 − 1 in each direction (9 for
+    k = 20, since MATLAB counts from one); α = 0 where the estimate is zero. Papers report geometric means of it.
 
     >>> x = np.arange(1.0, 626.0).reshape(25, 25)
     >>> lmse_barron(x, 2 * x, np.ones((25, 25), bool))

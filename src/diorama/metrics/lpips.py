@@ -32,13 +32,13 @@ def _features(image: Any, weights: dict[str, np.ndarray]) -> list[Any]:
     from torch.nn.functional import conv2d, max_pool2d
 
     x = (2 * image - 1 - torch.tensor(_SHIFT)) / torch.tensor(_SCALE)
-    x, found = x.permute(2, 0, 1)[None], []
+    x, features = x.permute(2, 0, 1)[None], []
     for i, (stride, padding) in enumerate(_LAYOUT):
         x = max_pool2d(x, 3, 2) if i in (1, 2) else x
         kernel, bias = (torch.from_numpy(weights[f"conv{i}.{part}"]) for part in ("weight", "bias"))
         x = torch.relu(conv2d(x, kernel, bias, stride, padding))
-        found.append(x[0] / (x[0].square().sum(dim=0, keepdim=True).sqrt() + 1e-10))
-    return found
+        features.append(x[0] / (x[0].square().sum(dim=0, keepdim=True).sqrt() + 1e-10))
+    return features
 
 
 def _term(a: Any, b: Any, channel_weights: np.ndarray) -> float:

@@ -10,7 +10,7 @@ Correlation = Literal["linear", "spearman"]
 
 
 def mcc(codes: np.ndarray, factors: np.ndarray, kind: Correlation = "linear", rule: Rule = "varies") -> Measured:
-    """Mean over factors of |correlation| with the latent given to them, each latent to one factor at most.
+    """Mean over factors of |correlation| with the latent assigned to them; no latent is assigned to two factors.
 
     The assignment is the one with the largest sum. `spearman` correlates ranks and so forgives monotone distortions. A
     factor counts as a number: of factors without an order (shape, scene) it depends on how their values are numbered.
@@ -53,10 +53,10 @@ def r2(codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator, rule: R
     fitted, judged = halves(len(g), 0.5, rng)
     x = np.column_stack([part.codes, np.ones(len(g))])
     weights = np.linalg.lstsq(x[fitted], g[fitted], rcond=None)[0]
-    off = ((g[judged] - x[judged] @ weights) ** 2).sum(axis=0)
-    whole = ((g[judged] - g[judged].mean(axis=0)) ** 2).sum(axis=0)
-    per_factor = np.where(whole > 0, 1 - off / np.where(whole > 0, whole, 1), np.nan)
-    value = float(np.nanmean(per_factor)) if (whole > 0).any() else float("nan")
+    residual = ((g[judged] - x[judged] @ weights) ** 2).sum(axis=0)
+    total = ((g[judged] - g[judged].mean(axis=0)) ** 2).sum(axis=0)
+    per_factor = np.where(total > 0, 1 - residual / np.where(total > 0, total, 1), np.nan)
+    value = float(np.nanmean(per_factor)) if (total > 0).any() else float("nan")
     return part.measured({"r2": value}, np.abs(weights[:-1]) * part.codes.std(axis=0)[:, None], per_factor)
 
 

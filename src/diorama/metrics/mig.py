@@ -1,9 +1,9 @@
 """Mutual information gap and its relatives: MIG (Chen et al. 2018), MIG-sup (Li et al. 2020), DMIG (Watcharasupat 2021).
 
-All read one matrix I(z_l; g_i) of codes in 20 bins of equal width. With more than 20 factor values even codes = factors
-stay below 1 (0.896 on the grid of dSprites). Few rows make every I too large, the small ones most: where codes carry nothing
-all values are too high (see the null), where one latent leads, the gap and with it MIG are too low (0.60 at 300 rows, 0.67
-at 1,000, 0.70 at 10,000 on a code of three factors). More draws of few rows do not help: all are biased alike.
+All are computed from one matrix I(z_l; g_i) of codes in 20 bins of equal width. With more than 20 factor values even
+codes = factors stay below 1 (0.896 on the grid of dSprites). With few rows every I is too large, the small ones most: codes
+that carry nothing get too high values (see the null); where one latent leads, the gap and so MIG are too low (0.60 at 300
+rows, 0.67 at 1,000, 0.70 at 10,000 on a code of three factors). More draws of few rows do not help: all are biased alike.
 """
 
 import numpy as np

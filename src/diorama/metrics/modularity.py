@@ -58,11 +58,11 @@ def _area(probabilities: np.ndarray, labels: np.ndarray) -> float:
     """The mean area under the ROC curve over the classes that some, but not all, test rows have."""
     from scipy.stats import rankdata
 
-    found = []
+    areas = []
     for c in range(probabilities.shape[1]):
         own = labels == c
         if own.any() and not own.all():
             ranks = rankdata(probabilities[:, c])
             n, m = own.sum(), (~own).sum()
-            found.append((ranks[own].sum() - n * (n + 1) / 2) / (n * m))
-    return float(np.mean(found)) if found else float("nan")
+            areas.append((ranks[own].sum() - n * (n + 1) / 2) / (n * m))
+    return float(np.mean(areas)) if areas else float("nan")

@@ -25,8 +25,8 @@ class Softmax:
         start = np.zeros((x.shape[1] + 1) * classes)
         arguments = (x, labels, weight / len(x), penalty / len(x), classes)
         options = {"maxiter": 100, "gtol": 1e-5, "maxls": 50}
-        found = minimize(_loss, start, arguments, jac=True, method="L-BFGS-B", options=options)
-        full = found.x.reshape(x.shape[1] + 1, classes)
+        result = minimize(_loss, start, arguments, jac=True, method="L-BFGS-B", options=options)
+        full = result.x.reshape(x.shape[1] + 1, classes)
         return cls(full[:-1], full[-1])
 
     def log_probabilities(self, x: np.ndarray) -> np.ndarray:

@@ -90,7 +90,7 @@ class _Sides:
         return np.where(flat, own_all * (b < 1), own), np.where(flat, rest_all * (b > -1), rest)
 
     def objective(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """What is minimised, for every class."""
+        """The objective, for every class."""
         return (
             0.5 * (w**2 + b**2)
             + self.own * _square(self.wrong(w, b)[0], 1 - b, -w)

@@ -5,7 +5,7 @@ smooth where the shading's gradient is below it; the 3×2 confusion is summed ov
 [1, 1, 2]/row sum, precision = c[2, smooth]/Σ c[:, smooth], recall = c[2, smooth]/Σ c[2, :].
 
 Kovacs et al. 2017 take the Sobel magnitude of linear shading after a 10×10 maximum filter everywhere and print a curve.
-Li & Snavely 2018, whose number is what is called SAW AP, take the natural log (at least 1e-4), judge smooth pixels on the
+Li & Snavely 2018, whose number is usually called SAW AP, take the natural log (at least 1e-4), judge smooth pixels on the
 *unfiltered* map and the others on the filtered one, and integrate. Scores of the two cannot be compared.
 """
 
@@ -77,7 +77,7 @@ def _component_means(magnitude: np.ndarray, smooth: np.ndarray) -> np.ndarray:
 def _confusion(
     judged: Sequence[np.ndarray], labels: np.ndarray, thresholds: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray:
-    found = np.zeros((len(thresholds), 3, 2))
+    counts = np.zeros((len(thresholds), 3, 2))
     for row in range(3):
         inside = labels == row
         values = judged[row][inside]
@@ -85,9 +85,9 @@ def _confusion(
         weight = weights[inside][order] if weights is not None and row == SMOOTH else np.ones(len(values))
         total = np.concatenate([[0.0], np.cumsum(weight)])
         below = total[np.searchsorted(values[order], thresholds, side="left")]
-        found[:, row] = np.stack([total[-1] - below, below], axis=1)
+        counts[:, row] = np.stack([total[-1] - below, below], axis=1)
     # the released matrix holds integers; 1e-9 is added so that 3 − 1e-16 is not rounded down to 2
-    return found if weights is None else np.floor(found + 1e-9)
+    return counts if weights is None else np.floor(counts + 1e-9)
 
 
 def precision_recall(confusion: np.ndarray, guard: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -97,9 +97,9 @@ def precision_recall(confusion: np.ndarray, guard: float = 0.0) -> tuple[np.ndar
     """
     rows = confusion.sum(axis=2, keepdims=True)
     share = np.divide(confusion, rows + guard, out=np.zeros_like(confusion), where=rows > 0) * WEIGHTS[None, :, None]
-    smooth, called, there = share[:, SMOOTH, 1], share[:, :, 1].sum(axis=1), share[:, SMOOTH].sum(axis=1)
+    smooth, called, labelled = share[:, SMOOTH, 1], share[:, :, 1].sum(axis=1), share[:, SMOOTH].sum(axis=1)
     precision = np.divide(smooth, called + guard, out=np.full_like(smooth, np.nan), where=called + guard > 0)
-    return precision, np.divide(smooth, there + guard, out=np.zeros_like(smooth), where=there > 0)
+    return precision, np.divide(smooth, labelled + guard, out=np.zeros_like(smooth), where=labelled > 0)
 
 
 def average_precision(confusion: np.ndarray) -> float:

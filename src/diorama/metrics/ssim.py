@@ -72,8 +72,8 @@ def best_ssim(pair: Moments, start: float) -> float:
     """
     scale, best = start, pair.ssim(start)
     for step in (sign * 2.0**-i for i in range(2, 11) for sign in (-1, 1)):
-        while 0 < scale + step < 5 and (found := pair.ssim(scale + step)) > best:
-            scale, best = scale + step, found
+        while 0 < scale + step < 5 and (value := pair.ssim(scale + step)) > best:
+            scale, best = scale + step, value
     return best
 
 

@@ -15,8 +15,8 @@ from diorama.metrics.cav import Draw, fit_gram
 from diorama.metrics.cav_trainers import Options, Trainer
 
 Sign = Literal[-1, 1]
-#: CAVs of relabelled images that are held at once.
-DEALT = 512
+#: CAVs of relabelled images that are fitted at once.
+RELABELLED = 512
 
 
 def share(derivatives: np.ndarray, sign: Sign) -> np.ndarray:
@@ -41,7 +41,7 @@ def scores_of(coefficients: np.ndarray, cross: np.ndarray) -> np.ndarray:
 
 def strength(coefficients: np.ndarray, gram: np.ndarray, cross: np.ndarray, sign: Sign) -> np.ndarray:
     """sign · mean over images of gradient·w/‖w‖, for CAVs in dual form (k,). Unlike the share it does not saturate: where
-    gradients are alike, near the output, every direction whatever has a share of 0 or 1.
+    gradients are alike, near the output, any direction has a share of 0 or 1.
 
     >>> strength(np.array([[2.0, 0.0]]), np.eye(2), np.array([[3.0, 1.0], [1.0, 2.0]]), 1)
     array([2.])
@@ -53,8 +53,8 @@ def strength(coefficients: np.ndarray, gram: np.ndarray, cross: np.ndarray, sign
 def t_test(concept: np.ndarray, random: np.ndarray) -> float:
     """The published p: a two-sided t-test with equal variances of the scores of concept and of random CAVs.
 
-    These scores share test images and random sets, so p falls at will with the number of runs. NaN where it is undefined:
-    fewer than two scores on a side, or all scores the same.
+    These scores share test images and random sets, so p gets as small as one likes with more runs. NaN where it is
+    undefined: fewer than two scores on a side, or all scores the same.
 
     >>> round(t_test(np.array([0.8, 0.9, 0.85]), np.array([0.5, 0.4, 0.6])), 4), t_test(np.ones(3), np.ones(3))
     (0.0056, nan)
@@ -73,8 +73,8 @@ def t_test(concept: np.ndarray, random: np.ndarray) -> float:
 def sign_tests(concept: np.ndarray, random: np.ndarray, images: int) -> np.ndarray:
     """p of every CAV alone (k,): the same t-test of its signs on the test images against those of all random CAVs.
 
-    `concept` (k,) and `random` (m,) are scores, shares of the same `images`; a sign is 0 or 1, so that shares say all. NaN
-    where no sign differs from any other.
+    `concept` (k,) and `random` (m,) are scores, shares of the same `images`: signs are 0 or 1, so that shares determine the
+    test. NaN where no sign differs from any other.
 
     >>> sign_tests(np.array([0.9, 0.5]), np.array([0.4, 0.6]), 20).round(4)
     array([0.002, 1.   ])
@@ -86,9 +86,9 @@ def sign_tests(concept: np.ndarray, random: np.ndarray, images: int) -> np.ndarr
 
     chance, many = random.mean(), images * len(random)
     with np.errstate(all="ignore"):
-        found = ttest_ind_from_stats(concept, deviation(concept, images), images, chance, deviation(chance, many), many)
+        test = ttest_ind_from_stats(concept, deviation(concept, images), images, chance, deviation(chance, many), many)
     constant = (deviation(concept, images) == 0) & (deviation(chance, many) == 0)
-    return np.where(constant, np.where(concept == chance, np.nan, 0.0), found.pvalue)
+    return np.where(constant, np.where(concept == chance, np.nan, 0.0), test.pvalue)
 
 
 def permutation_p(observed: float, null: np.ndarray) -> float:
@@ -125,17 +125,16 @@ def permutation_test(
 ) -> Permuted:
     """Does the concept's mean strength stand out when its name is given to random images instead?
 
-    Each relabelling deals all images, the concept's and the others, anew to the places that `draws` name, and fits the CAVs
+    Each relabelling shuffles all images, the concept's and the negatives, over the rows that `draws` name, and fits the CAVs
     again, in the Gram space. If the concept is a random set like any other, its strength is exchangeable with those.
     `cross` (n, rows) is gram(gradients, rows).
     """
-
-    count, each = len(gram), max(DEALT // max(len(draws), 1), 1)
+    count, each = len(gram), max(RELABELLED // max(len(draws), 1), 1)
     orders = [np.arange(count), *(rng.permutation(count) for _ in range(permutations))]
     means = []
     for start in range(0, len(orders), each):
-        dealt = [(order[a], order[b]) for order in orders[start : start + each] for a, b in draws]
-        a = fit_gram(trainer, gram, dealt, rng, options, 0.0).coefficients
+        shuffled = [(order[a], order[b]) for order in orders[start : start + each] for a, b in draws]
+        a = fit_gram(trainer, gram, shuffled, rng, options, 0.0).coefficients
         means.append(strength(a, gram, cross, sign).reshape(-1, len(draws)).mean(axis=1))
     observed, *null = np.concatenate(means)
     return Permuted(float(observed), np.array(null), permutation_p(observed, np.array(null)))

@@ -34,12 +34,12 @@ def judgements(points: Sequence[Mapping[str, Any]], comparisons: Sequence[Mappin
     array([2.])
     """
     place = {p["id"]: (p["x"], p["y"]) for p in points if p.get("opaque")}
-    kept = [c for c in comparisons if _counts(c, place)]
+    valid = [c for c in comparisons if _counts(c, place)]
     return Judgements(
-        np.array([place[c["point1"]] for c in kept], float).reshape(-1, 2),
-        np.array([place[c["point2"]] for c in kept], float).reshape(-1, 2),
-        np.array([_VERDICTS[c["darker"]] for c in kept], int),
-        np.array([c["darker_score"] for c in kept], float),
+        np.array([place[c["point1"]] for c in valid], float).reshape(-1, 2),
+        np.array([place[c["point2"]] for c in valid], float).reshape(-1, 2),
+        np.array([_VERDICTS[c["darker"]] for c in valid], int),
+        np.array([c["darker_score"] for c in valid], float),
     )
 
 
@@ -80,8 +80,8 @@ def whdr(reflectance: np.ndarray, judged: Judgements, delta: float = 0.1) -> flo
     """
     if not len(judged.weight):
         return float("nan")
-    said = ordinal(lightness(reflectance, judged.first), lightness(reflectance, judged.second), delta)
-    return float(judged.weight[said != judged.darker].sum() / judged.weight.sum())
+    verdict = ordinal(lightness(reflectance, judged.first), lightness(reflectance, judged.second), delta)
+    return float(judged.weight[verdict != judged.darker].sum() / judged.weight.sum())
 
 
 def constant_whdr(judged: Judgements) -> float:

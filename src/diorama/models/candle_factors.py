@@ -10,8 +10,8 @@ from diorama.models.factor_judges import FactorJudge
 @dataclass(frozen=True)
 class CandleFactors(FactorJudge):
     """Trained on unconfounded images of 64 × 64 pixels (`diorama train candle_factors` makes it again; the card beside the
-    weights has its accuracy on each factor). Rotation shows on the cube only: it cannot be told on the other four
-    objects, so `cg` leaves it out and says so.
+    weights has its accuracy on each factor). Rotation is visible on the cube only, not on the other four objects, so `cg`
+    leaves it out and says so.
     """
 
     name = "candle_factors"

@@ -1,4 +1,4 @@
-"""A network from a file of weights: made by `tune`, of FunnyBirds' authors (seven families), or known by its tensors."""
+"""A network from a file of weights: from `tune`, from FunnyBirds' authors (seven families), or recognised by its tensors."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Checkpoint(Classifier):
 
     path       safetensors, or a torch file with a state dict, alone or under the key `state_dict`
     arch       bagnet33, x_resnet50, bcos_resnet50, protopnet_resnet50, vit_base, a name of torchvision, or timm:NAME; None
-               reads it off the file
-    classes    how many; None reads it off the file
-    cam_layer  layer that Grad-CAM looks at; None for the last one with maps
+               recognises it by the file's tensors
+    classes    number of classes; None takes it from the file
+    cam_layer  layer that Grad-CAM uses; None for the last one with feature maps
     size       side of the images in pixels; FunnyBirds has 256
     normalise  none ([0, 1], as FunnyBirds), own (the statistics of ImageNet), half ((x − 0.5)/0.5)
 
-    A transformer gets its images resized to 224 by nearest neighbours, as FunnyBirds' evaluation does.
+    Images for a transformer are resized to 224 by nearest neighbours, as in FunnyBirds' evaluation.
 
-    A folder that `tune` made, or the weights in it, says by its card which network it is and the size of its images; of a
-    network that was given as a live object `arch` names the file that makes it, ./mine.py:build.
+    For a folder that `tune` made, or the weights in it, the card gives the network and the size of its images; if the
+    network was given to `tune` as a live object, `arch` must name the file that builds it, ./mine.py:build.
     """
 
     cite = ("hesse2023",)
@@ -72,16 +72,16 @@ class Checkpoint(Classifier):
             super().__init__(module, f"checkpoint({self.arch})", size or card["size"], cam_layer)
             return
         size, self._made_by = size or _FUNNYBIRDS_SIZE, ""
-        found = read_file(path, "checkpoint")
-        state = tensors_of(found, path, "checkpoint")
-        self.arch = arch or _named(found) or recognise(state, path)
+        content = read_file(path, "checkpoint")
+        state = tensors_of(content, path, "checkpoint")
+        self.arch = arch or _named(content) or recognise(state, path)
         net = _filled(self.arch, state, path, classes)
         resize = _TRANSFORMER_SIZE if "vit_" in self.arch and size != _TRANSFORMER_SIZE else None
         module = originals.wrapped(net, originals.statistics(normalise, originals.IMAGENET), resize)
         super().__init__(module, f"checkpoint({self.arch})", size, cam_layer or _cam_layer(self.arch))
 
     def fingerprint(self) -> str:
-        """The digest of the weights and, of a tuned network, of the code that makes it."""
+        """The digest of the weights and, for a tuned network, of the code that builds it."""
         return digest([super().fingerprint(), self._made_by]) if self._made_by else super().fingerprint()
 
 
@@ -115,20 +115,20 @@ def _card(path: Path) -> dict[str, Any] | None:
     file = path / "card.json" if path.is_dir() else path.parent / "card.json"
     if not file.is_file() or (path.is_file() and path.name != _TUNED):
         return None
-    found = read_json(file)
-    return found if {"network", "classes", "size"} <= found.keys() else None
+    card = read_json(file)
+    return card if {"network", "classes", "size"} <= card.keys() else None
 
 
 def _tuned(card: Mapping[str, Any], arch: str | None, weights: str) -> tuple[str, Any, str]:
-    """A tuned network, made again: its name, the module with its weights, the digest of what made it."""
+    """A tuned network, built again: its name, the module with its weights, the digest of the code that built it."""
     network = arch or card["network"]
     if not network:
         raise InputError(
             f"checkpoint: {weights} is of a live network, {card['name']}: name the file that makes it, arch=./mine.py:build"
         )
-    asked = parse(network)
-    kept = {k: v for k, v in asked.params.items() if k not in _FIRST_WEIGHTS or ":" not in asked.name}
-    backbone = build("model", Spec(asked.name, kept))
+    spec = parse(network)
+    params = {k: v for k, v in spec.params.items() if k not in _FIRST_WEIGHTS or ":" not in spec.name}
+    backbone = build("model", Spec(spec.name, params))
     module = backbone.object.module
     if module is None:
         raise InputError(f"checkpoint: arch={network!r} has no torch module")
@@ -145,29 +145,29 @@ def _maker(arch: str) -> originals.Maker:
 
 
 def _named(found: Any) -> str | None:
-    """FunnyBirds writes the architecture beside the weights; for transformers that entry is ignored, because
-    FunnyBirds writes torchvision's name beside timm's weights.
+    """The architecture that FunnyBirds writes beside the weights; ignored for transformers, where FunnyBirds writes
+    torchvision's name beside timm's weights.
     """
     name = found.get("model") if isinstance(found, Mapping) else None
     return name if isinstance(name, str) and name in _KNOWN and not name.startswith("vit_") else None
 
 
 def recognise(state: Mapping[str, Tensor], path: str) -> str:
-    """The known network whose weights have the same names and, but for the number of classes, shapes."""
+    """The known network whose weights have the same names and shapes, apart from the number of classes."""
     from diorama.models.families.released import shapes_of
 
-    given, nearest = shapes_of(state), ("", 0, "")
+    shapes, nearest = shapes_of(state), ("", 0, "")
     for arch in (*_OURS, *_KNOWN):
         own = _shapes(arch, state)
-        if own == given:
+        if own == shapes:
             return arch
-        shared = sum(given.get(name) == shape for name, shape in own.items())
+        shared = sum(shapes.get(name) == shape for name, shape in own.items())
         if own and shared > max(nearest[1], len(own) // 2):
-            nearest = (arch, shared, _difference(own, given))
-    raise InputError(f"checkpoint: the network in {path} is not recognised: {_told(nearest, given)}")
+            nearest = (arch, shared, _difference(own, shapes))
+    raise InputError(f"checkpoint: the network in {path} is not recognised: {_hint(nearest, shapes)}")
 
 
-def _told(nearest: tuple[str, int, str], given: dict[str, Any]) -> str:
+def _hint(nearest: tuple[str, int, str], given: dict[str, Any]) -> str:
     if nearest[0]:
         return f"it is nearest to {nearest[0]}, but {nearest[2]}"
     return (
@@ -185,7 +185,7 @@ def _difference(own: dict[str, Any], given: dict[str, Any]) -> str:
 
 
 def _shapes(arch: str, state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Names and shapes of a known network with as many classes as a state dict has; empty where that cannot be told."""
+    """Names and shapes of a known network with as many classes as a state dict has; empty if that number is unknown."""
     import torch
 
     from diorama.models.families import released

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FactorJudge(Weighted, Model):
-    """Logits of the values of every factor side by side; `heads` says how many each has.
+    """Logits of the values of every factor, concatenated; `heads` is the number of values of each.
 
-    Images larger than those it learnt (64 pixels, or 32) are squeezed to a square by area, as learners see them.
+    Images larger than those it was trained on (64 pixels, or 32) are resized to that square by area, as for the learners.
     """
 
     checkpoint: str | None = None
@@ -32,12 +32,12 @@ class FactorJudge(Weighted, Model):
 
     @property
     def classes(self) -> int:  # type: ignore[override]
-        """All logits."""
+        """The number of all logits."""
         return sum(self.heads or ())
 
     @cached_property
     def side(self) -> int:
-        """The side of the images it learnt, read from the weights."""
+        """The side of the images it was trained on, read from the weights."""
         from safetensors import safe_open
 
         from diorama.models.factor_layers import NARROW
@@ -61,13 +61,13 @@ class FactorJudge(Weighted, Model):
                 f"images are {images.shape}: {self.name} takes (n, h, w, 3) of at least {self.side} pixels"
             )
         small = np.stack([squeezed(image, self.side) for image in images])
-        shown = small.mean(axis=3, keepdims=True) if self.channels == 1 else small
+        scaled = small.mean(axis=3, keepdims=True) if self.channels == 1 else small
         place = next(self.module.parameters()).device
         with torch.inference_mode():
-            x = torch.from_numpy(np.ascontiguousarray(shown.transpose(0, 3, 1, 2), np.float32)).to(place)
+            x = torch.from_numpy(np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), np.float32)).to(place)
             return np.asarray(self.module(x).cpu().numpy())
 
 
 def squeezed(image: np.ndarray, side: int) -> np.ndarray:
-    """An image as a square of the side."""
+    """An image resized to a square."""
     return image if image.shape[:2] == (side, side) else resize(np.asarray(image, np.float32), side, side)

@@ -1,4 +1,4 @@
-"""A small network that tells every factor of an image: the judge of counterfactual generativeness."""
+"""A small network that classifies every factor of an image: the judge of counterfactual generativeness."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 #: Channels and stride of each convolution.
 LAYERS = ((24, 1), (48, 2), (96, 2), (96, 1), (128, 2), (128, 1))
-#: Channels that go into the dense layers from every place, and their width.
+#: Channels at every place that go into the dense layers, and the width of those.
 NARROW, HIDDEN = 32, 128
 
 
 class FactorNetwork(nn.Module):
-    """Six convolutions with batch norm, then dense layers that see every place: size and distance need to be told apart.
+    """Six convolutions with batch norm, then dense layers over all places, which size and distance need to be separable.
 
-    `side` is that of its images, `heads` how many values each factor has; logits stand side by side.
+    `side` is that of its images, `heads` the number of values of each factor; logits are concatenated.
     """
 
     def __init__(self, channels: int, side: int, heads: Sequence[int]) -> None:
@@ -32,5 +32,4 @@ class FactorNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, channels, side, side) in [0, 1] → (n, sum of heads)."""
-        seen = self.convolutions(x - 0.5).flatten(1)
-        return self.heads(torch.relu(self.dense(seen)))
+        return self.heads(torch.relu(self.dense(self.convolutions(x - 0.5).flatten(1))))

@@ -1,8 +1,8 @@
-"""What full-size networks share: the input they were trained with, weights from a file, and a note where there are none.
+"""What full-size networks share: the normalisation they were trained with, weights from a file, a note if there are none.
 
-A wrapped network is `normalise`, `resize` (only where it has a size of its own) and `net`, one after the other. The
-normalisation is a batch norm with fixed statistics: tools that know networks then know what to do with it (for LRP,
-zennit passes relevance through it unchanged).
+A wrapped network is `normalise`, `resize` (only if it needs a fixed size) and `net` in sequence. The normalisation is a
+batch norm with fixed statistics, so that tools can handle it like any layer (for LRP, zennit passes relevance through it
+unchanged).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def statistics(choice: Normalise, own: Statistics) -> Statistics | None:
 
 
 def wrapped(net: nn.Module, normalise: Statistics | None, resize: int | None = None) -> nn.Module:
-    """The network behind its normalisation and, as FunnyBirds does for transformers, nearest-neighbour resizing."""
+    """The network after its normalisation and, as FunnyBirds does for transformers, nearest-neighbour resizing."""
     from torch import nn
 
     parts: OrderedDict[str, nn.Module] = OrderedDict()
@@ -74,7 +74,7 @@ def head_name(net: nn.Module) -> str:
 
 
 def with_classes(module: nn.Module, classes: int, name: str) -> nn.Module:
-    """The network with a new last layer for so many classes, unless it has as many already."""
+    """The network with a new last layer for this number of classes, unless it has that number already."""
     from torch import nn
 
     last = head_name(module)
@@ -87,21 +87,21 @@ def with_classes(module: nn.Module, classes: int, name: str) -> nn.Module:
 
 
 def put(module: nn.Module, name: str, part: nn.Module) -> None:
-    """Put a layer in the place of the one with this name."""
+    """Replace the layer of this name."""
     outer, _, inner = name.rpartition(".")
     setattr(module.get_submodule(outer), inner, part)
 
 
 def classes_in(state: Mapping[str, Tensor], net: nn.Module, asked: int | None, name: str) -> int | None:
-    """The number of classes a checkpoint was trained for; an error if another one was asked for."""
+    """The number of classes that a checkpoint was trained for; an error if another number was asked for."""
     weight = state.get(f"{head_name(net)}.weight")
-    found = None if weight is None else int(weight.shape[0])
-    if asked is not None and found is not None and asked != found:
-        raise InputError(f"{name}: classes={asked}, but the checkpoint was trained for {found} classes")
-    return found or asked
+    trained_for = None if weight is None else int(weight.shape[0])
+    if asked is not None and trained_for is not None and asked != trained_for:
+        raise InputError(f"{name}: classes={asked}, but the checkpoint was trained for {trained_for} classes")
+    return trained_for or asked
 
 
-#: Makes a network with so many classes (None: its own number), its library's weights fetched or not.
+#: Builds a network with a number of classes (None: its own), its library's weights fetched or not.
 Maker = Callable[[int | None, bool], "nn.Module"]
 
 
@@ -115,7 +115,7 @@ def made(make: Maker, name: str, classes: int | None, checkpoint: str | None, pr
 
 
 def loaded(make: Maker, name: str, classes: int | None, state: Mapping[str, Tensor], path: str) -> nn.Module:
-    """A network with a state dict, and as many classes as that was trained for."""
+    """A network with a state dict and its number of classes."""
     import torch
 
     with torch.device("meta"):  # names and shapes only
@@ -137,11 +137,11 @@ def _fetched(make: Maker, name: str, classes: int | None) -> nn.Module:
 class Named(Classifier):
     """A network of a library by name. Without `checkpoint` or `pretrained` the weights are random, and every row says so.
 
-    name        as the library knows it
-    classes     how many; None for the network's own number
+    name        the library's name of the network
+    classes     number of classes; None for the network's own
     checkpoint  file with a state dict: safetensors or torch
     pretrained  lets the library fetch its own weights
-    cam_layer   layer that Grad-CAM looks at; None for the last one with maps
+    cam_layer   layer that Grad-CAM uses; None for the last one with feature maps
     size        side of the images in pixels; None for the network's own
     normalise   own (the network's statistics), none ([0, 1], as FunnyBirds), half ((x − 0.5)/0.5)
     """
@@ -170,7 +170,7 @@ class Named(Classifier):
         raise NotImplementedError
 
     def maker(self, name: str, size: int | None) -> Maker:
-        """What makes the network for images of a size."""
+        """The function that builds the network for images of a size."""
         raise NotImplementedError
 
 

@@ -44,23 +44,21 @@ class Head(Classifier):
 
     backbone    spec of the network whose last layer is replaced
     on          folder of photos in class folders, or the spec of a staged world with classes: birds, "birds(classes=10)"
-    train       images of every class that it is fitted on
-    split_seed  which photos those are
+    train       number of images of every class that it is fitted on
+    split_seed  seed that draws those images
     l2          weight of the penalty on squared coefficients
-    size        side in pixels to which photos are cut, as `photos` cuts them
+    size        side in pixels to which photos are cropped, as by `photos`; None for 224
     bias        fits a bias; False for a map by `lrp` that follows the logit (see the text)
 
-    Of a folder, classes are the class folders in alphabetical order. The photos are drawn by `split_seed`; `photos` and
-    `mosaic` with the same train= and split_seed= show the others only, and a world that shows any of them (by content,
-    whatever its name) is refused. Photos are cut to `size` as there (224 where nothing is said).
+    In a folder, classes are the class folders in alphabetical order. `photos` and `mosaic` with the same train= and
+    split_seed= show only the other photos; a world that shows a photo of the fit (by content, whatever its name) is refused.
 
-    Of a staged world, `train` times the number of classes scenes are drawn by `split_seed` for this purpose alone, at the
-    world's own size. Where its objects have parts, half of the scenes lack some, and count for every class that has the
-    parts that are left, as in the training of the bundled birds (Hesse et al. 2023, §4).
+    In a staged world, `train` scenes for each class are drawn for this purpose alone, at the world's own size. If its
+    objects have parts, half of the scenes lack some and count for every class that has the remaining parts, as in the
+    training of the bundled birds (Hesse et al. 2023, §4).
 
-    `l2` is the penalty. The fitted bias is large, as features have large means. Where a method gives biases no relevance
-    (`lrp`), what the features contribute may then have the other sign than the logit, and the map is turned over: use
-    `bias=False`.
+    The fitted bias is large, because features have large means. With a method that gives biases no relevance (`lrp`), the
+    sum of the features' contributions may then have the opposite sign of the logit, which inverts the map: use `bias=False`.
     """
 
     located = ("on",)
@@ -82,17 +80,17 @@ class Head(Classifier):
         collect: Callable[..., _Images] = _photos if isinstance(on, str) else _scenes
         images = collect(on, train, split_seed, size)
         module, cam_layer, last = _beheaded(backbone)
-        features, shares = np.split(_learnt(module, images), [-images.classes], axis=1)
-        found = fit_logistic(features, shares, images.classes, l2, bias)
-        originals.put(module, last, _linear(*found))
-        super().__init__(module, f"head({_called(backbone)})", images.side, cam_layer)
+        features, shares = np.split(_cached_features(module, images), [-images.classes], axis=1)
+        originals.put(module, last, _linear(*fit_logistic(features, shares, images.classes, l2, bias)))
+        label = backbone if isinstance(backbone, str) else backbone.label
+        super().__init__(module, f"head({label})", images.side, cam_layer)
         self.held_out, self.learnt, self.leave_out = images.held_out, images.learnt, images.leave_out
         self.note = f"head fitted on {images.count} {images.what}"
 
 
 @dataclass(frozen=True)
 class _Images:
-    """What a head is fitted on: `example(i)` is image i and the classes it may be of, bool (classes,); `key` names all."""
+    """What a head is fitted on: `example(i)` is image i and flags of its possible classes; `key` identifies them all."""
 
     example: Callable[[int], tuple[np.ndarray, np.ndarray]]
     count: int
@@ -110,7 +108,7 @@ def _photos(on: str, train: int, seed: int, size: int | None) -> _Images:
         raise InputError(f"head: there is no folder {on!r}; give a folder of class folders with photos, or a world")
     learnt, held_out = split(Path(on).expanduser(), train, seed)
     if len(learnt) < 2:
-        raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: there is nothing to tell apart")
+        raise InputError(f"head: {on} has one class, {next(iter(learnt))!r}: a classifier needs at least two")
     files = [(path, label) for label, paths in enumerate(learnt.values()) for path in paths]
     contents, side = [file_digest(path) for path, _ in files], size or USUAL_SIZE
     return _Images(
@@ -126,8 +124,8 @@ def _photos(on: str, train: int, seed: int, size: int | None) -> _Images:
 
 
 def _scenes(on: Component[World], train: int, seed: int, size: int | None) -> _Images:
-    found = on.with_default(size=size) if size else on
-    world = labelled(found.object, found.label, "head")
+    component = on.with_default(size=size) if size else on
+    world = labelled(component.object, component.label, "head")
     order = Order(world, seed, "head", train * len(world.classes), removal=True)
 
     def example(i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -135,13 +133,9 @@ def _scenes(on: Component[World], train: int, seed: int, size: int | None) -> _I
         return frame.srgb(), targets
 
     height, width = example(0)[0].shape[:2]
-    key = [found.digest, seed, order.count]
+    key = [component.digest, seed, order.count]
     side = height if height == width else None
     return _Images(example, order.count, len(world.classes), key, f"scenes of {on.label}", side)
-
-
-def _called(backbone: Component[Model] | str) -> str:
-    return backbone if isinstance(backbone, str) else backbone.label
 
 
 def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, str]:
@@ -153,12 +147,10 @@ def _beheaded(backbone: Component[Model] | str) -> tuple[nn.Module, str | None, 
     model = backbone.object
     if model.module is None:
         raise InputError(f"head: {backbone.label} has no torch module to take features from")
-    module = copy.deepcopy(model.module)  # the backbone stays as it is
+    module = copy.deepcopy(model.module)  # the backbone itself is not changed
     last = originals.head_name(module)
     if not isinstance(module.get_submodule(last), nn.Linear):
-        raise InputError(
-            f"head: the last layer of {backbone.label}, {last}, is not linear: its features cannot be told"
-        )
+        raise InputError(f"head: the last layer of {backbone.label}, {last}, is not linear: its features are unknown")
     originals.put(module, last, nn.Identity())
     return module, model.cam_layer, last
 
@@ -172,8 +164,8 @@ def _linear(weights: np.ndarray, bias: np.ndarray) -> nn.Module:
     return layer
 
 
-def _learnt(module: nn.Module, images: _Images) -> np.ndarray:
-    """Features (n, d) of all images, then the shares (n, classes), side by side; read from the cache or added to it."""
+def _cached_features(module: nn.Module, images: _Images) -> np.ndarray:
+    """Features (n, d) and class shares (n, classes) of all images, concatenated; read from the cache or added to it."""
     key = digest([state_digest(module), images.key, source_key(Path(__file__))])
     path = cache_folder() / "features" / f"{key}.npy"
     try:
@@ -194,13 +186,13 @@ def _write(path: Path, array: np.ndarray) -> None:
 
 
 def _compute(module: nn.Module, images: _Images) -> np.ndarray:
-    found = []
+    rows = []
     together = device.chunk(device.current())
     for start in range(0, images.count, together):
         pictures, hot = zip(*map(images.example, range(start, min(start + together, images.count))), strict=True)
         shares = np.array(hot) / np.sum(hot, axis=1, keepdims=True)
-        found.append(np.hstack([logits(module, np.stack(pictures)), shares]))
-    return np.concatenate(found)
+        rows.append(np.hstack([logits(module, np.stack(pictures)), shares]))
+    return np.concatenate(rows)
 
 
 def _photo(path: Path, size: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A classifier of the factors of sprites: shape, scale, orientation and place, a network beside `sprites_moments`."""
+"""A network that classifies the factors of sprites: shape, scale, orientation and place; `sprites_moments` needs none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from diorama.render.sprites import COUNTS
 @dataclass(frozen=True)
 class SpritesFactors(FactorJudge):
     """Trained on sprites of 64 × 64 pixels (`diorama train sprites_factors` makes it; the card beside the weights has its
-    accuracy on each factor). Orientation cannot be told exactly: the first and the last value are one image, and a square
-    turned by 90° is the same square.
+    accuracy on each factor). Orientation is ambiguous: the first and the last value give the same image, and so does a
+    square turned by 90°.
     """
 
     name = "sprites_factors"

@@ -1,10 +1,10 @@
 """A classifier of sprites by image moments: shape, scale, orientation and place without any training.
 
 Area, centroid and the central moments of orders two to four of an image are compared with those of every combination of
-shape, scale and orientation, drawn at nine sub-pixel places. The nearest combination, measured in standard deviations over
-the places, is the most probable; the place is the centroid less that combination's own offset. It judges the images that
-decoders make (protocol `cg`), so it must be exact on real sprites and tolerate blurred ones. Orientation cannot
-be exact: the first and the last are one image, small squares turned by 90° differ in nothing.
+shape, scale and orientation, rendered at nine sub-pixel places. The nearest combination, measured in standard deviations
+over the places, is the most probable; the place is the centroid minus that combination's own offset. It judges the images
+that decoders make (protocol `cg`), so it must be exact on real sprites and tolerate blurred ones. Orientation is
+ambiguous: the first and the last value give the same image, and so do small squares turned by 90°.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from diorama.core.contracts import Model
 from diorama.core.errors import InputError
 from diorama.render.sprites import COUNTS, SHAPES, SIZE, are_counts, levels, silhouettes
 
-#: What is taken off every pixel as haze, the deviation of a place in pixels, and the least deviation of a moment.
+#: The haze subtracted from every pixel, the standard deviation of a place in pixels, and the least one of a moment.
 _HAZE, _PLACE, _LEAST = 0.1, 0.2, 0.02
-#: The least log probability: below it differences mean nothing.
+#: The least log probability: differences below it are meaningless.
 _NEVER = -50.0
 _ORDERS = [(a, b) for n in (2, 3, 4) for a in range(n, -1, -1) for b in [n - a]]
 
 
 @dataclass(frozen=True)
 class SpritesMoments(Model):
-    """Logits of the values of shape, scale, orientation, x and y side by side; `heads` says how many each has.
+    """Logits of the values of shape, scale, orientation, x and y, concatenated; `heads` is the number of values of each.
 
-    counts  those of the world: `sprites_moments(counts=(3, 2, 4, 3, 3))` for `sprites(counts=(3, 2, 4, 3, 3))`
+    counts  the world's counts: `sprites_moments(counts=(3, 2, 4, 3, 3))` for `sprites(counts=(3, 2, 4, 3, 3))`
     """
 
     counts: tuple[int, int, int, int, int] = COUNTS
@@ -44,12 +44,12 @@ class SpritesMoments(Model):
 
     @property
     def heads(self) -> tuple[int, ...]:  # type: ignore[override]
-        """How many logits each factor has, in the world's order."""
+        """The number of logits of each factor, in the world's order."""
         return tuple(self.counts)
 
     @property
     def classes(self) -> int:  # type: ignore[override]
-        """All logits."""
+        """The number of all logits."""
         return sum(self.counts)
 
     @cached_property
@@ -62,13 +62,13 @@ class SpritesMoments(Model):
     def _templates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean moments (combinations, k), their deviation (k,), and the offset of the centroid (combinations, 2)."""
         shape, scale, turn = (np.array(c) for c in zip(*product(*self._levels[:3]), strict=True))
-        found = []
+        sampled = []
         for x, y in product((0.5, 0.51, 0.52), repeat=2):  # thirds of a pixel
             place = [np.full(len(shape), v) for v in (x, y)]
             area, centre, moments = _moments(silhouettes(shape.astype(int), scale, turn, *place).astype(np.float32))
             offset = centre - (16 + 32 * np.array([x, y]))
-            found.append(np.concatenate([area[:, None], moments, offset], axis=1))
-        mean, deviation = np.mean(found, axis=0), np.std(found, axis=0).mean(axis=0)
+            sampled.append(np.concatenate([area[:, None], moments, offset], axis=1))
+        mean, deviation = np.mean(sampled, axis=0), np.std(sampled, axis=0).mean(axis=0)
         return mean[:, :-2], np.maximum(deviation[:-2], _LEAST), mean[:, -2:]
 
     def logits(self, images: np.ndarray) -> np.ndarray:
@@ -83,8 +83,8 @@ class SpritesMoments(Model):
         mean, deviation, offset = self._templates
         gray = np.clip((images.mean(axis=3) - _HAZE) / (1 - _HAZE), 0, 1)
         area, centre, moments = _moments(gray)
-        found = np.concatenate([area[:, None], moments], axis=1)
-        posterior = log_softmax(-0.5 * (((found[:, None] - mean) / deviation) ** 2).sum(axis=2), axis=1)
+        features = np.concatenate([area[:, None], moments], axis=1)
+        posterior = log_softmax(-0.5 * (((features[:, None] - mean) / deviation) ** 2).sum(axis=2), axis=1)
         table = posterior.reshape(len(images), *self.counts[:3])
         shapes = [_log_sum(table, (2, 3)), _log_sum(table, (1, 3)), _log_sum(table, (1, 2))]
         place = (centre - offset[posterior.argmax(axis=1)] - 16) / 32

@@ -17,17 +17,17 @@ class Timm(originals.Named):
     library = "timm"
 
     def own_input(self, name: str) -> tuple[originals.Statistics, int]:
-        """What timm says about the network."""
+        """The input that timm's configuration of the network states."""
         own = own_input(name)
         return (tuple(own.mean), tuple(own.std)), own.input_size[-1]
 
     def maker(self, name: str, size: int | None) -> originals.Maker:
-        """What makes the network for images of a size."""
+        """The function that builds the network for images of a size."""
         return maker(name, size)
 
 
 def own_input(name: str) -> Any:
-    """What timm says about a network: mean, std, input_size …; an unknown name is an error."""
+    """timm's configuration of a network: mean, std, input_size …; an unknown name is an error."""
     timm = originals.require("timm", f"timm:{name}")
     if not timm.is_model(name):
         raise InputError(f"timm has no network {name!r}; {did_you_mean(name.partition('.')[0], timm.list_models())}")
@@ -35,7 +35,7 @@ def own_input(name: str) -> Any:
 
 
 def maker(name: str, size: int | None = None) -> originals.Maker:
-    """Makes the network; one that is built for one size is built for `size`."""
+    """The function that builds the network; one with a fixed input size is built for `size`."""
     timm = originals.require("timm", f"timm:{name}")
     sized = {"img_size": size} if size and own_input(name).fixed_input_size else {}
 

@@ -24,12 +24,12 @@ class Torchvision(originals.Named):
         return originals.IMAGENET, USUAL_SIZE
 
     def maker(self, name: str, size: int | None) -> originals.Maker:
-        """What makes the network for images of a size."""
+        """The function that builds the network for images of a size."""
         return maker(name, size)
 
 
 def maker(name: str, size: int | None = None) -> originals.Maker:
-    """Makes the network; an unknown name is an error."""
+    """The function that builds the network; an unknown name is an error."""
     torchvision = originals.require("torchvision", f"torchvision:{name}")
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:

@@ -1,7 +1,7 @@
 """The renderer: stages of triangle meshes to images with exact layers. Imports nothing else of Diorama.
 
     toon_image(stage, w, h, samples=5)    flat toon images (FunnyBirds), ids, parts, depth
-    toon_layers(stage, w, h).composite(drop={"beak"})   the same without a layer, to the byte
+    toon_layers(stage, w, h).composite(drop={"beak"})   the toon image without a layer, byte for byte
     render(stage, w, h, samples, bounces) physically shaded: albedo·shading + specular = image
 
 Names load on first use, so that importing this package needs neither numba nor Embree.

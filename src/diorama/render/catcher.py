@@ -1,7 +1,7 @@
-"""A floor that only catches shadows: the share of its light that objects standing on it leave, for every pixel.
+"""A floor that only catches shadows: the share of its light that objects standing on it do not block, for every pixel.
 
 The sky is a fixed set of beams drawn by importance (structured importance sampling in the sense of Agarwal et al. 2003),
-the same for every pixel, and a ball-shaped lamp a fixed set of points: shadows are smooth without noise or denoising.
+and a ball-shaped lamp a fixed set of points. They are the same for every pixel, so that shadows are smooth without noise.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -22,9 +22,9 @@ _CORNERS = np.array([[a, b, c, 1.0] for a in (0, 1) for b in (0, 1) for c in (0,
 
 
 class Beams(NamedTuple):
-    """Light that falls on a horizontal floor: directions (n, 3) towards it, irradiance (n, 3) brought by each.
+    """The light that falls on a horizontal floor: directions (n, 3) towards the light, irradiance (n, 3) from each.
 
-    Every 8 in a row lie close together, in a cone (n/8, 5): its axis, the cosine and the sine of its half angle.
+    Every 8 consecutive directions lie in a cone (n/8, 5): its axis, the cosine and the sine of its half angle.
     """
 
     directions: NDArray[np.float64]
@@ -65,7 +65,7 @@ def beams(environment: Environment, count: int = 512) -> Beams:
     theta, phi = (row + y) / height * np.pi, (column + x) / width * 2 * np.pi - np.pi
     directions = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], 1)
     light = image[row, column] / (image[row, column] @ (0.2126, 0.7152, 0.0722) + 1e-12)[:, None]
-    # every beam brings one luminance; the sum is made exact in each channel
+    # every beam has the same luminance; the sum is made exact in each channel
     brought = light * irradiance(environment.image) / np.maximum(light.sum(0), 1e-300)
     bundles = _bundles(directions, np.arange(count))
     order = np.concatenate(bundles)
@@ -73,7 +73,7 @@ def beams(environment: Environment, count: int = 512) -> Beams:
 
 
 def _bundles(points: NDArray[np.float64], members: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Members in bundles of 8 neighbours: halved along the widest axis again and again."""
+    """Members in bundles of 8 neighbours, by halving along the widest axis recursively."""
     if len(members) <= 8:
         return [members]
     axis = np.ptp(points[members], 0).argmax()
@@ -90,7 +90,7 @@ def _cone(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _invert(steps: NDArray[np.float64], u: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The cell of a cumulative distribution (n,) or one per sample (m, n) that holds u, and where in the cell."""
+    """The cell that contains u in a cumulative distribution, (n,) or (m, n) for one per sample, and u's place in it."""
     table = np.broadcast_to(steps, (len(u), steps.shape[-1]))
     cell = np.minimum((table <= u[:, None]).sum(1), steps.shape[-1] - 1)
     each = np.arange(len(u))
@@ -101,11 +101,11 @@ def _invert(steps: NDArray[np.float64], u: NDArray[np.float64]) -> tuple[NDArray
 def catch_shadows(
     stage: Stage, width: int, height: int, reach: float, radius: float = 0.0, count: int = 512
 ) -> NDArray[np.float32]:
-    """The share (h, w, 3) of its light that the floor z = 0 keeps: 1 where no object of the stage blocks any.
+    """The share (h, w, 3) of the light on the floor z = 0 that the objects of the stage do not block.
 
-    Light is that of the environment and of the point lights, taken as balls of `radius`. Floor farther than `reach`
-    from the middle of the objects counts as unshadowed, and so does what is not floor. Each pixel spreads `count`
-    beams and 64 lamp points over 8 places within it.
+    Light is that of the environment and of the point lights, taken as balls of `radius`. The share is 1 on floor farther
+    than `reach` from the middle of the objects and in pixels that do not show floor. Each pixel spreads `count` beams and 64
+    lamp points over 8 places within it.
     """
     sky = beams(stage.environment, count) if stage.environment is not None else NO_BEAMS
     lamps = [light for light in stage.lights if isinstance(light, PointLight)]
@@ -165,7 +165,7 @@ def _catch(embree, camera, ball, reach, sky, points, power, share):
 
 @inlined
 def _floor_places(camera, x, y, dx, dy, ball, reach, floor):
-    """Where the eight rays of a pixel meet the floor; False if one does not, or all are far from the objects."""
+    """Where the eight rays of a pixel hit the floor; False if one does not, or all are far from the objects."""
     near = False
     for k in range(8):
         u, v = x + _PLACES[k, 0] * dx, y + _PLACES[k, 1] * dy
@@ -181,7 +181,7 @@ def _floor_places(camera, x, y, dx, dy, ball, reach, floor):
 
 @inlined
 def _may_hit(floor, k, lx, ly, lz, ball):
-    """Whether a ray from the floor passes the ball around the objects."""
+    """Whether a ray from the floor goes through the ball around the objects."""
     x, y, z = ball[0] - floor[k, 0], ball[1] - floor[k, 1], ball[2] - _LIFT
     along = x * lx + y * ly + z * lz
     return x * x + y * y + z * z - along * max(along, 0.0) < ball[3] * ball[3]
@@ -189,7 +189,7 @@ def _may_hit(floor, k, lx, ly, lz, ball):
 
 @inlined
 def _look_at(ball, floor, sight):
-    """The cone around all rays from the places of a pixel that may pass the ball: axis, cosine, sine; −1, 0 for all."""
+    """The cone around all rays from a pixel's places that may hit the ball: axis, cosine, sine; −1, 0 for all directions."""
     x, y, wide = 0.0, 0.0, 0.0
     for k in range(8):
         x += floor[k, 0] / 8
@@ -208,7 +208,7 @@ def _look_at(ball, floor, sight):
 def _apart(cones, i, sight):
     """Whether no direction of a cone is in the cone of sight."""
     along = cones[i, 0] * sight[0] + cones[i, 1] * sight[1] + cones[i, 2] * sight[2]
-    # half angles that add up to more than a half turn leave nothing out
+    # two cones whose half angles add up to more than 180° always overlap
     return cones[i, 3] > -sight[3] and along < cones[i, 3] * sight[3] - cones[i, 4] * sight[4] - 1e-9
 
 

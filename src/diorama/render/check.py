@@ -1,4 +1,4 @@
-"""Checks every renderer makes before it starts: every error is one line that says what to change."""
+"""Checks that every renderer makes before it starts; every error is one line that says what to change."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,7 @@ def transforms(stage: Stage) -> NDArray[np.float64]:
 
 
 def cofactors(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """det(A)·A⁻ᵀ of (n, 3, 3) matrices, which turns normals even where A cannot be inverted."""
+    """det(A)·A⁻ᵀ of (n, 3, 3) matrices, which transforms normals even if A cannot be inverted."""
     a, b, c = matrices[:, 0], matrices[:, 1], matrices[:, 2]
     return np.stack([cross(b, c), cross(c, a), cross(a, b)], 1)
 
@@ -67,7 +67,7 @@ def _check_outside(stage: Stage) -> None:
 
 
 def winding(mesh: Mesh, point: ArrayLike) -> float:
-    """How often a closed mesh winds round a point: Σ solid angles / 4π (Van Oosterom & Strackee 1983).
+    """The winding number of a closed mesh around a point: Σ solid angles / 4π (Van Oosterom & Strackee 1983).
 
     >>> from diorama.render.mesh import sphere
     >>> round(winding(sphere(), (0.1, 0.2, 0.3)), 3), round(winding(sphere(), (2, 0, 0)), 3)

@@ -24,7 +24,7 @@ except ImportError as error:
     raise MissingPackageError(MISSING) from error
 
 kernel: Callable[..., Any] = partial(numba.njit, cache=True, nogil=True, error_model="numpy")
-# arrays travel between kernels as nine words each, so that small functions cost more to call than to run
+# every array is passed to a kernel as nine words, so that calling a small function costs more than running it
 inlined: Callable[..., Any] = partial(kernel, forceinline=True)
 carray: Callable[..., Any] = numba.carray  # type: ignore[attr-defined]
 
@@ -52,7 +52,7 @@ def _pointer_cast(kind: Any) -> tuple[Any, Callable[..., Any]]:
 
 @intrinsic
 def call_c(typing_context: Any, function: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any:
-    """Call the C function at an integer address with four pointers; unlike ctypes, such code can be cached."""
+    """Call the C function at an integer address with four pointers; unlike a call by ctypes, this can be cached."""
     signature = types.void(types.intp, types.intp, types.intp, types.intp, types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -1,9 +1,9 @@
 """Layers of a toon image: any subset of them composites, by depth, to the image that would have been rendered.
 
-Every sample keeps the list of what lies along its ray, one entry per layer, nearest first (equal depths: the earlier
-instance first, as a depth buffer would decide). Leaving layers out changes only the pixels where one of them was in
-front; there the first entry that is kept wins, sample by sample, and the bytes are averaged again. So the result is
-the byte-exact re-render, anti-aliased or not, and costs only the pixels that change.
+Every sample has a list of the layers along its ray, nearest first (at equal depth the earlier instance first, as in a depth
+buffer). Leaving layers out changes only the pixels where one of them was in front: there each sample takes the first entry
+that is kept, and the bytes are averaged again. The result is byte for byte that of rendering again, anti-aliased or not,
+and only the pixels that change are computed.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -100,7 +100,7 @@ def _sort(where, depth, owner, slots):
 
 @kernel
 def _in_front(start, owner, layer_of, layers, planes):
-    """Lists, one per layer, of the pixels that have the layer first in the list of one of their samples."""
+    """For each layer, the pixels in which it comes first in the list of some sample."""
     pixels = (len(start) - 1) // planes
     for counting in (True, False):
         if counting:
@@ -132,7 +132,7 @@ def _in_front(start, owner, layer_of, layers, planes):
 
 @kernel
 def _repaint(dropped, keep, lists, front, labels, background, out):
-    """Paint anew the pixels where a dropped layer was in front, with the first kept entry of every sample."""
+    """Repaint the pixels where a dropped layer was in front, with the first kept entry of every sample."""
     start, owner, depth, colour = lists
     begin, pixel_of = front
     layer_of, object_of, part_of = labels

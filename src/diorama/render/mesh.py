@@ -149,7 +149,7 @@ def rotation(axis: ArrayLike, radians: float) -> NDArray[np.float64]:
 
 
 def transform(mesh: Mesh, matrix: ArrayLike) -> Mesh:
-    """The mesh moved by a 4×4 matrix; normals by the inverse transpose, faces turned round if it mirrors."""
+    """The mesh transformed by a 4×4 matrix; normals by the inverse transpose, faces reversed if it mirrors."""
     m = np.asarray(matrix, float)
     normals = mesh.normals @ np.linalg.inv(m[:3, :3])
     faces = mesh.faces if np.linalg.det(m[:3, :3]) > 0 else mesh.faces[:, ::-1]
@@ -169,7 +169,7 @@ def merge(meshes: Iterable[Mesh]) -> Mesh:
 
 
 def flat(mesh: Mesh) -> Mesh:
-    """The mesh with its own three vertices and its face normal for every triangle."""
+    """The mesh flat-shaded: every triangle has three vertices of its own with its face normal."""
     corners = mesh.vertices[mesh.faces]
     normals = _unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     uv = mesh.uv[mesh.faces].reshape(-1, 2)
@@ -187,7 +187,7 @@ def smooth_normals(vertices: ArrayLike, faces: ArrayLike) -> Floats:
 
 
 def cross(a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.floating]:
-    """a × b along the last axis; several times faster on few vectors than numpy's, which turns axes around."""
+    """a × b along the last axis; several times faster on few vectors than numpy's, which moves axes."""
     return a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]
 
 
@@ -250,7 +250,7 @@ def torus(tube: float = 0.35, sectors: int = 48, rings: int = 24) -> Mesh:
 
 
 def revolve(profile: Sequence[tuple[float, float]], sectors: int = 48) -> Mesh:
-    """The surface of revolution of (radius, z) points listed upwards; a point given twice makes a crease there."""
+    """The surface of revolution of (radius, z) points in upward order; a point given twice makes a crease."""
     points = np.asarray(profile, float)
     creases = np.flatnonzero((points[1:] == points[:-1]).all(1)) + 1
     runs = [run for run in np.split(points, creases) if len(run) > 1]
@@ -311,14 +311,14 @@ def _grid_faces(columns: int, rows: int) -> NDArray[np.int32]:
 
 
 def _proper(vertices: NDArray[np.floating], faces: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The faces with three different corners; at a pole every second triangle of the grid has none."""
+    """The faces with an area; at a pole every second triangle of the grid is degenerate."""
     v = vertices[faces]
     area = np.linalg.norm(np.cross(v[:, 1] - v[:, 0], v[:, 2] - v[:, 0]), axis=1)
     return faces[area > 1e-12 * area.max()]
 
 
 def _weld_normals(vertices: NDArray[np.floating], faces: NDArray[np.int32]) -> Floats:
-    """Smooth normals that ignore the seam of the uv chart: vertices at one place share one normal."""
+    """Smooth normals across the seam of the uv chart: vertices at the same place share one normal."""
     scale = np.abs(vertices).max() or 1.0
     places, same = np.unique(np.round(vertices / scale, 7), axis=0, return_inverse=True)
     same = same.ravel()

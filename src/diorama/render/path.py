@@ -1,8 +1,8 @@
 """Physically shaded images, path traced, split exactly into albedo·shading + specular.
 
-Surfaces reflect f = albedo/π + F0·GGX(alpha), two-sided, F0 without Fresnel growth (so nothing gains energy while
-albedo + F0 ≤ 1). At the first surface the two lobes are followed apart: light leaving by the diffuse lobe makes the
-shading, light leaving by the glossy lobe the specular layer. At later surfaces both lobes count.
+The BSDF is f = albedo/π + F0·GGX(alpha), two-sided, with F0 constant over angles (so energy is never gained while
+albedo + F0 ≤ 1). At the first surface the two lobes are traced separately: light reflected by the diffuse lobe gives the
+shading, light reflected by the glossy lobe the specular layer. At later surfaces both lobes are sampled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Window = tuple[int, int, int, int]
 _ROWS = 8  # image rows per task; any number gives the same image
-_FEWEST = 16  # paths of which calm pixels take half
+_FEWEST = 16  # with this many samples or more, calm pixels take half
 
 
 def render(
@@ -39,14 +39,14 @@ def render(
     """All layers of one image, linear light, float32 (h, w, 3) unless said otherwise.
 
     `image` = `albedo`·`shading` + `specular` to the last bit of float32. With anti-aliasing, `albedo` is the mean
-    reflectance of the samples, which no light changes, and `shading` = mean diffuse radiance/`albedo` (the plain
-    mean shading where the albedo is 0). `specular` is all that is not diffuse: highlights, reflections and, where
-    `Environment.seen`, the sky. `coverage` (h, w) is the share of samples that hit something. From the pixel centre,
-    never averaged: `object`, `part` int32 (−1 = nothing), `depth` (h, w) along the view axis (inf = nothing), `normal`
-    in world space, towards the viewer (0 = nothing). `bounces` 0 is direct light only. `window` (x0, y0, x1, y1; far edge
-    excluded) traces only these pixels, each as in the whole image; the others are empty. `shadows` is how many rays a path
-    sends to rectangle lamps and sky where its pixel lies in the shadow of such a lamp: noise is largest there. With more
-    than one and direct light only, pixels amid a surface take half of 16 or more `samples`, and as many rays in shadows.
+    reflectance of the samples, independent of the light, and `shading` = mean diffuse radiance/`albedo` (the plain mean
+    shading where the albedo is 0). `specular` is all that is not diffuse: highlights, reflections and, if
+    `Environment.seen`, the sky. `coverage` (h, w) is the share of samples that hit something. From the pixel centre, never
+    averaged: `object`, `part` int32 (−1 = nothing), `depth` (h, w) along the view axis (inf = nothing), `normal` in world
+    space, towards the viewer (0 = nothing). `bounces=0` is direct light only. `window` (x0, y0, x1, y1; far edge excluded)
+    traces only these pixels, each as in the whole image; the others are empty. `shadows` is the number of rays that a path
+    sends to rectangle lamps and sky if its pixel lies in the shadow of such a lamp, where noise is largest. With more than
+    one, direct light only and 16 or more `samples`, pixels inside a surface take half the samples and twice the rays.
     """
     from diorama.render import transport
     from diorama.render.surface import lights, surfaces
@@ -77,7 +77,7 @@ def render(
                 transport.find_calm(front, normal, span, calm)
             transport.radiance(embree, tables, lamps, camera, span, setting, shade, calm, sums, coverage)
 
-        # calm pixels are known by their neighbours, which may lie outside of the window
+        # whether a pixel is calm depends on its neighbours, which may lie outside of the window
         _in_rows(look, (max(x0 - 1, 0), max(y0 - 1, 0), min(x1 + 1, width), min(y1 + 1, height)), threads)
         _in_rows(trace, (x0, y0, x1, y1), threads)
     outside = np.ones((height, width), np.bool_)
@@ -88,7 +88,7 @@ def render(
 
 
 def _in_rows(work: Callable[[Window], None], window: Window, threads: int) -> None:
-    """Do the work of a window (x0, y0, x1, y1) by spans (y0, y1, x0, x1) of a few rows."""
+    """Call `work` for spans (y0, y1, x0, x1) of a few rows of a window (x0, y0, x1, y1)."""
     x0, y0, x1, y1 = window
     spans = [(y, min(y + _ROWS, y1), x0, x1) for y in range(y0, y1, _ROWS)]
     if threads == 1:

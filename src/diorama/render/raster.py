@@ -1,4 +1,4 @@
-"""The toon rasteriser: kernels that project, cover and shade the triangles of one instance.
+"""The toon rasteriser: kernels that project, rasterise and shade the triangles of one instance.
 
 Coordinates are homogeneous pixels p = (x·w, y·w, w), w the depth along the view axis. A triangle p0 p1 p2 covers the
 sample (x, y) if e_i = (p_j × p_k)·(x, y, 1) have one sign; then 1/w = Σe_i/det and e_i/Σe_i are the barycentric
@@ -68,7 +68,7 @@ def project(vertices, normals, matrix, clip_metric, thickness, points, hull):
     With p = M·(v, 1) and d = M·(n, 0) the hull is p + t·w·d/√(nᵀQn), which is three.js' clip-space outline
     clip + t·w·P·n/‖P·n‖: Q = CᵀC for the matrix C that takes n to the clip-space 4-vector P·n.
     """
-    # local names, because for all the compiler knows a store to `points` could change the matrix
+    # local names, because the compiler must assume that a store to `points` may change the matrix
     a, b, c, d = matrix[0]
     e, f, g, h = matrix[1]
     j, k, m, n = matrix[2]
@@ -126,7 +126,7 @@ def cover(points, hull, faces, front, offsets, clip, owner, depth, owners, face_
 
 @inlined
 def _bounds(p, a, b, c, near, width, height):
-    """Left, right, upper, lower end and nearest depth of the triangle; left > right if it is out of sight."""
+    """Left, right, upper and lower end and nearest depth of a triangle; left > right if it is not in view."""
     ahead = (p[a, 2] >= near) + (p[b, 2] >= near) + (p[c, 2] >= near)
     left, right, upper, lower = np.float32(0), np.float32(width), np.float32(0), np.float32(height)
     if ahead == 3:
@@ -269,7 +269,7 @@ def _byte(value, begins, codes):
 
 @kernel
 def resolve(colour, samples, image):
-    """The rounded mean of the sample bytes: integers, so that no order of summation matters."""
+    """The rounded mean of the sample bytes, in integers, so that the order of summation does not matter."""
     for y in range(image.shape[0]):
         for x in range(image.shape[1]):
             for k in range(3):
@@ -281,7 +281,7 @@ def resolve(colour, samples, image):
 
 @kernel
 def collect(target, window):
-    """The covered samples of one layer (where, depth, owner, colour), which are cleared for the next layer."""
+    """The covered samples of one layer (place, depth, owner, colour); clears them in the target for the next layer."""
     depth, colour, owner = target
     x0, y0, x1, y1 = window
     width, planes = depth.shape[1], depth.shape[2]

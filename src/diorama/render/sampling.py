@@ -1,4 +1,4 @@
-"""Kernels that draw samples: scrambled Sobol points, hemispheres, GGX lobes; the pixels of environment maps.
+"""Kernels for sampling: scrambled Sobol points, hemispheres, GGX lobes; the pixels of environment maps.
 
 Every random number is a function of (pixel, sample, purpose, seed), never of the order of work.
 """

@@ -1,9 +1,9 @@
-"""Light from the sky, drawn where it counts: in proportion to brightness times the cosine at the surface.
+"""Importance sampling of light from the sky, in proportion to brightness times the cosine at the surface.
 
 The map is cut into tiles. For each of 625 groups of normals there is a table of the tiles' brightness times their cosine;
-inside a tile pixels are drawn by brightness alone. Every direction is drawn with a density that is known exactly, so the
-expectation is that of any other choice; a surface just wastes hardly any rays on the sky behind it. An even sky needs no
-table: its directions are drawn by the cosine alone, so that every ray that arrives brings the same light.
+inside a tile pixels are drawn by brightness alone. The density of every direction is known exactly, so the estimate is
+unbiased, and few rays are wasted on the sky behind a surface. An even sky needs no table: its directions are drawn by the
+cosine alone, so that every unblocked ray contributes the same.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -71,7 +71,8 @@ def _cumulative(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _cosines(high: int, wide: int) -> NDArray[np.float64]:
-    """(groups, tiles): max(cos, 0) between the normals of a group and a tile, halfway between mean and largest; never 0."""
+    """(groups, tiles): max(cos, 0) between the normals of a group and a tile, halfway between its mean and its maximum,
+    and never 0."""
     theta = (np.arange(4 * high) + 0.5) / (4 * high) * np.pi
     phi = (np.arange(4 * wide) + 0.5) / (4 * wide) * 2 * np.pi - np.pi
     level = np.broadcast_to(np.cos(theta)[:, None], (4 * high, 4 * wide))
@@ -107,7 +108,7 @@ def _group(nx, ny, nz):
 
 @inlined
 def _found(steps, u):
-    """The cell of cumulative shares that holds u, its share, and where in the cell u lies."""
+    """The cell of cumulative shares that contains u, its share, and the place of u in the cell."""
     low, high = 0, len(steps) - 1
     while low < high:
         middle = (low + high) // 2

@@ -1,9 +1,9 @@
-"""The shapes of dSprites by the rules recovered from its published frames: which pixel centres lie inside.
+"""The shapes of dSprites by rules recovered from its published frames: which pixel centres lie inside.
 
 Nothing is antialiased: a pixel is 1 if its centre is inside the shape. In pixels at scale 1, around the origin of rotation:
 a square of side 19.2; an ellipse with semi-axes 12.767 and 7.213; a heart, a polygon symmetric about the vertical whose
-radius by angle from "up" is in the table below. Lengths were fitted to the 320 frames of dsprites.gif, so that this is a
-re-rendering, not the data set bit for bit: a few pixels differ on some frames (see the tests).
+radius by angle from "up" is in the table below. Lengths were fitted to the 320 frames of dsprites.gif, so images are not
+those of the data set bit for bit: a few pixels differ on some frames (see the tests).
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ SHAPES = ("square", "ellipse", "heart")
 #: Side of the image, and half the window that holds every shape at scale 1.
 SIZE, REACH = 64, 14
 NAMES = ("shape", "scale", "orientation", "x", "y")
-#: How many values the factors have in dSprites.
+#: The number of values of each factor in dSprites.
 COUNTS = (3, 6, 40, 32, 32)
 
 _SQUARE, _ELLIPSE = 9.6, (12.767, 7.213)
@@ -29,13 +29,13 @@ _ANGLES = np.radians(_ANGLES)
 
 
 def are_counts(counts: tuple[int, ...]) -> bool:
-    """Whether these are five whole numbers, none above what dSprites has."""
+    """Whether these are five positive whole numbers, none larger than in dSprites."""
     whole = len(counts) == len(COUNTS) and all(isinstance(n, int) for n in counts)
     return whole and all(1 <= n <= most for n, most in zip(counts, COUNTS, strict=True))
 
 
 def levels(counts: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
-    """So many evenly spaced values of every factor, in the published order."""
+    """`counts` evenly spaced values of every factor, in the published order."""
     whole = (range(3), np.linspace(0.5, 1, 6), np.linspace(0, 2 * np.pi, 40), *[np.linspace(0, 1, 32)] * 2)
     places = [_spread(n, len(v), name == "orientation") for name, v, n in zip(NAMES, whole, counts, strict=True)]
     chosen = [tuple(np.asarray(v)[place].tolist()) for v, place in zip(whole, places, strict=True)]
@@ -43,7 +43,7 @@ def levels(counts: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
 
 
 def _spread(count: int, total: int, cyclic: bool) -> np.ndarray:
-    """`count` of `total` indices, evenly spaced; of a circle whose ends are one, without its end unless all are asked."""
+    """`count` of `total` indices, evenly spaced; if `cyclic`, first and last are one value and the last is left out."""
     if cyclic and count < total:
         return np.arange(count) * (total - 1) // count
     return np.linspace(0, total - 1, count).round().astype(int)

@@ -1,4 +1,4 @@
-"""What is rendered: meshes placed on a stage, the camera, the lights. Plain data; z is up only for the environment."""
+"""The input of the renderer as plain data: meshes placed on a stage, camera, lights. Only the environment has z as up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class PointLight:
-    """Radiant intensity at a point: irradiance I·cos θ/d²  (toon shading has its own fall-off)."""
+    """Radiant intensity at a point: irradiance I·cos θ/d² (toon shading has another fall-off)."""
 
     position: Vector
     intensity: Colour = (1.0, 1.0, 1.0)
@@ -62,7 +62,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One mesh of the library put on the stage. Ids ≥ 0; `layer` names what is removed together in composites."""
+    """One mesh of the library on the stage. Ids are ≥ 0; instances with one `layer` are removed together in composites."""
 
     mesh: str
     transform: ArrayLike = field(default_factory=lambda: np.eye(4))
@@ -72,7 +72,7 @@ class Instance:
     object: int = 0
     part: int = 0
     layer: str = ""
-    seen: bool = True  # by the camera of `render`; what is not seen still casts shadows and reflects light
+    seen: bool = True  # by the camera of `render`; an unseen instance still casts shadows and reflects light
 
 
 @dataclass(frozen=True, slots=True)

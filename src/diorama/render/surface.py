@@ -1,4 +1,4 @@
-"""What a ray finds: the tables of a stage for kernels, and the surface point at a hit."""
+"""The tables of a stage for kernels, and the surface point at a hit."""
 
 # mypy: disable-error-code="no-untyped-def"
 import math
@@ -51,7 +51,7 @@ class Points(NamedTuple):
 
 
 def surfaces(stage: Stage) -> Surfaces:
-    """Lay the meshes of a stage end to end and tabulate its instances."""
+    """Concatenate the meshes of a stage and tabulate its instances."""
     names = list(dict.fromkeys(instance.mesh for instance in stage.instances))
     meshes = [stage.library[name] for name in names]
     vertex_start = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
@@ -109,7 +109,7 @@ def lights(stage: Stage) -> Lights:
 
 @kernel
 def new_points():
-    """Room for the surface points of a packet."""
+    """Empty surface points for a packet."""
     return Points(
         np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 3)), np.zeros((8, 2))
     )

@@ -1,7 +1,7 @@
-"""Toon images as FunnyBirds' renderer draws them, whole or as layers that composite to the byte.
+"""Toon images as FunnyBirds' renderer draws them, whole or as layers that composite byte for byte.
 
-Triangles are rasterised, not traced: without cast shadows an instance looks the same whatever stands beside it, the
-outline hull changes with every camera, and no acceleration structure has to be built.
+Triangles are rasterised, not traced: without cast shadows an instance looks the same whatever is around it, and since the
+outline hull changes with every camera, an acceleration structure would have to be rebuilt each time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Target = tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[np.int32]]
 
 @dataclass(frozen=True, slots=True)
 class Toon:
-    """The look: colour·(ambient + intensity·g·clamp(1 − d/cutoff)), g = steps[(N·L)/2 + 1/2]; as FunnyBirds has it."""
+    """The shading model of FunnyBirds: colour·(ambient + intensity·g·clamp(1 − d/cutoff)), g = steps[(N·L)/2 + 1/2]."""
 
     steps: tuple[float, ...] = (0.0, 51 / 255, 102 / 255)
     ambient: Colour = (0x88 / 255, 0x88 / 255, 0x88 / 255)
@@ -49,9 +49,9 @@ FUNNYBIRDS = Toon()
 def toon_image(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = FUNNYBIRDS) -> Picture:
     """One image: `image` uint8 sRGB (h, w, 3), `object`, `part` int32 (−1 = nothing), `depth` float32 (inf = nothing).
 
-    `samples` per pixel: 1 is the centre, 5 a good anti-aliasing; their bytes are averaged, as multisampling does. Ids
-    and depth (along the view axis) come from the pixel centre, without the outline. Front faces only. The first point
-    light lights everything, nothing casts a shadow, textures and highlights are ignored.
+    `samples` per pixel: 1 is the centre, 5 a good anti-aliasing; their bytes are averaged, as in multisampling. Ids and
+    depth (along the view axis) come from the pixel centre, without the outline. Only front faces are drawn. Only the first
+    point light is used, nothing casts a shadow, textures and highlights are ignored.
     """
     from diorama.render import raster
 
@@ -69,7 +69,7 @@ def toon_image(stage: Stage, width: int, height: int, samples: int = 1, look: To
 
 
 def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: Toon = FUNNYBIRDS) -> ToonLayers:
-    """The same stage with every `Instance.layer` apart; `layers.composite(drop)` equals `toon_image` without them."""
+    """The stage as separate layers by `Instance.layer`; `layers.composite(drop)` equals `toon_image` without those."""
     from diorama.render import raster
     from diorama.render.layers import assemble
 
@@ -86,7 +86,7 @@ def toon_layers(stage: Stage, width: int, height: int, samples: int = 1, look: T
 
 @cache
 def sample_offsets(samples: int) -> NDArray[np.float64]:
-    """Positions in the pixel, the first at its centre: the rank-1 lattice (i, a·i)/n whose points keep farthest apart.
+    """Positions in the pixel, the first at its centre: the rank-1 lattice (i, a·i)/n with the largest minimal distance.
 
     >>> sample_offsets(5).round(1).tolist()
     [[0.5, 0.5], [0.7, 0.9], [0.9, 0.3], [0.1, 0.7], [0.3, 0.1]]
@@ -130,7 +130,7 @@ def _painter(
 
 
 def _cast(stage: Stage, basis: NDArray[np.float64], lens: Lens, clip: Clip, glow: NDArray[np.float64]) -> Cast:
-    """The instances as the kernels need them; `glow` holds the ambient light and the intensity of the lamp."""
+    """The kernels' tables of the instances; `glow` holds the ambient light and the intensity of the lamp."""
     from diorama.render.raster import Cast
 
     width, height, focal_x, focal_y = lens
@@ -171,7 +171,7 @@ def _are_conformal(linear: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _light(stage: Stage, basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], Colour]:
-    """The first point light in view coordinates, and its intensity; without one the ambient light is alone."""
+    """The first point light in view coordinates, and its intensity; intensity 0 if there is none."""
     for light in stage.lights:
         if isinstance(light, PointLight):
             return basis @ np.subtract(light.position, stage.camera.eye), light.intensity

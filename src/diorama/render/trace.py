@@ -1,8 +1,8 @@
 """Rays against triangles: Embree 4, from the `embreex` wheel, called from numba kernels through its C interface.
 
-A packet holds 8 rays and their hits as Embree lays them out (RTCRayHit8: 21 rows of 8 words, 64-byte aligned); the row
-numbers are below. Kernels get Embree's functions as integer addresses, so that compiled code can be cached on disk.
-A mesh is given to Embree once, known by its content; a scene of instances lives as long as its `with` block.
+A packet holds 8 rays and their hits in Embree's layout (RTCRayHit8: 21 rows of 8 words, 64-byte aligned); the row numbers
+are below. Kernels get Embree's functions as integer addresses, so that compiled code can be cached on disk. A mesh is given
+to Embree once, keyed by its content; a scene of instances lives as long as its `with` block.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -111,7 +111,7 @@ class Library:
         return function(*(ctypes.c_uint64(value) if isinstance(value, int) else value for value in values))
 
     def address(self, name: str) -> int:
-        """Where a function of the library is, for kernels that call it."""
+        """The address of a function of the library, for kernels that call it."""
         return ctypes.cast(getattr(self._c, name), ctypes.c_void_p).value or 0
 
     def addresses(self, scene: int) -> Embree:
@@ -126,7 +126,7 @@ class Library:
             raise RuntimeError(f"Embree reports error {code}")
 
     def mesh_scene(self, mesh: Mesh) -> int:
-        """The scene that holds one mesh, built at first sight of its content; the least used of 512 are freed."""
+        """The scene of one mesh, built once for each content; beyond 512 the least recently used are freed."""
         key = _content_key(mesh)
         if key not in self._meshes:
             self._meshes[key] = self._build_mesh(mesh)
@@ -134,7 +134,7 @@ class Library:
         return self._meshes[key]
 
     def _trim(self) -> None:
-        """Free what is kept beyond the limit; scenes that still use a mesh hold on to it by themselves."""
+        """Free meshes beyond the limit; Embree keeps those that a scene still uses."""
         while len(self._meshes) > _MESHES_KEPT:
             self.call("rtcReleaseScene", self._meshes.popitem(last=False)[1])
 

@@ -1,7 +1,7 @@
-"""The light transport kernels: packets of 8 paths through a pixel, light sampled at every surface.
+"""The light transport kernels: packets of 8 paths through a pixel, with light samples at every surface.
 
-Diffuse reflection gets its light from light samples alone; glossy reflection from light samples and from its own
-reflected rays, weighted by the balance heuristic (Veach 1997).
+Diffuse reflection is estimated by light samples alone; glossy reflection by light samples and by BSDF samples, combined by
+multiple importance sampling with the balance heuristic (Veach 1997).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -49,10 +49,10 @@ class Paths(NamedTuple):
     alive: NDArray[np.bool_]
     throughput: NDArray[np.float64]  # (8, 3)
     gathered: NDArray[np.float64]  # (8, 3)
-    light: NDArray[np.float64]  # (8, 3), of the light sample under way: by the diffuse lobe
-    gloss: NDArray[np.float64]  # (8, 3): by the glossy lobe
-    glossed: NDArray[np.float64]  # (8, 3): direct light of the first surface by its glossy lobe
-    density: NDArray[np.float64]  # of the reflected ray under way; 0 = a diffuse ray, which sees no lamps
+    light: NDArray[np.float64]  # (8, 3), contribution of the current light sample by the diffuse lobe
+    gloss: NDArray[np.float64]  # (8, 3), contribution of the current light sample by the glossy lobe
+    glossed: NDArray[np.float64]  # (8, 3), direct light of the first surface by its glossy lobe
+    density: NDArray[np.float64]  # of the current BSDF sample; 0 = a diffuse ray, to which lamps do not contribute
 
 
 @inlined
@@ -87,11 +87,11 @@ def centres(embree, surfaces, camera, span, front, depth, normal):
 
 @kernel
 def find_shadows(embree, surfaces, lights, camera, span, shade):
-    """How the pixels of a window lie to the rectangle lamps, by four rays from their centres to the corners of each.
+    """Classify the pixels of a window by shadow, with rays from their centres to the four corners of each rectangle lamp.
 
-    2 where some corners of one lamp light the place and some do not (a straight edge that hides a part of a rectangle
-    hides a corner), 1 where all of one are hidden, 0 where every lamp shines. Only geometry counts: neither paint nor the
-    power of lamps changes it.
+    2 (penumbra) if some corners of a lamp are visible and some are hidden (a straight edge that hides part of a rectangle
+    hides a corner), 1 if all corners of a lamp are hidden, 0 if all lamps are visible. It depends on geometry only, not on
+    paint or the power of lamps.
     """
     packet, points, light = new_packet(), new_points(), np.zeros((8, 3))
     met, arrived = np.zeros(8, np.bool_), np.zeros(8, np.int64)
@@ -115,7 +115,7 @@ def find_shadows(embree, surfaces, lights, camera, span, shade):
 
 @inlined
 def _count_corners(embree, packet, lights, points, lamp, met, light, arrived):
-    """How many corners of a lamp shine on each surface point."""
+    """The number of corners of a lamp that are visible from each surface point."""
     arrived[:] = 0
     for corner in range(4):
         for k in range(8):
@@ -135,9 +135,9 @@ def _count_corners(embree, packet, lights, points, lamp, met, light, arrived):
 
 @kernel
 def find_calm(front, normal, span, calm):
-    """The pixels of a window whose eight neighbours show the same surface, turned the same way.
+    """The pixels of a window whose eight neighbours show the same surface with nearly the same normal.
 
-    Inside of a surface a pixel needs fewer paths to be smooth. No light has a say, so reflectance stays what it is.
+    Inside of a surface a pixel needs fewer samples. Light plays no part in it, so that reflectance does not depend on light.
     """
     height, width = front.shape
     for y in range(span[0], span[1]):
@@ -166,8 +166,8 @@ def _aim_centres(packet, camera, x0, y, width, height, end):
 def radiance(embree, surfaces, lights, camera, span, setting, shade, calm, sums, coverage):
     """Mean albedo, diffuse radiance, plain shading and specular radiance of the pixels of a window.
 
-    `setting` ends with how often lamps and sky are asked in pixels that `shade` has in a shadow.
-    A pixel that is `calm` takes half the paths, which ask twice as often in a shadow.
+    `setting` ends with the number of light samples for each lamp and the sky in pixels that `shade` marks as shadow. A
+    `calm` pixel takes half the paths and twice as many light samples in a shadow.
     """
     most, bounces, seed, seen, often = setting
     height, width = coverage.shape
@@ -179,7 +179,7 @@ def radiance(embree, surfaces, lights, camera, span, setting, shade, calm, sums,
             noise = hashed(_U(y * width + x) ^ hashed(_U(seed)))
             total[:] = 0
             hits = 0
-            # in a shadow more rays go to the sky, in a penumbra to the lamps too
+            # more light samples of the sky in a shadow, of the lamps too in a penumbra
             samples, many = (most // 2, 2 * often) if calm[y, x] else (most, often)
             asked = many if shade[y, x] == 2 else 1, many if shade[y, x] > 0 else 1
             for start in range(0, samples, 8):
@@ -214,7 +214,7 @@ def _aim(packet, camera, x, y, width, height, start, count, noise):
 
 @inlined
 def _first_hits(packet, surfaces, lights, seen, first, hit, total):
-    """Fill in the first surface points, add their albedo and the sky; how many there are, and whether one is glossy."""
+    """Fill in the first surface points, add their albedo and the sky; gives their number and whether one is glossy."""
     found, glossy = 0, False
     for k in range(8):
         hit[k] = packet.active[k] != 0 and packet.codes[GEOMETRY, k] != NOTHING
@@ -242,7 +242,7 @@ def _new_paths():
 def _begin(first, hit, lobe, points, paths):
     """Start 8 paths at the first surfaces with one lobe only: white diffuse (0) or glossy (1).
 
-    The direct light of the glossy lobe was found with that of the diffuse lobe.
+    The direct light of the glossy lobe was computed together with that of the diffuse lobe.
     """
     for k in range(8):
         paths.alive[k] = hit[k] and (lobe == 0 or first.specular[k, 0] > 0)
@@ -271,9 +271,9 @@ def _gather(first, hit, paths, lobe, total):
 
 @kernel
 def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, asked, start, noise):
-    """From surface to surface: gather the light of the lamps, choose a lobe, go on.
+    """Trace the paths: at every surface add light samples, then sample the BSDF and go on.
 
-    `asked` is how many rays the first surface sends to each rectangle lamp, and to the sky.
+    `asked` is the number of light samples at the first surface for each rectangle lamp, and for the sky.
     """
     lamps = len(lights.rects) + len(lights.points) + (1 if len(lights.sky.image) > 0 else 0)
     for bounce in range(bounces + 1):
@@ -301,7 +301,7 @@ def _follow(embree, packet, surfaces, lights, points, paths, lobe, bounces, aske
 
 @inlined
 def _times(lights, lamp, asked):
-    """How many rays a first surface sends to a lamp; one to a point."""
+    """The number of light samples for a lamp at the first surface; one for a point light."""
     if lamp < len(lights.rects):
         return asked[0]
     return asked[1] if lamp >= len(lights.rects) + len(lights.points) else 1
@@ -309,7 +309,7 @@ def _times(lights, lamp, asked):
 
 @inlined
 def _glossy_share(points, k):
-    """The probability of going on by the glossy lobe, in proportion to the reflectances."""
+    """The probability of sampling the glossy lobe, in proportion to the reflectances."""
     brightest = max(points.albedo[k, 0], points.albedo[k, 1], points.albedo[k, 2])
     both = points.specular[k, 0] + brightest
     return points.specular[k, 0] / both if both > 0 else 0.0
@@ -317,10 +317,10 @@ def _glossy_share(points, k):
 
 @inlined
 def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times, noise):
-    """Rays to a place on one lamp, with the light each would bring in `paths.light` and `gloss`; whether there are any.
+    """Light samples of one lamp: rays to a place on it, contributions in `paths.light` and `gloss`; gives whether any.
 
-    The `times` places that a surface point asks for in turn are spread over the lamp, and so are those of all points.
-    At the `first` surface the two lobes are apart, so there the glossy one is all that a reflected ray is drawn from.
+    The `times` samples of a surface point are stratified over the lamp, and so are those of all points together. At the
+    `first` surface the lobes are traced separately, so there the BSDF samples are drawn from the glossy lobe alone.
     """
     some = False
     for k in range(8):
@@ -342,7 +342,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times,
             wx, wy, wz = to_local(nx, ny, nz, lx, ly, lz)
             value, reflected = ggx(vx, vy, vz, wx, wy, wz, points.specular[k, 1])
             reflected *= 1.0 if first else _glossy_share(points, k)
-            # density 0 marks a point light, which no reflected ray can find
+            # density 0 marks a point light, which no BSDF sample can hit
             glossy = points.specular[k, 0] * value * (density / (density + reflected) if density > 0 else 1.0)
         for c in range(3):
             brought = paths.light[k, c] * paths.throughput[k, c] / times
@@ -357,7 +357,7 @@ def _aim_at_lamp(packet, lights, points, paths, lamp, first, start, turn, times,
 def _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, light, k):
     """Direction, distance and density per solid angle of a place on a lamp; light[k] becomes radiance/density.
 
-    Distance 0 means that the lamp does not shine this way.
+    Distance 0 means that the lamp does not emit in this direction.
     """
     rects, lamps = lights.rects, lights.points
     if lamp < len(rects):
@@ -390,7 +390,7 @@ def _to_lamp(lights, lamp, px, py, pz, nx, ny, nz, u, v, light, k):
 
 @inlined
 def _collect(packet, paths, apart):
-    """Add the light of rays that arrived; that of the glossy lobe to an account of its own while lobes are apart."""
+    """Add the light of unoccluded rays; that of the glossy lobe to a separate sum while lobes are `apart`."""
     for k in range(8):
         if packet.active[k] != 0 and packet.words[T_FAR, k] >= 0:
             for c in range(3):
@@ -403,8 +403,8 @@ def _collect(packet, paths, apart):
 
 @inlined
 def _scatter(packet, points, paths, lobe, last, start, noise):
-    """Choose a direction for every path, by one lobe or (−1) by either; after the last surface only glossy rays go on,
-    to see the lamps.
+    """Sample the BSDF for every path, from one lobe or (−1) from either; at the last surface only from the glossy lobe, for
+    rays that hit lamps.
     """
     some = False
     for k in range(8):
@@ -447,7 +447,7 @@ def _scatter(packet, points, paths, lobe, last, start, noise):
 
 @inlined
 def _see_lamps(packet, k, lights, points, paths):
-    """Add the lamps on reflected ray k, weighted against the light samples that could have found them."""
+    """Add the light of lamps hit by BSDF sample k, with the balance heuristic's weight against light samples."""
     words, density = packet.words, paths.density[k]
     dx, dy, dz = (
         np.float64(words[DIRECTION, k]),
@@ -473,7 +473,7 @@ def _see_lamps(packet, k, lights, points, paths):
 
 @inlined
 def _meet_rect(rects, i, px, py, pz, dx, dy, dz):
-    """Distance along a ray to the shining side of a rectangle; −1 if it misses."""
+    """Distance along a ray to the emitting side of a rectangle; −1 if it misses."""
     facing = rects[i, 3, 0] * dx + rects[i, 3, 1] * dy + rects[i, 3, 2] * dz
     if facing >= 0:
         return -1.0

@@ -63,7 +63,7 @@ class DctCg:
 
     def iterate(self, gradient: np.ndarray) -> np.ndarray:
         """Preconditioned conjugate gradients (Hestenes and Stiefel); the constants in the null space do no harm."""
-        r = self.edges.gathered(gradient)
+        r = self.edges.net_inflow(gradient)
         x, goal = np.zeros_like(r), self._tolerance * np.linalg.norm(r)
         z = p = self._precondition(r)
         rz = r @ z
@@ -71,7 +71,7 @@ class DctCg:
             if np.linalg.norm(r) <= goal:
                 return x
             self.steps = max(self.steps, step)
-            ap = self.edges.gathered(self.edges.apart(p))
+            ap = self.edges.net_inflow(self.edges.pixel_differences(p))
             alpha = rz / (p @ ap)
             x, r = x + alpha * p, r - alpha * ap
             z = self._precondition(r)
@@ -89,7 +89,7 @@ class DctCg:
 
 
 def _rectangle(inside: np.ndarray) -> tuple[int, int]:
-    """The size to transform: a full rectangle as it is, else the next sizes that a Fourier transform likes."""
+    """The size to transform: a full rectangle as it is, else the next sizes for which a Fourier transform is fast."""
     if inside.all():
         return inside.shape[0], inside.shape[1]
     h, w = (scipy.fft.next_fast_len(n, real=True) for n in inside.shape)

@@ -20,7 +20,7 @@ def objective(system: Poisson, x: np.ndarray, gradients: np.ndarray) -> np.ndarr
     >>> objective(system, np.array([[0.0], [1.0], [1.0]]), np.array([[1.0], [3.0]]))
     array([3.])
     """
-    return np.abs(system.edges.apart(x) - gradients).sum(axis=0)
+    return np.abs(system.edges.pixel_differences(x) - gradients).sum(axis=0)
 
 
 def admm(
@@ -39,7 +39,7 @@ def admm(
     x, z, u = system.solve(gradients), np.zeros_like(gradients), np.zeros_like(gradients)
     before = objective(system, x, gradients)
     for i in range(1, iterations + 1):
-        wanted = system.edges.apart(x) - gradients + u
+        wanted = system.edges.pixel_differences(x) - gradients + u
         z = _shrink(wanted, 1 / rho)
         u = wanted - z
         x = system.solve(gradients + z - u)
@@ -52,7 +52,7 @@ def admm(
 
 
 def irls(system: Poisson, gradients: np.ndarray, iterations: int = 20, floor: float = 1e-4) -> np.ndarray:
-    """The same by iteratively reweighted least squares from the L2 solution, weights 1/(2·max(|residual|, floor)).
+    """L1 reconstructions by iteratively reweighted least squares from the L2 one, weights 1/(2·max(|residual|, floor)).
 
     A solve that fails or is not finite ends the iteration with the last good iterate, as in the released code.
     """
@@ -62,7 +62,7 @@ def irls(system: Poisson, gradients: np.ndarray, iterations: int = 20, floor: fl
 def _irls(system: Poisson, gradient: np.ndarray, iterations: int, floor: float) -> np.ndarray:
     x = system.solve(gradient[:, None])
     for _ in range(iterations):
-        residual = system.edges.apart(x)[:, 0] - gradient
+        residual = system.edges.pixel_differences(x)[:, 0] - gradient
         try:
             following = system.solve_weighted(gradient, 1 / (2 * np.maximum(np.abs(residual), floor)))
         except RuntimeError:  # SuperLU: "Factor is exactly singular"

@@ -31,9 +31,9 @@ def fit_logistic(
         return value, gradient.ravel()
 
     options = {"maxiter": steps, "maxfun": 2 * steps, "ftol": 1e-15, "gtol": 1e-8}
-    found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(shape)
-    weights = found[:, :-1] * scale
-    return weights, found[:, -1] - weights @ centre
+    solution = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(shape)
+    weights = solution[:, :-1] * scale
+    return weights, solution[:, -1] - weights @ centre
 
 
 def logistic_loss(w: np.ndarray, z: np.ndarray, hot: np.ndarray, l2: float) -> tuple[float, np.ndarray]:

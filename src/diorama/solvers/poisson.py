@@ -36,13 +36,13 @@ class Edges:
 
     def differences(self, image: np.ndarray) -> np.ndarray:
         """Forward differences x_j − x_i of an (h, w, …) image on every edge, as (edges, …)."""
-        return self.apart(image[self.mask])
+        return self.pixel_differences(image[self.mask])
 
-    def apart(self, pixels: np.ndarray) -> np.ndarray:
+    def pixel_differences(self, pixels: np.ndarray) -> np.ndarray:
         """G x: the differences of values given per pixel, (pixels, …) to (edges, …)."""
         return pixels[self.second] - pixels[self.first]
 
-    def gathered(self, gradient: np.ndarray) -> np.ndarray:
+    def net_inflow(self, gradient: np.ndarray) -> np.ndarray:
         """Gᵀ g: what arrives at each pixel less what leaves it, (edges,) to (pixels,)."""
         count = int(self.mask.sum())
         arriving, leaving = (np.bincount(pixel, gradient, count) for pixel in (self.second, self.first))
@@ -73,7 +73,7 @@ class Poisson:
     def solve(self, gradients: np.ndarray) -> np.ndarray:
         """The reconstructions (pixels, n) of n gradient fields (edges, n), each component with mean zero.
 
-        Neighbours that are the same field, as two thresholds above every gradient give, are solved once.
+        Equal consecutive fields, as two thresholds above every gradient give, are solved once.
         """
         new = np.append(True, (gradients[:, 1:] != gradients[:, :-1]).any(axis=0))[: gradients.shape[1]]
         x = np.zeros((len(self._free), int(new.sum())))
@@ -82,7 +82,7 @@ class Poisson:
         return centred(x, self._component, self.components)[:, np.cumsum(new) - 1]
 
     def solve_weighted(self, gradient: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The reconstruction (pixels,) of one field (edges,) where edges count by weight: a factorisation of its own."""
+        """The reconstruction (pixels,) of one field (edges,) with weighted edges, which needs another factorisation."""
         x = np.zeros((len(self._free), 1))
         weighted = self._difference.T * weights
         factor = factorise((weighted @ self._difference).tocsc())

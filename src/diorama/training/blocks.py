@@ -33,10 +33,10 @@ class Filling(Protocol):
 
     @property
     def what(self) -> str:
-        """What they are, for the line that says how far the rendering is."""
+        """What they are, for the progress line."""
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a folder to be taken up again."""
+        """What must be the same for the rows of a folder to be reused."""
 
     def arrays(self) -> Mapping[str, tuple[Any, tuple[int, ...]]]:
         """The type and the shape of one row of every array."""
@@ -46,8 +46,8 @@ class Filling(Protocol):
 
 
 def filled(filling: Filling, folder: Path, progress: Progress, processes: int = 2) -> dict[str, np.memmap]:
-    """The arrays of a filling, rendered into `folder` where they are not there yet."""
-    _make(filling, folder)
+    """The arrays of a filling; rows that `folder` does not have yet are rendered."""
+    _create(filling, folder)
     blocks = -(-filling.count // BLOCK)
     missing = [b for b in range(blocks) if not _open(folder, "done")[b]]
     for count, _ in enumerate(_rendered(filling, folder, missing, processes), start=blocks - len(missing) + 1):
@@ -55,15 +55,15 @@ def filled(filling: Filling, folder: Path, progress: Progress, processes: int = 
     return {name: _open(folder, name) for name in filling.arrays()}
 
 
-def _make(filling: Filling, folder: Path) -> None:
+def _create(filling: Filling, folder: Path) -> None:
     path, wanted = folder / "order.json", json.dumps(filling.identity(), sort_keys=True)
     if path.exists():
         if path.read_text() != wanted:
             raise InputError(f"{folder} holds the scenes of another recipe: choose another -o, or delete it")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    wholes = {name: (dtype, (filling.count, *shape)) for name, (dtype, shape) in filling.arrays().items()}
-    for name, (dtype, shape) in {**wholes, "done": (np.bool_, (-(-filling.count // BLOCK),))}.items():
+    arrays = {name: (dtype, (filling.count, *shape)) for name, (dtype, shape) in filling.arrays().items()}
+    for name, (dtype, shape) in {**arrays, "done": (np.bool_, (-(-filling.count // BLOCK),))}.items():
         np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype, shape).flush()
     path.write_text(wanted)  # last: its presence says that the arrays are there
 

@@ -1,4 +1,4 @@
-"""How many scenes and epochs fit into so many minutes: pace is measured on the spot, the rest is arithmetic."""
+"""How many scenes and epochs fit into a given time: the pace is measured on this machine, the rest is arithmetic."""
 
 import copy
 import time
@@ -18,7 +18,7 @@ from diorama.training.losses import multi_target_loss
 #: The epochs of the bundled recipes by the share of the full side: five at half, two at three quarters, two at full size.
 EPOCHS = (0.5,) * 5 + (0.75,) * 2 + (1.0,) * 2
 FEWEST, MOST = 128, 48_000
-#: The share of the minutes that is planned; the rest is for what is not measured.
+#: The share of the minutes that is planned for; the rest is for what is not measured.
 USED = 0.92
 #: What a pass without gradients costs, as a share of one with gradients.
 FORWARD = 0.35
@@ -40,7 +40,7 @@ class Pace:
         return max(self.train)
 
     def sides(self, epochs: int = len(EPOCHS)) -> tuple[int, ...]:
-        """The side of every epoch: those of the bundled recipes, stretched to so many."""
+        """The side of every epoch: those of the bundled recipes, stretched to this number of epochs."""
         known = sorted(self.train)
         shares = [EPOCHS[i * len(EPOCHS) // epochs] for i in range(epochs)]
         return tuple(min(known, key=lambda side, share=share: abs(side - share * self.side)) for share in shares)  # type: ignore[misc]
@@ -48,7 +48,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What is done: so many scenes to learn from, to watch, to fit the last layer on and to judge on; side of each epoch."""
+    """Numbers of scenes for training, for validation, for the fit of the last layer and for the test; side of each epoch."""
 
     scenes: int
     validation: int
@@ -58,36 +58,36 @@ class Budget:
 
     def seconds(self, pace: Pace) -> dict[str, float]:
         """How long each step takes at a pace."""
-        look = FORWARD * pace.train[pace.side]
+        forward = FORWARD * pace.train[pace.side]
         return {
             "render": pace.render * (self.scenes + self.validation),
-            "frozen": 3 * look * self.frozen,  # the fit takes about twice as long as the features
-            "train": sum(pace.train[side] * self.scenes + look * self.validation for side in self.sides),
-            "judge": 2 * self.test * (pace.render + look),
+            "frozen": 3 * forward * self.frozen,  # the fit takes about twice as long as the features
+            "train": sum(pace.train[side] * self.scenes + forward * self.validation for side in self.sides),
+            "judge": 2 * self.test * (pace.render + forward),
         }
 
 
 def planned(pace: Pace, minutes: float) -> Budget:
-    """The most scenes that nine epochs leave time for; if even MOST of them leave time over, more epochs.
+    """As many scenes as nine epochs leave time for; if there is time for more than MOST, more epochs.
 
     >>> planned(Pace(0.006, {64: 0.0013, 96: 0.0027, 128: 0.005}), 20.0).scenes > 20_000
     True
     """
     limit = 60 * USED * minutes
-    if _total(_of(FEWEST, pace.sides()), pace) > limit:
-        least = _total(_of(FEWEST, pace.sides()), pace) / 60 / USED
+    if (fewest := _total(_budget(FEWEST, pace.sides()), pace)) > limit:
+        least = fewest / 60 / USED
         raise InputError(f"minutes={minutes:g} is too short: this network on this machine needs at least {least:.2g}")
     low, high = FEWEST, MOST
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _total(_of(middle, pace.sides()), pace) <= limit else (low, middle - 1)
+        low, high = (middle, high) if _total(_budget(middle, pace.sides()), pace) <= limit else (low, middle - 1)
     epochs = len(EPOCHS)
-    while low == MOST and _total(_of(low, pace.sides(epochs + 1)), pace) <= limit:
+    while low == MOST and _total(_budget(low, pace.sides(epochs + 1)), pace) <= limit:
         epochs += 1
-    return _of(low, pace.sides(epochs))
+    return _budget(low, pace.sides(epochs))
 
 
-def _of(scenes: int, sides: tuple[int, ...]) -> Budget:
+def _budget(scenes: int, sides: tuple[int, ...]) -> Budget:
     return Budget(scenes, min(1000, 50 + scenes // 20), min(2000, scenes), min(2000, 100 + scenes // 10), sides)
 
 
@@ -96,8 +96,8 @@ def _total(budget: Budget, pace: Pace) -> float:
 
 
 def measured(net: nn.Module, order: Order, processes: int, clock: Clock = time.perf_counter) -> Pace:
-    """The pace of rendering with so many processes, and of training steps at the sides that the network can take."""
-    shape = order.example(0)[0].image.shape  # whatever is compiled is compiled now
+    """The pace of rendering with `processes`, and of training steps at the sides that the network can take."""
+    shape = order.example(0)[0].image.shape  # also compiles the renderer, which must not be timed
     start = clock()
     for i in range(TIMED):
         order.example(i)
@@ -105,7 +105,7 @@ def measured(net: nn.Module, order: Order, processes: int, clock: Clock = time.p
     classes, full = len(order.world.classes), shape[0]
     sides = {full} if shape[0] != shape[1] else {full, *(max(32, round(full * s / 8) * 8) for s in EPOCHS)}
     shapes = {s: (s, shape[1] * s // full) for s in sorted(sides) if s <= full}
-    tried = {s: attempt(partial(_step, net, both, classes, clock)) for s, both in shapes.items()}
+    tried = {s: attempt(partial(_step, net, shape, classes, clock)) for s, shape in shapes.items()}
     if tried[full].error:
         raise InputError(f"the network cannot be trained on {shape[1]}×{full} images: {tried[full].reason}")
     return Pace(render, {side: outcome.value for side, outcome in tried.items() if not outcome.error})

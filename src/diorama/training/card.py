@@ -40,10 +40,10 @@ def finish(
     """Write NAME.safetensors and its card NAME.json to a folder; gives the path of the weights.
 
     recipe   dataclass with a `name`; it goes into the card as it is
-    net      network with the averaged weights; it gets back what was written, so that `judge` speaks about the file
-    history  what the training loop noted of every epoch
+    net      network with the averaged weights; the file is loaded into it again, so that `judge` judges what was written
+    history  the training loop's entry for every epoch
     world    in words, what was trained on and what is held out
-    judge    called once, after the file is written: the entries that say how good the network is
+    judge    called once, after the file is written; gives the card's entries on how good the network is
     """
     path = out / f"{recipe.name}.safetensors"
     half = {k: v.contiguous().half() if v.is_floating_point() else v for k, v in net.state_dict().items()}

@@ -1,7 +1,7 @@
 """Classifiers of a world's factors, the judges of `cg`: what `diorama train candle_factors` does.
 
-The loss is the sum over factors of the cross-entropy. Images are unconfounded, of the cache that learners use, squeezed to
-64 × 64 pixels (or 32); the card has the accuracy on each factor of images that were not learnt.
+The loss is the sum over factors of the cross-entropy. Images are unconfounded and come from the image cache that learners
+use, resized to 64 × 64 pixels (or 32); the card has the accuracy on each factor of held-out images.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ EVERY = 250
 class FactorRecipe:
     """A classifier of factors.
 
-    name    of the model it is for
+    name    name of the model
     world   spec of the world; unconfounded
     size    side in pixels of the images, 64 or 32
-    images  how many are learnt
-    held    how many are looked at once, for the card
-    steps   of the training
+    images  number of training images
+    held    number of held-out images for the accuracies on the card
+    steps   number of training steps
     batch   images in a step
     rate    the largest learning rate
-    seed    of weights and order
+    seed    seed of the weights and the order of images
     """
 
     name: str
@@ -61,7 +61,7 @@ FACTOR_RECIPES: dict[str, FactorRecipe] = {
     "candle_factors": FactorRecipe("candle_factors", "candle(width=128, samples=16)"),
     "sprites_factors": FactorRecipe("sprites_factors", "sprites", images=64_000, steps=4_000),
 }
-#: What is said beside the accuracies.
+#: What the card says beside the accuracies.
 REMARKS = {
     "candle_factors": "rotation shows on the cube only: four of five objects look the same at every rotation",
     "sprites_factors": "the first and the last orientation are one image; squares repeat every 90°, ellipses every 180°",
@@ -96,10 +96,9 @@ def train_factors(recipe: FactorRecipe, out: Path, progress: Progress) -> Path:
         task = Task(net, FactorLoss(heads), shown, held, how, judge=accuracies, half=True)
         state = fit(task, out, progress)
 
-        def judged() -> dict[str, Any]:  # called when the file is written: accuracies are those of what is in it
-            found = accuracies(state.mean, held)
-            told = {name: share(value, recipe.held) for name, value in found.items()}
-            return {"accuracy": told, "remark": REMARKS[recipe.name], "held_out": recipe.held}
+        def judged() -> dict[str, Any]:  # called after the file is written and loaded again: its accuracies
+            shares = {name: share(value, recipe.held) for name, value in accuracies(state.mean, held).items()}
+            return {"accuracy": shares, "remark": REMARKS[recipe.name], "held_out": recipe.held}
 
         return finish(recipe, state.mean, state.history, recipe.world, judged, out)
 
@@ -118,12 +117,13 @@ class FactorLoss:
 
 
 def accuracies(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
-    """The share of held-out images on which each factor is told, by name."""
+    """The share of held-out images on which each factor is recognised, by name."""
     images, side = data
     net.eval()
     right = []
     with torch.inference_mode():
         for i in range(0, len(images), 100):
-            found = net(to_tensor(reduced(images.images[i : i + 100], side))).split(list(images.levels.values()), dim=1)
-            right.append(np.stack([part.argmax(1).numpy() for part in found], axis=1) == images.factors[i : i + 100])
+            logits = net(to_tensor(reduced(images.images[i : i + 100], side)))
+            heads = logits.split(list(images.levels.values()), dim=1)
+            right.append(np.stack([head.argmax(1).numpy() for head in heads], axis=1) == images.factors[i : i + 100])
     return dict(zip(images.levels, np.concatenate(right).mean(axis=0).tolist(), strict=True))

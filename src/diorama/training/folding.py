@@ -12,7 +12,7 @@ from diorama.training.losses import multi_target_loss
 
 
 class Foldable(nn.Module):
-    """A layer of training that a plain one replaces."""
+    """A layer for training that a plain one replaces afterwards."""
 
     @abstractmethod
     def folded(self) -> nn.Module:
@@ -32,8 +32,8 @@ def folded(net: nn.Module) -> nn.Module:
 class PartHead(Foldable):
     """Class logit = Σ over parts of the score of the class's variant + a free linear layer that starts at zero.
 
-    Scores of the 26 variants are learnt by every class that shares them. In training the scores come out beside the logits,
-    for a loss of their own. What is left afterwards is one linear layer.
+    The score of a variant is learnt from every class that has it. In training the scores come out beside the logits, for a
+    loss of their own. Afterwards one linear layer replaces all this.
     """
 
     def __init__(self, width: int, variants: Tensor, bias: bool) -> None:
@@ -46,7 +46,7 @@ class PartHead(Foldable):
         self.variants: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (n, classes); in training with the scores behind them."""
+        """Logits (n, classes); in training followed by the scores."""
         scores = self.parts(x)
         logits = functional.linear(scores, self.variants) + self.free(x)
         return torch.cat([logits, scores], 1) if self.training else logits
@@ -62,7 +62,7 @@ class PartHead(Foldable):
 
 
 def variants_of(classes: Sequence[Mapping[str, int]]) -> tuple[Tensor, list[int]]:
-    """Which variant of which part every class has, (classes, variants) of 0 and 1, and how many variants each part has.
+    """The variants that every class has, (classes, variants) of 0 and 1, and how many variants each part has.
 
     >>> table, counts = variants_of([{"beak": 0, "eye": 1}, {"beak": 2, "eye": 0}])
     >>> table.int().tolist(), counts
@@ -87,15 +87,15 @@ def with_part_head(net: nn.Module, variants: Tensor) -> nn.Module:
 class PartLoss:
     """The multi-target loss of the logits, and for every part the cross-entropy of its variant's scores.
 
-    The variant that is wanted is spread over those of all classes that a bird is compatible with: certain where the part can
-    be seen, uncertain where it was taken away.
+    The target of a part is the mean over all classes that a bird is compatible with: one variant where the part can be seen,
+    several where it was taken away.
     """
 
     def __init__(self, variants: Tensor, counts: Sequence[int], weight: float = 1.0) -> None:
         self.variants, self.counts, self.weight = variants, list(counts), weight
 
     def __call__(self, output: Tensor, targets: Tensor) -> Tensor:
-        """The loss of what a network with a `PartHead` gives in training."""
+        """The loss of the training outputs of a network with a `PartHead`."""
         logits, scores = output.split([targets.shape[1], sum(self.counts)], 1)
         wanted = (targets / targets.sum(1, keepdim=True)) @ self.variants
         both = zip(scores.split(self.counts, 1), wanted.split(self.counts, 1), strict=True)
@@ -113,10 +113,10 @@ class StandardisedConv(Foldable):
 
     @property
     def weight(self) -> Tensor:
-        """The weights that count."""
+        """The standardised weights."""
         flat = self.conv.weight.flatten(1)
         spread, mean = torch.var_mean(flat, 1, keepdim=True)
-        size = self.gain[:, None] * (2 / flat.shape[1]) ** 0.5  # keeps the size of what a ReLU lets through
+        size = self.gain[:, None] * (2 / flat.shape[1]) ** 0.5  # keeps the variance of activations behind a ReLU
         return ((flat - mean) * (spread + 1e-6).rsqrt() * size).view_as(self.conv.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ class StandardisedConv(Foldable):
 
 
 def quiet_branches(net: nn.Module, share: float = 0.2) -> nn.Module:
-    """Every residual branch of an X-DNN starts at a share of its size, so that depth does not let sums grow."""
+    """Scale every residual branch of an X-DNN down to a share at the start, so that sums do not grow with depth."""
     for name, part in net.named_modules():
         if name.endswith("conv3") and isinstance(part, StandardisedConv):
             nn.init.constant_(part.gain, share)

@@ -1,9 +1,9 @@
-"""Images of any world for learners of codes: squeezed to a square of 64 pixels, kept once per world, used by all trainings.
+"""Images of any world for learners of codes: resized to a square of 64 pixels, kept once per world, used by all trainings.
 
 They lie in the cache folder ($DIORAMA_CACHE, default ~/.cache/diorama) as uint8, with the level of every factor and the box
 of the object where the world knows them, under a name made of the world's key: another source, parameter or data file is
-another folder. They may be deleted at any time and are rendered again. The scenes are those of `diorama.data`: none of
-them is one that `diorama run` judges on, unless the world is a list.
+another folder. They may be deleted at any time and are rendered again. The scenes are those of `diorama.data`, which
+`diorama run` never judges on unless the world is a list.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from diorama.io.images import quantise, resize
 from diorama.io.locks import locked
 from diorama.training.blocks import filled
 
-#: The side of the images that are kept; smaller ones are made of them.
+#: The side of the images that are kept; smaller ones are computed from them.
 SIDE = 64
-#: Frames that are looked at to tell a world of gray images from one of coloured ones.
+#: Frames that decide whether a world's images are gray or coloured.
 LOOKED_AT = 20
 
 
@@ -46,7 +46,7 @@ class Gathering:
 
     @property
     def what(self) -> str:
-        """What the rows are, for progress."""
+        """What the rows are, for the progress line."""
         return f"{self.split} images of {self.name}"
 
     @cached_property
@@ -78,12 +78,12 @@ class Gathering:
         """One image with its factors and its box."""
         frame = self.world.render([self.scenes[index]])[0]
         image = resize(frame.srgb(), SIDE, SIDE)
-        shown = image.mean(axis=2, keepdims=True) if self.channels == 1 else image
-        return {"images": quantise(shown, 8), "factors": self._factors(frame), "boxes": box_of(frame)}
+        channels = image.mean(axis=2, keepdims=True) if self.channels == 1 else image
+        return {"images": quantise(channels, 8), "factors": self._factors(frame), "boxes": box_of(frame)}
 
     def _factors(self, frame: Frame) -> list[int]:
-        told = frame.truth["factors"] if self.levels else {}
-        return [list(values).index(told[name]) for name, values in self.levels.items()]
+        factors = frame.truth["factors"] if self.levels else {}
+        return [list(values).index(factors[name]) for name, values in self.levels.items()]
 
 
 def box_of(frame: Frame) -> tuple[float, float, float, float]:
@@ -119,7 +119,7 @@ class Gathered:
 
     @property
     def boxed(self) -> bool:
-        """Whether the world tells where its object is."""
+        """Whether the world knows the bounding box of its object."""
         return bool((self.boxes[:64, 2] > 0).any())
 
     @property
@@ -129,16 +129,16 @@ class Gathered:
 
 
 def gathered(world: Component, split: Split, count: int, seed: int, progress: Progress, processes: int = 1) -> Gathered:
-    """The images of a world, rendered into the cache where they are not there yet."""
-    asked = Gathering(world.object, world.label, split, count, seed)
-    folder = cache_folder() / "images" / digest([world.key, asked.identity()])
+    """The images of a world; those that the cache does not have yet are rendered."""
+    order = Gathering(world.object, world.label, split, count, seed)
+    folder = cache_folder() / "images" / digest([world.key, order.identity()])
     with locked(folder / "lock", wait=True):  # two trainings that start together render once
-        arrays = filled(asked, folder, progress, processes)
-    return Gathered(**arrays, levels={name: len(values) for name, values in asked.levels.items()})
+        arrays = filled(order, folder, progress, processes)
+    return Gathered(**arrays, levels={name: len(values) for name, values in order.levels.items()})
 
 
 def available(world: Component, split: Split) -> int | None:
-    """How many images a split of a world has; None: as many as are asked for."""
+    """How many images a split of a world has; None: any number."""
     length = world.object.length
     if length is None:
         return None
@@ -147,9 +147,9 @@ def available(world: Component, split: Split) -> int | None:
 
 
 def in_passes(count: int, batch: int, first: int, seed: int, purpose: str) -> Iterator[np.ndarray]:
-    """Places of images, `batch` at a time without end, from step `first` on: each pass shows all of them, shuffled anew.
+    """Batches of image indices without end, from step `first` on: each pass over the images has a new order.
 
-    Where a step stands depends on its number alone, so a training that was interrupted goes on with the same images.
+    A batch depends on the step's number alone, so a training that was interrupted goes on with the same images.
 
     >>> seen = [i for step, _ in zip(in_passes(5, 2, 0, 0, "x"), range(5)) for i in step.tolist()]
     >>> sorted(seen[:5]), sorted(seen[5:])

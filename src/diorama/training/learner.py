@@ -1,4 +1,4 @@
-"""A learner of codes as the training loop takes it: the network with the noise of its steps, its loss, its images.
+"""What the training loop needs of a learner of codes: the network with the noise of its steps, its loss, its images.
 
 Everything random is a function of (seed, step), and the number of the step is part of the network's state, so a training
 that was interrupted ends with the same weights.
@@ -31,8 +31,8 @@ ACTIVE = 0.01
 class Learner(nn.Module):
     """The autoencoder, the critic of its objective where there is one, and the noise of its steps.
 
-    Of a batch in training the first `batch` images are reconstructed; those behind them only get a code, for their labels.
-    Over the first `anneal` steps the penalty grows to its full weight.
+    The first `batch` images of a training batch are reconstructed; the labelled ones after them are only encoded. Over the
+    first `anneal` steps the penalty grows to its full weight.
     """
 
     step: Tensor
@@ -43,34 +43,36 @@ class Learner(nn.Module):
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def forward(self, images: Tensor) -> Passed:
-        """The batch on its way; in evaluation the code is the mean, and no critic is asked."""
+        """The forward pass of a batch; in evaluation the code is the mean, and the critic is not used."""
         mean, log_variance = self.net.encoder(images)
         if not self.training:
             none = mean.new_zeros(0)
             return Passed(images, self.net.decoder(mean), mean, log_variance, mean, none, none)
         n = self.batch
         noise = rng(self.seed, "noise", int(self.step))
-        drawn = torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean)
-        z = mean[:n] + drawn * torch.exp(log_variance[:n] / 2)
-        told = mean.new_zeros(0) if self.critic is None else judged(self.critic, z, _permuted(n, mean.shape[1], noise))
+        standard_normal = torch.from_numpy(noise.standard_normal((n, mean.shape[1]), np.float32)).to(mean)
+        z = mean[:n] + standard_normal * torch.exp(log_variance[:n] / 2)
+        verdict = (
+            mean.new_zeros(0) if self.critic is None else judged(self.critic, z, _permuted(n, mean.shape[1], noise))
+        )
         self.step += 1
         grown = torch.clamp(self.step / max(self.anneal, 1), max=1.0)
-        return Passed(images[:n], self.net.decoder(z), mean[:n], log_variance[:n], z, mean[n:], told, grown)
+        return Passed(images[:n], self.net.decoder(z), mean[:n], log_variance[:n], z, mean[n:], verdict, grown)
 
 
 def _permuted(count: int, latents: int, noise: np.random.Generator) -> Tensor:
-    """(count, latents): for each latent by itself, a permutation of the images."""
+    """(count, latents): a permutation of the images for each latent."""
     return torch.from_numpy(np.stack([noise.permutation(count) for _ in range(latents)], axis=1))
 
 
 @dataclass(slots=True)
 class Criterion:
-    """The loss of a learner's batch: reconstruction + the objective's penalty + what labels add.
+    """The loss of a learner's batch: reconstruction + the objective's penalty + the cross-entropy of labels.
 
-    count    images in all
-    factors  how many of the targets' columns are labels; the four behind them are the box
-    labels   γ_sup, what the cross-entropy of labels weighs
-    box      λ, what the inside of the object's box counts beside 1
+    count    number of training images
+    factors  number of the targets' columns that are labels; the four after them are the box
+    labels   γ_sup, the weight of the cross-entropy of labels
+    box      λ, the weight of a pixel inside the object's box in addition to 1
     """
 
     objective: Objective
@@ -88,9 +90,9 @@ class Criterion:
         kl = divergence(seen.mean, seen.log_variance).mean()
         self.last = {"reconstruction": float(error.detach()), "KL": float(kl.detach())}
         if self.labels and len(seen.labelled):
-            told = label_loss(seen.labelled, targets[n:, : self.factors])
-            self.last["labels"] = float(told.detach()) / (len(seen.labelled) * self.factors)
-            total = total + self.labels * told
+            cost = label_loss(seen.labelled, targets[n:, : self.factors])
+            self.last["labels"] = float(cost.detach()) / (len(seen.labelled) * self.factors)
+            total = total + self.labels * cost
         return total
 
     def said(self) -> str:
@@ -99,9 +101,9 @@ class Criterion:
 
 
 class Shown:
-    """Images as the loop takes them, `steps` batches to the epoch; after each comes a batch of the images `known`, if any.
+    """Batches for the training loop, `steps` in an epoch, each followed by a batch of the labelled images `known`, if any.
 
-    Targets are an image's labels and its box, unless others are given.
+    The targets of an image are its labels and its box, unless others are given.
     """
 
     def __init__(
@@ -132,23 +134,23 @@ class Shown:
 
 
 def judge(net: nn.Module, data: tuple[Gathered, int]) -> dict[str, float]:
-    """What held-out images come to with means for codes: reconstruction, KL, active latents, squared error in the box.
+    """Scores of held-out images with means for codes: reconstruction, KL, active latents, squared error in the box.
 
-    `data` is the images and the side they are shown at. Errors are per pixel and channel, of images in [0, 1].
+    `data` is the images and the side they are reduced to. Errors are per pixel and channel, of images in [0, 1].
     """
     images, side = data
-    found, means = [], []
+    scores, means = [], []
     net.eval()
     with torch.inference_mode():
         for i in range(0, len(images), 100):
-            seen: Passed = net(to_tensor(reduced(images.images[i : i + 100], side)))
+            passed: Passed = net(to_tensor(reduced(images.images[i : i + 100], side)))
             mask = inside(torch.from_numpy(np.array(images.boxes[i : i + 100])), side)
-            off = (torch.sigmoid(seen.logits) - seen.x).square().mean(1)
-            boxed = (off * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
-            apart = divergences(seen.mean, seen.log_variance).sum(1)
-            found.append(torch.stack([reconstruction(seen.logits, seen.x), apart, off.mean((1, 2)), boxed]))
-            means.append(seen.mean)
-    reconstructed, kl, error, box_error = torch.cat(found, dim=1).mean(1).tolist()
+            squares = (torch.sigmoid(passed.logits) - passed.x).square().mean(1)
+            boxed = (squares * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
+            kls = divergences(passed.mean, passed.log_variance).sum(1)
+            scores.append(torch.stack([reconstruction(passed.logits, passed.x), kls, squares.mean((1, 2)), boxed]))
+            means.append(passed.mean)
+    reconstructed, kl, error, box_error = torch.cat(scores, dim=1).mean(1).tolist()
     active = int((torch.cat(means).var(0) > ACTIVE).sum())
-    told = {"box_error": box_error} if images.boxed else {}
-    return {"reconstruction": reconstructed, "divergence": kl, "active": active, "error": error, **told}
+    in_box = {"box_error": box_error} if images.boxed else {}
+    return {"reconstruction": reconstructed, "divergence": kl, "active": active, "error": error, **in_box}

@@ -38,7 +38,7 @@ History = list[dict[str, float]]
 
 
 class Feed(Protocol):
-    """Images that come as batches of their own making, `len` of them in an epoch."""
+    """A source of images that makes its own batches; `len` is the number of images in an epoch."""
 
     def __len__(self) -> int: ...
 
@@ -48,10 +48,10 @@ class Feed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to train: a fresh network, its loss, the images to train on, those to watch, and how.
+    """What to train: a fresh network, its loss, the images to train on and to validate on, and how.
 
-    What is watched after every epoch is the accuracy, or what `judge` says of the network and the images: a number, higher
-    is better, or several by name.
+    The history gets after every epoch the accuracy on the validation images, or what `judge` gives for the network and
+    those images: a number, higher is better, or several by name.
     """
 
     net: nn.Module
@@ -63,17 +63,17 @@ class Task:
     betas: tuple[float, float] = (0.9, 0.999)
     #: Whether weights lie with channels last in memory: faster, but some networks cannot take it.
     channels_last: bool = True
-    #: The largest norm of a step's gradient; None: any.
+    #: The norm to which a step's gradient is clipped; None: no clipping.
     clip: float | None = None
     #: Weights whose names begin with this learn at a tenth of the rate; "": none.
     slow: str = ""
-    #: Whether passes multiply in bfloat16 (weights, sums, loss and what is judged stay float32): 1.3 to 1.9 times faster.
+    #: Whether passes multiply in bfloat16 (weights, sums, loss and validation stay float32): 1.3 to 1.9 times faster.
     half: bool = False
-    #: Momenta of weights whose names begin with a word, where they are not `betas`.
+    #: Momenta that replace `betas` for the weights whose names begin with the key.
     momenta: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    #: Called after every epoch with the averaged network: pictures on the way.
+    #: Called after every epoch with the averaged network, e.g. to write a picture.
     after: Callable[[nn.Module], None] | None = None
-    #: What the last step came to in words, for the line that says how far the training is.
+    #: Gives the parts of the last step's loss in words, for the progress line.
     says: Callable[[], str] | None = None
 
     @property
@@ -108,28 +108,28 @@ def fit(task: Task, folder: Path, progress: Progress) -> State:
     while state.epoch < len(task.how.sizes):
         start = time.monotonic()
         loss = float(np.mean(list(_epoch(state, task, progress))))
-        size, seen = task.how.sizes[state.epoch], _seen(state, task)
+        size, scores = task.how.sizes[state.epoch], _validation_scores(state, task)
         seconds = round(time.monotonic() - start, 1)
-        state.history.append({"size": size, "loss": loss, **seen, "seconds": seconds})
+        state.history.append({"size": size, "loss": loss, **scores, "seconds": seconds})
         save_state(state, task, folder)
         if task.after:
             task.after(state.mean)
     return state
 
 
-def _seen(state: State, task: Task) -> dict[str, float]:
-    """What is watched, by name."""
+def _validation_scores(state: State, task: Task) -> dict[str, float]:
+    """The accuracy, or what the task's judge gives, by name."""
     if task.judge is None:
         return {"accuracy": accuracy(state.mean, task.validation)}
-    found = task.judge(state.mean, task.validation)
-    return {"judged": float(found)} if isinstance(found, int | float) else {k: float(v) for k, v in found.items()}
+    scores = task.judge(state.mean, task.validation)
+    return {"judged": float(scores)} if isinstance(scores, int | float) else {k: float(v) for k, v in scores.items()}
 
 
 def train_steps(state: State, task: Task, steps: int) -> Iterator[float]:
-    """The losses of the first steps from a state on, each made when it is asked for: for measuring a training's pace."""
+    """The losses of the first steps from a state on, one step per item: for measuring the pace of a training."""
     start_training(state.net)
-    shown = (batch for epoch in count(state.epoch) for batch in batches(task.train, task.how, epoch))
-    for i, (images, targets) in enumerate(islice(shown, steps)):
+    all_batches = (batch for epoch in count(state.epoch) for batch in batches(task.train, task.how, epoch))
+    for i, (images, targets) in enumerate(islice(all_batches, steps)):
         yield _step(state, task, images, targets, i)
 
 
@@ -142,11 +142,11 @@ def _epoch(state: State, task: Task, progress: Progress) -> Iterator[float]:
         if not math.isfinite(loss):
             raise InputError(
                 f"the loss became {loss} at step {before + i}: the state before epoch {state.epoch + 1} is kept,"
-                " so the same command comes here again; train in another folder with a lower rate"
+                " so the same command ends here again; train in another folder with a lower rate"
             )
         pace = i * task.how.batch / (time.monotonic() - start)
-        said = f", {task.says()}" if task.says else ""
-        progress(before + i, task.total, f"steps; epoch {state.epoch + 1}: loss {loss:.3f}{said}, {pace:.0f} images/s")
+        parts = f", {task.says()}" if task.says else ""
+        progress(before + i, task.total, f"steps; epoch {state.epoch + 1}: loss {loss:.3f}{parts}, {pace:.0f} images/s")
         yield loss
 
 
@@ -231,12 +231,12 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
 
 def accuracy(net: nn.Module, data: Staged, batch: int = 64) -> float:
     """The share of scenes whose own class has the largest logit."""
-    right = sum(int((found.argmax(1) == data.labels[i : i + batch]).sum()) for i, found in outputs(net, data, batch))
+    right = sum(int((logits.argmax(1) == data.labels[i : i + batch]).sum()) for i, logits in outputs(net, data, batch))
     return right / len(data)
 
 
 def outputs(net: nn.Module, data: Staged, batch: int = 64) -> Iterator[tuple[int, np.ndarray]]:
-    """What a network in eval mode gives for every batch of images, with the place of its first."""
+    """The outputs of a network in eval mode for every batch of images, with the index of its first image."""
     net.eval()
     place = next(net.parameters()).device
     with torch.inference_mode():
@@ -254,7 +254,7 @@ def fresh(task: Task) -> State:
 
 
 def _groups(task: Task) -> Iterator[dict[str, Any]]:
-    """The weights by how they learn: biases and batch norm do not decay, slow ones have a tenth of the rate."""
+    """The optimizer's groups of weights: biases and batch norm do not decay, slow ones have a tenth of the rate."""
     for slow, momenta in product((False, True), dict.fromkeys((task.betas, *task.momenta.values()))):
         named = [
             p
@@ -312,7 +312,7 @@ def resume(task: Task, folder: Path) -> State:
 
 
 def _channels_last(tensor: Tensor) -> Tensor:
-    """The faster memory layout; moments lie as their weights do, so that a resumed step rounds as any other."""
+    """The faster memory layout; moments have that of their weights, so that a resumed step rounds as any other."""
     return tensor.contiguous(memory_format=torch.channels_last) if tensor.ndim == 4 else tensor
 
 

@@ -1,10 +1,9 @@
 """ProtoPNet on staged birds (Chen et al. 2019): warm-up, joint training, push, last layer. Same command again = continue.
 
-The trunk is the bundled `birds_resnet`'s; every prototype starts as a patch of a bird of its class. What the paper's recipe
-did on these birds, and what is done instead: logarithms of distances from a random start with a cluster term of 0.8
-collapsed; cosines, patches as a start and smaller terms (0.1 and 0.02) do not. After the push every prototype is the patch
-of a training bird; the card says of which bird and where, and a sheet of their pictures beside the weights lets reports
-show "this looks like that".
+The trunk is the bundled `birds_resnet`'s; every prototype starts as a patch of a bird of its class. The paper's recipe (log
+of distances, random start, cluster term 0.8) collapsed on these birds; cosines, patches as a start and smaller terms (0.1
+and 0.02) do not. After the push every prototype is a patch of a training bird; the card says of which bird and where, and a
+sheet of their pictures beside the weights lets reports show "this looks like that".
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from diorama.training.staged import Staged, staged
 
 #: Weights of the terms that draw patches to prototypes of a bird's own classes, and away from others'.
 CLUSTER, SEPARATION = 0.1, 0.02
-#: Of connections to other classes' prototypes, in the last layer.
+#: Weight of the L1 penalty on the last layer's connections to other classes' prototypes.
 SPARSITY = 1e-4
 #: Training birds that prototypes are pushed to, and on which the last layer is refitted.
 LOOKED_AT = 12_000
@@ -62,11 +61,11 @@ def train_protopnet(recipe: Recipe, out: Path, progress: Progress) -> Path:
 
 def _pushed_and_refitted(recipe: Recipe, state: State, data: dict[str, Staged], out: Path, progress: Progress) -> Path:
     net = cast(Joint, state.mean).net.eval()
-    found = push(net, data["train"], progress)
-    write_png(out / f"{recipe.name}.png", sheet(data["train"], found, net.each))
+    sources = push(net, data["train"], progress)
+    write_png(out / f"{recipe.name}.png", sheet(data["train"], sources, net.each))
     refit(net, data["train"])
     state.mean = net
-    return finish(recipe, state, data["test"], out, {"prototypes": found})
+    return finish(recipe, state, data["test"], out, {"prototypes": sources})
 
 
 def _task(net: ProtoPNet, data: dict[str, Staged], how: Schedule) -> Task:
@@ -75,27 +74,27 @@ def _task(net: ProtoPNet, data: dict[str, Staged], how: Schedule) -> Task:
 
 
 class Joint(nn.Module):
-    """A ProtoPNet in training: the similarities come out beside the logits, the trunk's batch norms stay as they are."""
+    """A ProtoPNet in training: it also gives the similarities; the trunk's batch norms stay in eval mode."""
 
     def __init__(self, net: ProtoPNet) -> None:
         super().__init__()
         self.net = net
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits; in training with each prototype's largest similarity behind them."""
+        """Logits; in training followed by each prototype's largest similarity."""
         best = self.net.similarities(x).amax((2, 3))
         logits = self.net.last_layer(best)
         return torch.cat([logits, best], 1) if self.training else logits
 
     def train(self, mode: bool = True) -> Joint:
-        """Everything but the trunk."""
+        """Training mode for everything but the trunk."""
         super().train(mode)
         self.net.features.eval()
         return self
 
 
 class PrototypeLoss:
-    """The multi-target loss, a term that draws a bird to a prototype of its classes, and one away from all others."""
+    """The multi-target loss, a term that pulls a bird to a prototype of its classes, and one that pushes it from others."""
 
     def __init__(self, owner: Tensor) -> None:
         self.owner = owner
@@ -126,7 +125,7 @@ def started(birds: Staged) -> ProtoPNet:
 
 
 def _birds_of(birds: Staged, label: int, count: int) -> np.ndarray:
-    """Some whole birds of a class, with repetition where there are too few, of any class where there are none."""
+    """Random whole birds of a class: with repetition if there are too few, of any class if there are none."""
     whole = np.flatnonzero((birds.labels == label) & (birds.targets.sum(1) == 1))
     pool = whole if len(whole) else np.arange(len(birds))
     return rng(0, "prototypes", label).choice(pool, count, replace=len(pool) < count)
@@ -135,7 +134,7 @@ def _birds_of(birds: Staged, label: int, count: int) -> np.ndarray:
 def push(net: ProtoPNet, birds: Staged, progress: Progress) -> list[dict[str, int]]:
     """Make every prototype the most similar patch of a training bird of its class; gives bird, row and column of each."""
     owner = net.owner.numpy()
-    best, found = np.full(len(owner), -np.inf), [{"bird": -1, "row": 0, "column": 0} for _ in owner]
+    best, sources = np.full(len(owner), -np.inf), [{"bird": -1, "row": 0, "column": 0} for _ in owner]
     vectors = net.prototype_vectors.detach().clone()
     count = min(LOOKED_AT, len(birds))
     for start, patches in _patches(net, birds, count):
@@ -145,23 +144,23 @@ def push(net: ProtoPNet, birds: Staged, progress: Progress) -> list[dict[str, in
                 row, column = np.unravel_index(int(similar[n, p].argmax()), similar.shape[2:])
                 if similar[n, p, row, column] > best[p]:
                     best[p] = similar[n, p, row, column]
-                    found[p] = {"bird": start + n, "row": int(row), "column": int(column)}
+                    sources[p] = {"bird": start + n, "row": int(row), "column": int(column)}
                     vectors[p, :, 0, 0] = patches[n, :, row, column]
         progress(min(start + len(patches), count), count, "pushing prototypes to patches")
     with torch.no_grad():
         net.prototype_vectors.copy_(vectors)
-    return found
+    return sources
 
 
 def sheet(birds: Staged, found: list[dict[str, int]], each: int) -> np.ndarray:
-    """The patches that prototypes are, as one picture with a class a row: what is shown as "this looks like that"."""
+    """The prototypes' patches in one picture, a row for each class: as in "this looks like that"."""
     pieces = [_patch(birds.images[one["bird"]], one["row"], one["column"]) for one in found]
     rows = [np.concatenate(pieces[i : i + each], 1) for i in range(0, len(pieces), each)]
     return np.concatenate(rows)
 
 
 def _patch(image: np.ndarray, row: int, column: int) -> np.ndarray:
-    """The square of `PICTURE` pixels around a place of the map, moved into the image where it would stick out."""
+    """The square of `PICTURE` pixels around a place of the map, shifted to lie inside the image."""
     step = image.shape[0] // PLACES
     y, x = (min(max(step * at + step // 2 - PICTURE // 2, 0), image.shape[0] - PICTURE) for at in (row, column))
     return image[y : y + PICTURE, x : x + PICTURE]
@@ -188,9 +187,9 @@ def refit(net: ProtoPNet, birds: Staged, steps: int = 300) -> None:
 def sparsest(weight: Tensor, others: Tensor) -> Tensor:
     """The connections (classes, prototypes) with the same probabilities and the smallest Σ |connections to `others`|.
 
-    A number added to all connections of a prototype changes every logit alike, which no loss on probabilities sees; Σ |·| is
-    smallest where the median of those to other classes is zero. Without it logits drift far below zero together, and a part
-    that is taken away raises them all.
+    A number added to all connections of a prototype changes every logit alike, which does not change a loss on
+    probabilities; Σ |·| is smallest where the median of those to other classes is zero. Otherwise all logits drift far below
+    zero together, and removing a part raises them all.
     """
     return weight - weight.masked_fill(~others, torch.nan).nanmedian(0).values
 

@@ -38,11 +38,11 @@ _WORLD = "birds with Diorama's own meshes; held-out birds are whole, drawn for a
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A classifier of staged birds: the world's birds to train on, to watch (validation) and to report (test).
+    """A classifier of staged birds: numbers of birds to train on, to validate on and to test on.
 
-    Half of the training birds lack random parts; validation and test birds are whole. `test` birds are looked at once.
+    Half of the training birds lack random parts; validation and test birds are whole. `test` birds are used once.
     `part_head`: the network ends in a linear layer, which learns faster as a head of parts (`folding.py`). `half`: passes
-    multiply in bfloat16. `clip`: the largest norm of a gradient, for networks without normalisation.
+    multiply in bfloat16. `clip`: the norm to which gradients are clipped, for networks without normalisation.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Recipe:
 
 
 _PROGRESSIVE = Schedule(sizes=(64,) * 5 + (96,) * 2 + (128,) * 2)
-#: Positions are learnt for one size, and a patch must show as much from the first epoch on: full images throughout.
+#: Full images in every epoch: positions are learnt for one size, and patches must show the same amount from the start.
 _WHOLE = Schedule(sizes=(128,) * 10, batch=32, rate=1e-3, average=0.999)
 _PATCHES = replace(_WHOLE, sizes=(128,) * 5, rate=2e-3, average=0.998)
 _UNNORMALISED = replace(_PROGRESSIVE, sizes=(64,) * 5 + (96,) * 3 + (128,) * 3, batch=32, rate=1e-3, average=0.999)
@@ -92,12 +92,12 @@ def train(name: str, out: Path, progress: Progress) -> Path:
     A recipe is the name of a bundled one, birds_vgg(seed=1) for a second training, tune(backbone=MODEL, world=WORLD), or a
     learner of codes with what it is to learn, beta_tcvae(world=WORLD, beta=6).
     """
-    asked = name.partition("(")[0].strip()
-    if asked == "tune":
+    kind = name.partition("(")[0].strip()
+    if kind == "tune":
         return _tune(parse(name), out, progress)
-    if asked in VAE_RECIPES:
+    if kind in VAE_RECIPES:
         return train_vae(vae_recipe(parse(name)), out, progress)
-    if asked in FACTOR_RECIPES:
+    if kind in FACTOR_RECIPES:
         return train_factors(factor_recipe(parse(name)), out, progress)
     if name in IID_RECIPES:
         return train_iid(IID_RECIPES[name], out, progress)
@@ -105,17 +105,17 @@ def train(name: str, out: Path, progress: Progress) -> Path:
         from diorama.training.prototypes import RECIPE, train_protopnet
 
         return train_protopnet(RECIPE, out, progress)
-    if asked not in RECIPES:
+    if kind not in RECIPES:
         known = [*RECIPES, "birds_protopnet", *VAE_RECIPES, *FACTOR_RECIPES, *IID_RECIPES, "tune"]
-        raise InputError(f"unknown recipe {name!r}; {did_you_mean(asked, known)}")
+        raise InputError(f"unknown recipe {name!r}; {did_you_mean(kind, known)}")
     return train_recipe(seeded(parse(name)), out, progress)
 
 
 def seeded(asked: Spec) -> Recipe:
-    """A recipe for birds as it is, or NAME(seed=1): other first weights and another order of the same birds.
+    """A recipe for birds by NAME, or NAME(seed=1): other initial weights and another order of the same birds.
 
-    NAME(half=True) multiplies in bfloat16, which is faster where the processor has it. Second trainings with it
-    and seed=1 had .971 (VGG) and .968 (ResNet) for .986 in float32 with seed 0; which of the two it was is not known.
+    NAME(half=True) multiplies in bfloat16, which is faster where the processor has it. Second trainings with half and
+    seed=1 reached .971 (VGG) and .968 (ResNet), those in float32 with seed=0 .986; the cause, half or seed, is not known.
     """
     recipe = RECIPES[asked.name]
     unknown = [name for name in asked.params if name not in ("seed", "half")]
@@ -135,10 +135,10 @@ def _tune(asked: Spec, out: Path, progress: Progress) -> Path:
     unknown = [name for name in asked.params if name not in usual]
     if unknown:
         raise InputError(f"tune has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], list(usual))}")
-    given = usual | asked.params
-    if not given["backbone"]:
+    params = usual | asked.params
+    if not params["backbone"]:
         raise InputError("tune needs the network to fit: write tune(backbone=timm:resnet18, world=birds)")
-    job = job_of(given["backbone"], given["world"], given["minutes"], given["seed"], given["rate"])
+    job = job_of(params["backbone"], params["world"], params["minutes"], params["seed"], params["rate"])
     tune_in(job, out, progress, say)
     return out / "weights.safetensors"
 
@@ -170,7 +170,7 @@ def _task(recipe: Recipe, data: Mapping[str, Staged]) -> Task:
 def finish(
     recipe: Recipe, state: State, test: Staged, out: Path, facts: Mapping[str, Any] = MappingProxyType({})
 ) -> Path:
-    """The averaged weights as float16 with the card and more `facts` on it; the accuracy is that of the file as written."""
+    """Write the averaged weights as float16 and their card with more `facts`; its accuracy is that of the written file."""
     full = accuracy(state.mean, test)
 
     def judged() -> dict[str, Any]:

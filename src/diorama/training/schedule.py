@@ -9,9 +9,9 @@ class Schedule:
     """How to train: one entry of `sizes` per epoch is the side to which the images are reduced in it.
 
     Early epochs on small images cost a fraction and teach most of what there is to learn. `shift` is the largest random
-    shift in pixels of the full image, `flip` mirrors every second image; AdamW with a one-cycle learning rate up to
-    `rate` and weight decay `decay`, or that rate from the first step to the last (`constant`); `average` is the decay of the
-    averaged weights: 1 / (1 − average) steps must be a small part of the training.
+    shift in pixels of the full image, `flip` mirrors half of the images at random. AdamW has weight decay `decay` and a
+    one-cycle learning rate up to `rate`, or that rate in every step (`constant`). `average` is the decay of the averaged
+    weights: 1 / (1 − average) steps must be a small part of the training.
     """
 
     sizes: tuple[int, ...]
@@ -25,7 +25,7 @@ class Schedule:
     constant: bool = False
 
     def rate_at(self, step: int, steps: int) -> float:
-        """The learning rate of a step, with `steps` to the epoch: up in a line for a quarter, down a cosine.
+        """The learning rate of a step, with `steps` in an epoch: linear up for a quarter, then down like a cosine.
 
         >>> how = Schedule(sizes=(8,) * 4, rate=1.0)
         >>> [round(how.rate_at(i, steps=2), 3) for i in (0, 1, 2, 4, 7)]

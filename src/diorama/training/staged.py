@@ -29,5 +29,5 @@ class Staged:
 
 
 def staged(order: Order, folder: Path, progress: Progress, processes: int = 2) -> Staged:
-    """The examples of an order, rendered into `folder` where they are not there yet."""
+    """The examples of an order; those that `folder` does not have yet are rendered."""
     return Staged(**filled(order, folder, progress, processes))

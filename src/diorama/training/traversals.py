@@ -1,4 +1,4 @@
-"""A picture of what a learner has learnt so far: images with their reconstructions, then every latent moved by itself."""
+"""A picture of what a learner has learnt so far: images, their reconstructions, then every latent moved alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from diorama.methods.represent.burgess_network import Autoencoder, divergences
 
 #: Pictures in a row, and the values that a latent takes, in standard deviations of the prior.
 ACROSS, REACH = 8, 2.0
-#: Screen pixels to a pixel, and between pictures.
+#: Screen pixels for each pixel, and between pictures.
 LARGER, GAP = 2, 2
 
 
 def traversals(net: Autoencoder, images: Tensor) -> np.ndarray:
     """uint8 (h, w, 3): some images, their reconstructions, and a row for each latent, largest KL first.
 
-    In a row the first image's code is kept but for one latent, which goes from −2 to 2.
+    A row decodes the first image's code with one latent going from −2 to 2.
     """
     with torch.inference_mode():
         mean, log_variance = net.encoder(images)

@@ -1,10 +1,10 @@
 """Anybody's network, fitted to a staged world whose classes are known, so that part protocols have something to judge.
 
 First the last layer is fitted on frozen features, then everything is trained, with the loss of the bundled birds: half of
-the scenes lack random parts, and every class that has the parts that are left is right (Hesse et al. 2023, §4). What a run
-does is written to `plan.json` before it starts; the state after every epoch is kept, so that the same call goes on after
-an interruption and ends with the same weights. In the end `weights.safetensors` and `card.json` are what
-`checkpoint(path=FOLDER)` reads.
+the scenes lack random parts, and every class that has the remaining parts is right (Hesse et al. 2023, §4). The plan is
+written to `plan.json` before the work starts and the state after every epoch, so that the same call goes on after an
+interruption and ends with the same weights. `checkpoint(path=FOLDER)` reads the results, `weights.safetensors` and
+`card.json`.
 """
 
 import copy
@@ -47,7 +47,7 @@ from diorama.training.schedule import Schedule
 from diorama.training.staged import Staged, staged
 
 Say = Callable[[str], None]
-#: Learning rates of AdamW: networks with batch norm bear, and need, a higher one.
+#: Learning rates of AdamW; networks with batch norm need a higher one.
 RATES = {True: 4e-3, False: 5e-4}
 #: Penalty and steps of the fit on frozen features.
 L2, STEPS = 1e-3, 200
@@ -76,7 +76,7 @@ class Tuned(nn.Module):
 class Job:
     """A network with a last layer for the world's classes, and what to fit it to.
 
-    `network` is the spec that makes it again, empty for a live one.
+    `network` is the spec that builds it again, empty for a live one.
     """
 
     net: nn.Module
@@ -87,18 +87,18 @@ class Job:
     minutes: float
     seed: int = 0
     rate: float | None = None
-    #: Whether its folder stays.
+    #: Whether the folder is the user's own, not a temporary one.
     kept: bool = True
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a folder belongs to."""
+        """What must be the same for a folder to be continued."""
         shapes = {name: list(tensor.shape) for name, tensor in self.net.state_dict().items()}
         rest = {"minutes": self.minutes, "seed": self.seed, "rate": self.rate}
         return {"net": digest(shapes), "world": described(self.world), "on": self.on, **rest}
 
     def order(self, purpose: str, count: int) -> Order:
-        """The scenes for a purpose: those to learn from lack parts, `bare` ones have none."""
+        """The scenes for a purpose: half of those for training lack parts, `bare` ones have none."""
         return Order(self.world, self.seed, f"tune {purpose}", count, purpose == "bare", purpose == "train")
 
 
@@ -114,26 +114,26 @@ def tune(
 
     `net` is a torch module that takes sRGB (n, 3, h, w) in [0, 1], or the spec of a model (`timm:resnet18`,
     `./mine.py:build`). A last layer with another number of outputs is replaced. `on` is a world's spec or a world.
-    `minutes` is about how long it may take; what will be done is said first. `out` is a folder: the same call goes on
+    `minutes` is roughly how long it may take; the plan is printed first. `out` is a folder: the same call goes on
     where an earlier one was stopped. `rate` is the highest learning rate (None: 0.004 with batch norm, 0.0005 without).
     """
     job = replace(job_of(net, on, minutes, seed, rate), kept=out is not None)
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="diorama-tune-")))
         progress = stack.enter_context(shown(f"tuning {job.name}", ""))
-        found = tune_in(job, folder, progress, say)
-    found.path = folder if out else None
-    return found
+        tuned = tune_in(job, folder, progress, say)
+    tuned.path = folder if out else None
+    return tuned
 
 
 def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None = None) -> Job:
-    """What `tune` was asked for, looked at: every mistake is found before anything is rendered."""
+    """Check what `tune` was asked for: every mistake is found before anything is rendered."""
     if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes < math.inf:
         raise InputError(f"tune: minutes={minutes!r}: give how long it may take, above 0, e.g. 10")
     if rate is not None and not 0 < rate < 1:
         raise InputError(f"tune: rate={rate!r}: give a learning rate, e.g. 0.001")
-    made = component("world", on)
-    world, spec = labelled(made.object, made.label, "tune"), made.label
+    on_world = component("world", on)
+    world, spec = labelled(on_world.object, on_world.label, "tune"), on_world.label
     module, name, network = _network(net)
     module = module.requires_grad_(True).to(device.current())
     height, width = world.render([Order(world, seed, "tune size", 1).scene(0)])[0].image.shape[:2]
@@ -141,8 +141,8 @@ def job_of(net: Any, on: Any, minutes: float, seed: int = 0, rate: float | None 
     module = with_classes(module, classes, f"tune: {name}")
     if height == width:
         module = laid_out(module.eval(), height)
-        asked = f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
-        if first_pass(module, height, asked).classes != classes:
+        what = f"tune: {name} on {spec}: build it for the size of the images, or write size=…; it"
+        if first_pass(module, height, what).classes != classes:
             raise InputError(f"tune: {name}'s last layer does not give its logits: give it {classes} outputs yourself")
     return Job(module, name, network, world, spec, float(minutes), seed, rate)
 
@@ -169,13 +169,13 @@ def tune_in(job: Job, folder: Path, progress: Progress, tell: Say, timer: Clock 
                 tell(line)
             _work(job, budget, folder, progress)
         job.net.load_state_dict(load_file(folder / "weights.safetensors"))
-        found = Tuned(job.net, read_json(card), folder).eval()
-    tell(f"{job.name} on {job.on}: {verdict(found.card)}")
-    return found
+        tuned = Tuned(job.net, read_json(card), folder).eval()
+    tell(f"{job.name} on {job.on}: {verdict(tuned.card)}")
+    return tuned
 
 
 def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
-    """What was decided in this folder, or now."""
+    """The plan in this folder, or a new one."""
     path = folder / "plan.json"
     if path.exists():
         known = read_json(path)
@@ -183,9 +183,9 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
             raise InputError(f"{folder} belongs to another network, world or setting: choose another, or delete it")
         # a live network may have other random weights now
         job.net.load_state_dict(load_file(folder / "start.safetensors"))
-        told, pace = known["budget"], known["pace"]
+        budget, pace = known["budget"], known["pace"]
         train = {int(side): seconds for side, seconds in pace["train"].items()}
-        return Budget(**{**told, "sides": tuple(told["sides"])}), Pace(pace["render"], train)
+        return Budget(**{**budget, "sides": tuple(budget["sides"])}), Pace(pace["render"], train)
     pace = measured(job.net, job.order("train", 1), _processes(job.world), timer)
     budget = planned(pace, job.minutes)
     _write_tensors(folder / "start.safetensors", job.net)
@@ -194,7 +194,7 @@ def _plan(job: Job, folder: Path, timer: Clock) -> tuple[Budget, Pace]:
 
 
 def _processes(world: Labelled) -> int:
-    """Worlds of ours are rendered by one process a core; another's may not be fit to be sent to a process."""
+    """Worlds of ours are rendered by one process per core; others may not be picklable, and get one."""
     ours = type(world).__module__.startswith("diorama.worlds.")
     return max(1, min(len(os.sched_getaffinity(0)), 8)) if ours else 1
 
@@ -212,8 +212,8 @@ def announced(job: Job, budget: Budget, pace: Pace, folder: Path) -> list[str]:
         f"judges it on {budget.test} unseen scenes" + ", and on as many without parts" * parted: took["judge"],
     }
     head = f"tune: {job.name}, {million:.2g} million weights, on {job.on}: {classes} classes, {pace.side} pixels"
-    kept = f"kept in {folder}" if job.kept else "give out=FOLDER to keep it, and to go on after an interruption"
-    total = f"  about {clock(sum(took.values()))} in all at the pace measured now; {kept}"
+    where = f"kept in {folder}" if job.kept else "give out=FOLDER to keep it, and to go on after an interruption"
+    total = f"  about {clock(sum(took.values()))} in all at the pace measured now; {where}"
     return [head, *(f"  {what}: about {clock(max(seconds, 1))}" for what, seconds in lines.items()), total]
 
 
@@ -225,32 +225,32 @@ def _work(job: Job, budget: Budget, folder: Path, progress: Progress) -> None:
     orders = {purpose: job.order(purpose, count) for purpose, count in counts.items()}
     data = {purpose: staged(order, folder / purpose, progress, processes) for purpose, order in orders.items()}
     frozen = _frozen(job, data, budget, folder)
-    how, last = schedule(job, budget), _last(job.net)
-    task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=last)
+    how, layout = schedule(job, budget), _takes_channels_last(job.net)
+    task = Task(job.net, multi_target_loss, data["train"], data["validation"], how, channels_last=layout)
     state = fit(task, folder, progress)
     _finish(job, budget, state.mean, data, folder, {"history": state.history, "frozen": frozen, "start": start})
 
 
 def schedule(job: Job, budget: Budget) -> Schedule:
-    """How to train: as the bundled recipes, with the average over a tenth of the steps at most."""
+    """How to train: like the bundled recipes, with weights averaged over at most a tenth of the steps."""
     batch = min(64, budget.scenes // 2)
     steps = budget.scenes // batch * len(budget.sides)
     normed = any(isinstance(part, nn.modules.batchnorm._BatchNorm) and not is_fixed(part) for part in job.net.modules())
     parted, side = isinstance(job.world, Parted), max(budget.sides)
-    shift = round(6 * side / 128) if parted else 0  # what a class means may lie in the place, or in left and right
+    shift = round(6 * side / 128) if parted else 0  # other classes may differ in place, or in left and right
     average = min(0.998, 1 - 10 / max(steps, 20))
     return Schedule(
         budget.sides, batch, job.rate or RATES[normed], average=average, shift=shift, flip=parted, seed=job.seed
     )
 
 
-def _last(net: nn.Module) -> bool:
-    """Whether `laid_out` found that the network can take channels last: else it has a hook that makes images contiguous."""
+def _takes_channels_last(net: nn.Module) -> bool:
+    """Whether the network can take channels last: otherwise `laid_out` gave it a hook that makes images contiguous."""
     return not net._forward_pre_hooks
 
 
 def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> float | None:
-    """Fit the last layer on frozen features; gives the accuracy that this alone has, None where there are no features."""
+    """Fit the last layer on frozen features; gives the accuracy of that alone, None where there are no features."""
     path = folder / "frozen.json"
     if (folder / "state.safetensors").exists():
         return read_json(path)["accuracy"]
@@ -258,14 +258,14 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
     train = data["train"]
     some = Staged(*(array[: budget.frozen] for array in (train.images, train.labels, train.targets)))
     _settle(job.net, some)
-    kept: list[np.ndarray] = []
-    hook = last.register_forward_pre_hook(lambda _, given: kept.append(given[0].detach().float().cpu().numpy()))
+    inputs: list[np.ndarray] = []
+    hook = last.register_forward_pre_hook(lambda _, given: inputs.append(given[0].detach().float().cpu().numpy()))
     try:
         for _ in outputs(job.net, some):
             pass
     finally:
         hook.remove()
-    features = np.concatenate(kept)
+    features = np.concatenate(inputs)
     if features.ndim != 2 or len(features) != len(some):  # a head that sees maps or tokens
         write_json(path, {"accuracy": None})
         return None
@@ -275,13 +275,13 @@ def _frozen(job: Job, data: dict[str, Staged], budget: Budget, folder: Path) -> 
         last.weight.copy_(torch.from_numpy(weights))
         if last.bias is not None:
             last.bias.copy_(torch.from_numpy(bias))
-    found = accuracy(job.net, data["validation"])
-    write_json(path, {"accuracy": found})
-    return found
+    share = accuracy(job.net, data["validation"])
+    write_json(path, {"accuracy": share})
+    return share
 
 
 def _settle(net: nn.Module, data: Staged, batch: int = 64) -> None:
-    """Give batch norm the statistics of these images: else features differ wildly between evaluation and training."""
+    """Give batch norm the statistics of these images: otherwise features differ wildly between evaluation and training."""
     place = next(net.parameters()).device
     norms: list[Any] = [m for m in net.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and not is_fixed(m)]
     before = [norm.momentum for norm in norms]
@@ -332,13 +332,13 @@ def _write_tensors(path: Path, net: nn.Module) -> None:
 
 
 def verdict(card: dict[str, Any]) -> str:
-    """Accuracy with its interval and what the leak check says, in one line."""
+    """Accuracy with its interval and the outcome of the leak check, in one line."""
     right, bare, chance = card["accuracy"], card["without_parts"], 1 / card["classes"]
-    said = f"accuracy {_spoken(right)} on {right['scenes']} unseen scenes"
+    whole = f"accuracy {_spoken(right)} on {right['scenes']} unseen scenes"
     if bare is None:
-        return f"{said}; its scenes have no parts, so that there is no leak to check"
+        return f"{whole}; its scenes have no parts, so that there is no leak to check"
     leaks = "a leak: it sees the class in something else than parts" if bare["interval"][0] > chance else "no leak"
-    return f"{said}; without any part {_spoken(bare)}, chance is {chance:.3g}: {leaks}"
+    return f"{whole}; without any part {_spoken(bare)}, chance is {chance:.3g}: {leaks}"
 
 
 def _spoken(rate: dict[str, Any]) -> str:

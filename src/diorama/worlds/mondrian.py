@@ -22,8 +22,8 @@ class Mondrian(World):
     """Patches are the Voronoi cells of random sites; shading is the exponential of a few long random waves.
 
     size      side of the square images in pixels
-    patches   how many patches of flat paint
-    contrast  how strong the shading is: about √2 times the standard deviation of its logarithm; 0 for flat light
+    patches   number of patches of flat paint
+    contrast  strength of the shading: about √2 times the standard deviation of its logarithm; 0 for flat light
 
     `do(scene, light=i)` chooses one of eleven lights, `do(scene, colours=[[r, g, b], …])` repaints, `do(scene,
     sites=[[x, y], …])` moves the patches. Reflectance and shading are exact: image = reflectance · shading.

@@ -22,19 +22,19 @@ MOST = 100_000
 
 
 class Scenes(World):
-    """A list of scenes of one other world, whose parts, classes, levels, truth and changes it has.
+    """A list of scenes of another world, with that world's parts, classes, levels, truth and changes.
 
-    file   the list, e.g. cases.jsonl: lines of {"world": SPEC, "scene": {…}}, as `diorama lab` appends them
-    world  the world that stages the scenes; None takes the one that the lines name, which must not be code of one's own
+    file   list of scenes, e.g. cases.jsonl: lines of {"world": SPEC, "scene": {…}}, as `diorama lab` appends them
+    world  world that stages the scenes; None for the one that the lines name, which must not be your own code
 
-    Whatever judges the other world judges these scenes: `diorama run -w "scenes(file=cases.jsonl)" -M birds_cnn …`.
+    Every protocol for the other world judges these scenes: `diorama run -w "scenes(file=cases.jsonl)" -M birds_cnn …`.
     """
 
     located = ("file",)
     example = 'diorama run -w "{}" -M birds_cnn -m grad_cam -p single_deletion'
 
     def __new__(cls, file: str, world: Component[World] | None = None) -> Scenes:
-        """The other world with this list in the place of its own scenes."""
+        """The other world with this list in place of its own scenes."""
         lines = _read(Path(file).expanduser())
         inner = world or build("world", _named(lines, file))
         kind: Any = type(inner.object)
@@ -49,12 +49,12 @@ class Scenes(World):
         """Nothing to do: `__new__` has filled the object."""
 
     def fingerprint(self) -> str:
-        """The scenes, and the world that stages them with its source and data."""
+        """The digest of the scenes and of the world that stages them, with its source and data."""
         return digest([self._inner.digest, [scene.key for _, scene in self._lines]])
 
     @property
     def length(self) -> int:
-        """How many scenes are listed."""
+        """The number of scenes."""
         return len(self._lines)
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class Scenes(World):
 
     @property
     def as_published(self) -> bool:
-        """Published values belong to other scenes."""
+        """False, because published values are those of other scenes."""
         return False
 
     def scene(self, index: int) -> tuple[str, Scene]:
@@ -88,7 +88,7 @@ def _listing(kind: Any) -> Any:
 
 
 def _state(world: Any) -> dict[str, Any]:
-    """What an object holds, by name: its fields, and whatever else was written into it."""
+    """The values of an object by name: its fields and all other attributes."""
     named = {field.name: getattr(world, field.name) for field in fields(world)} if is_dataclass(world) else {}
     return {**named, **(vars(world) if "__dict__" in dir(world) else {})}
 
@@ -116,9 +116,7 @@ def _named(lines: Sequence[dict[str, Any]], file: str) -> str:
     named = list(dict.fromkeys(line["world"] for line in lines))
     if len(named) > 1:
         raise InputError(f"scenes: {file} has scenes of {named[0]} and of {named[1]}: write one file for each")
-    if (
-        ":" in named[0]
-    ):  # ./mine.py:World or package.module:World, there or in a parameter: a file of data names no code
+    if ":" in named[0]:  # ./mine.py:World or package.module:World, also in a parameter: a data file must not run code
         raise InputError(f"scenes: {file} names code, {named[0][:80]!r}: if you trust it, give scenes(file=…, world=…)")
     return named[0]
 

@@ -18,16 +18,16 @@ _RANGES = {"scale": (0.05, 1.0), "orientation": (-1e6, 1e6), "x": (0.0, 1.0), "y
 
 @dataclass(frozen=True)
 class Sprites(Listed, Levelled):
-    """White on black, 64 × 64, nothing antialiased; drawn by rules recovered from published frames of dSprites.
+    """White on black, 64 × 64, not antialiased; drawn by rules recovered from published frames of dSprites.
 
-    counts  so many evenly spaced values of shape, scale, orientation, x and y; the original's are (3, 6, 40, 32, 32)
-    sigma   width of the coupling of two factors, both scaled to 0 … 1: a combination (a, b) stays with probability
-            exp(−(a − b)² / 2σ²) (Träuble et al. 2021); None for none
+    counts  numbers of evenly spaced values of shape, scale, orientation, x and y; the original has (3, 6, 40, 32, 32)
+    sigma   width of the coupling of two factors, both scaled to 0 … 1: a combination (a, b) is kept with probability
+            exp(−(a − b)² / 2σ²) (Träuble et al. 2021); None for no coupling
     couple  the two factors that `sigma` couples
 
-    Not dSprites bit for bit: of its published frames 97 % of squares and ellipses come out exact, hearts within 3
-    pixels. Orientation 0 and 39 (2π) are one image, as in the original. The i-th scene is the i-th of a fixed shuffle
-    and is named by its number in the published order; `do` takes any value between.
+    Images are not those of dSprites bit for bit: 97 % of its squares and ellipses are reproduced exactly, hearts within 3
+    pixels. Orientations 0 and 39 (2π) give one image, as in the original. The i-th scene is the i-th of a fixed shuffle and
+    is named by its index in the published order; `do` also takes values between the levels.
     """
 
     counts: tuple[int, int, int, int, int] = COUNTS
@@ -62,7 +62,7 @@ class Sprites(Listed, Levelled):
 
     @cached_property
     def _order(self) -> np.ndarray:
-        """The numbers of the combinations in the fixed shuffle, those that confounding leaves."""
+        """The indices of the combinations that confounding leaves, in the fixed shuffle."""
         total = int(np.prod(self.counts))
         order = rng("sprites", total).permutation(total)
         if self.sigma is None:
@@ -75,12 +75,12 @@ class Sprites(Listed, Levelled):
         return len(self._order)
 
     def scene(self, index: int) -> tuple[str, Scene]:
-        """The index-th scene of the shuffle, named by its number."""
+        """The index-th scene of the shuffle, named by its index in the published order."""
         number = int(self._order[index])
         return f"{number:06d}", self.numbered(number)
 
     def numbered(self, number: int) -> Scene:
-        """Combination `number`: shape slowest, then scale, orientation, x, y."""
+        """Combination `number` of the published order: shape varies slowest, then scale, orientation, x, y."""
         if not 0 <= number < np.prod(self.counts):
             raise InputError(f"sprites: there is no combination {number}; there are {int(np.prod(self.counts))}")
         place = np.unravel_index(number, self.counts)

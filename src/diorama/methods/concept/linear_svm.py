@@ -6,20 +6,20 @@ import numpy as np
 
 from diorama.core.bounds import Positive
 from diorama.core.contracts import Trainer
-from diorama.metrics.cav_trainers import Found, Options, linear_svm
+from diorama.metrics.cav_trainers import Options, Solution, linear_svm
 
 
 @dataclass(frozen=True, slots=True)
 class LinearSvm(Trainer):
     """min ½‖w‖² + c Σ max(0, 1 − y(w·x + b)), as SVC(kernel="linear").
 
-    c  weight of the errors against the penalty
+    c  weight of the errors relative to the penalty
     """
 
     cite = ("kim2018tcav",)
 
     c: Positive = 1.0
 
-    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Solution:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""
         return linear_svm(grams, labels, Options(c=self.c), seeds)

@@ -1,11 +1,11 @@
-"""CAV: the mean of the concept's activations less the mean of the others' (FastCAV)."""
+"""CAV: the mean of the concept's activations minus that of the negatives (FastCAV)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from diorama.core.contracts import Trainer
-from diorama.metrics.cav_trainers import Found, Options, mean_difference
+from diorama.metrics.cav_trainers import Options, Solution, mean_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,6 @@ class MeanDifference(Trainer):
 
     cite = ("schmalwasser2025",)
 
-    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Solution:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""
         return mean_difference(grams, labels, Options(), seeds)

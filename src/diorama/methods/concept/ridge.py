@@ -6,7 +6,7 @@ import numpy as np
 
 from diorama.core.bounds import Positive
 from diorama.core.contracts import Trainer
-from diorama.metrics.cav_trainers import Found, Options, ridge
+from diorama.metrics.cav_trainers import Options, Solution, ridge
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,6 @@ class Ridge(Trainer):
 
     alpha: Positive = 1.0
 
-    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Found:
+    def solve(self, grams: np.ndarray, labels: np.ndarray, seeds: np.ndarray) -> Solution:
         """Coefficients (k, n) and intercepts (k,) from Gram matrices (k, n, n) and labels (k, n) of ±1."""
         return ridge(grams, labels, Options(ridge=self.alpha), seeds)

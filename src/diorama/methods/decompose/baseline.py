@@ -20,7 +20,7 @@ class Baseline(Decomposer):
     everything  the layer that takes the whole image: shading (R = 1) or reflectance (S = 1); None leaves the choice to
                 the protocol's tuning
 
-    Dark pixels stay as they are, as in the released code: only the algorithms that take a logarithm clip them.
+    Dark pixels are not clipped, as in the released code: only the algorithms that take a logarithm clip them.
     """
 
     cite = ("grosse2009",)

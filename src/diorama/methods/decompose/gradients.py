@@ -13,7 +13,7 @@ from diorama.solvers.dct_cg import reconstruction
 from diorama.solvers.l1 import admm, irls
 from diorama.solvers.poisson import components, poisson
 
-#: Least squares; L1 by the alternating direction method of multipliers; L1 by reweighting, as released (slow, parity).
+#: Least squares; L1 by the alternating direction method of multipliers; L1 by reweighting, slow, as released.
 Norm = Literal["l2", "l1", "l1_irls"]
 
 #: Intensities are clipped to at least 3/255 of an 8-bit step on the released scale (0 to 257) before the logarithm.
@@ -43,7 +43,7 @@ def log_threshold_grid(low: float, high: float, count: int) -> list[float]:
 def reconstruct(mask: np.ndarray, intensity: np.ndarray, kept: np.ndarray, norm: Norm = "l2") -> list[Layers]:
     """Layers of a gray image from the gradients (edges, n) that are reflectance: R = exp(r), S = I/R, zero off the mask.
 
-    `norm` is what the residuals of the gradients are measured in: least squares, or L1 by ADMM or by reweighting.
+    `norm` is the norm of the gradients' residuals: least squares, or L1 by ADMM or by reweighting.
     """
     if (count := components(mask)[1]) > 1:
         _note(f"the mask has {count} separate components: each is reconstructed up to a scale of its own")

@@ -19,8 +19,7 @@ class Leak(Decomposer):
 
     alpha  the share α that leaks, 0 to 1
     into   the layer it leaks into: reflectance (R̂ = R·S^α, Ŝ = S^(1−α)) or shading (Ŝ = S·R^α, R̂ = R^(1−α))
-    scale  multiplies R̂ and divides Ŝ: as good a decomposition, by which a score that does not depend on scale must not
-           change
+    scale  multiplies R̂ and divides Ŝ, which must not change a scale-invariant score
     """
 
     cite = ("gupta2022",)
@@ -31,7 +30,7 @@ class Leak(Decomposer):
     scale: Positive = 1.0
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
-        """The true layers of the frame, spoilt."""
+        """The true layers of the frame with the leak."""
         truth = frames[0].truth
         if truth.get("reflectance") is None or truth.get("shading") is None:
             raise InputError(
@@ -40,6 +39,6 @@ class Leak(Decomposer):
         layers = truth["reflectance"], truth["shading"]
         gains, loses = layers if self.into == "reflectance" else layers[::-1]
         leaked = np.maximum(loses, 1e-6) ** np.float32(self.alpha)
-        found = [gains * leaked, loses / leaked]
-        reflectance, shading = found if self.into == "reflectance" else found[::-1]
+        leaky = [gains * leaked, loses / leaked]
+        reflectance, shading = leaky if self.into == "reflectance" else leaky[::-1]
         return Layers(reflectance * np.float32(self.scale), shading / np.float32(self.scale))

@@ -28,8 +28,8 @@ class Predictions(Saved):
 
     A protocol that asks for further lights of a case finds light 3 as `<case>/light03.npz` or `<case>/light03/…`.
 
-    Where R·S explains the image clearly better in the other encoding (or 8-bit files are read as linear), every row
-    says so: a mix-up of sRGB and linear light is the commonest reason why published numbers cannot be reproduced.
+    Where R·S explains the image clearly better in the other encoding, every row says so: confusing sRGB and linear
+    light is the commonest reason why published numbers cannot be reproduced.
     """
 
     track, example = "decompose", Decomposer.example
@@ -53,16 +53,16 @@ class Predictions(Saved):
         light = frame.scene.params.get("light")
         if isinstance(light, int) and light and not case.endswith(f"_light{light - 1}"):  # a further view of the case
             case = f"{case}/light{light:02d}"
-        found = {name: self._layer(case, name) for name in ("reflectance", "shading")}
-        missing = [name for name, layer in found.items() if layer is None]
+        saved = {name: self._layer(case, name) for name in ("reflectance", "shading")}
+        missing = [name for name, layer in saved.items() if layer is None]
         if missing and (len(missing) == 2 or not self.divide):
             raise InputError(
                 f"no {missing[0]} for case {case!r} in {self.folder}: save {case}.npz or {case}/{missing[0]}.npy"
             )
         if missing:
-            (known,) = (layer for layer in found.values() if layer is not None)
-            found[missing[0]] = _divide(frame, known)
-        layers = Layers(found["reflectance"], found["shading"])  # type: ignore[arg-type]
+            (known,) = (layer for layer in saved.values() if layer is not None)
+            saved[missing[0]] = _divide(frame, known)
+        layers = Layers(saved["reflectance"], saved["shading"])  # type: ignore[arg-type]
         if not missing:
             _warn_of_encoding(frame, layers, self.encoding)
         return layers
@@ -88,21 +88,17 @@ class Predictions(Saved):
 
 
 def _warn_of_encoding(frame: Frame, layers: Layers, encoding: str) -> None:
-    """Note a likely mix-up: with the other encoding the product explains the image clearly better."""
+    """Note a likely confusion: in the other encoding the product explains the image clearly better."""
     if layers.reflectance.shape[:2] != frame.mask.shape or layers.shading.shape[:2] != frame.mask.shape:
         return  # `check_answer` reports this
     other, recode = ("linear", linear_to_srgb) if encoding == "srgb" else ("srgb", srgb_to_linear)
     if encoding == "linear" and max(layers.reflectance.max(), layers.shading.max()) > 1.5:
         return  # values far above 1 are no screen values
-    here, there = (
-        _unexplained(frame, layers),
-        _unexplained(frame, Layers(*map(recode, (layers.reflectance, layers.shading)))),
-    )
-    if here > 0.1 and there < 0.5 * here:
-        text = (
-            f"files look {other}-encoded, not {encoding}: R·S is off the image by {here:.0%}, as {other} by {there:.0%}"
-        )
-        warnings.warn(f"{text}; try encoding={other}", Note, stacklevel=3)
+    as_given = _unexplained(frame, layers)
+    recoded = _unexplained(frame, Layers(*map(recode, (layers.reflectance, layers.shading))))
+    if as_given > 0.1 and recoded < 0.5 * as_given:
+        text = f"files look {other}-encoded, not {encoding}: R·S is off the image by {as_given:.0%}"
+        warnings.warn(f"{text}, as {other} by {recoded:.0%}; try encoding={other}", Note, stacklevel=3)
 
 
 def _unexplained(frame: Frame, layers: Layers) -> float:

@@ -1,4 +1,4 @@
-"""Chance: reflectance and shading of independent uniform noise, blind to the image."""
+"""Chance: reflectance and shading of uniform noise, independent of the image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from diorama.core.scene import rng
 class Random(Decomposer):
     """Uniform noise in (0, 1), a function of the seed and the scene.
 
-    seed  of the noise
+    seed  seed of the noise
     """
 
     seed: int = 0

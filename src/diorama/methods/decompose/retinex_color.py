@@ -1,4 +1,4 @@
-"""COL-RET: colour Retinex; a gradient is reflectance where chromaticity or brightness changes by more than so much."""
+"""COL-RET: colour Retinex; a gradient is reflectance where chromaticity or brightness changes by more than a threshold."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -62,6 +62,6 @@ def _at(frame: Frame, points: Sequence[dict[str, float]], norm: Norm) -> list[La
     gradient = edges.differences(np.log(colour))
     mean = gradient.mean(axis=1, keepdims=True)
     chroma, brightness = np.linalg.norm(gradient - mean, axis=1)[:, None], np.abs(mean)
-    kept = (chroma > [p["chroma"] for p in points]) | (brightness > [p["brightness"] for p in points])
+    is_reflectance = (chroma > [p["chroma"] for p in points]) | (brightness > [p["brightness"] for p in points])
     image = channel_mean(colour)  # the mean of the clipped channels, as released; gray Retinex clips the mean
-    return reconstruct(frame.mask, image, np.where(kept, edges.differences(np.log(image))[:, None], 0), norm)
+    return reconstruct(frame.mask, image, np.where(is_reflectance, edges.differences(np.log(image))[:, None], 0), norm)

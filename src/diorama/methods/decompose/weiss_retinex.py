@@ -1,4 +1,4 @@
-"""W+RET: Weiss's median gradients, thresholded like gray Retinex before the one reconstruction."""
+"""W+RET: Weiss's median gradients, thresholded like gray Retinex before the reconstruction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

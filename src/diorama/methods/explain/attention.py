@@ -1,7 +1,7 @@
 """Attention maps of any transformer, and relevance through them: what rollout, Chefer's method and Grad-CAM share.
 
-Networks compute attention inside one function of torch (`scaled_dot_product_attention`, which timm calls, or
-`multi_head_attention_forward`, which torchvision calls). While a network runs here that function is replaced by one that
+Networks compute attention with one function of torch (`scaled_dot_product_attention`, which timm calls, or
+`multi_head_attention_forward`, which torchvision calls). While a network runs here, that function is replaced by one that
 records the map of every block, whatever library the network is from; the network itself is not changed.
 """
 
@@ -36,7 +36,7 @@ ADDITIONS = {
 }
 
 
-class Watched(TorchFunctionMode):
+class RecordedAttention(TorchFunctionMode):
     """While this context is active, `maps` collects the attention (n, heads, t, t) of every block, in order."""
 
     def __init__(self) -> None:
@@ -71,17 +71,17 @@ class Watched(TorchFunctionMode):
         """Self-attention of tokens (t, n, width); `rest` begins with the weights of q, k and v and their bias."""
         weight, bias, out_weight, out_bias = rest[0], rest[1], rest[6], rest[7]
         inner = self.linear(q, weight, bias).unflatten(2, (3, heads, -1)).permute(2, 1, 3, 0, 4)
-        found = self.attend(inner[0], inner[1], inner[2], (width // heads) ** -0.5)
-        return self.linear(found.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
+        mixed = self.attend(inner[0], inner[1], inner[2], (width // heads) ** -0.5)
+        return self.linear(mixed.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
 
 
 class Unchanged(torch.autograd.Function):
-    """What a function gave; relevance passes as it is."""
+    """A function's output; relevance passes to its input unchanged."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, found: Tensor) -> Tensor:
-        """What was found."""
-        return found.clone()
+    def forward(ctx: Any, x: Tensor, output: Tensor) -> Tensor:
+        """The output."""
+        return output.clone()
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, None]:
@@ -90,7 +90,7 @@ class Unchanged(torch.autograd.Function):
 
 
 class Sum(torch.autograd.Function):
-    """a + b; a rule says by its backward pass how both share out relevance."""
+    """a + b; the backward pass of a subclass divides the relevance between both."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -99,26 +99,26 @@ class Sum(torch.autograd.Function):
         return a + b
 
 
-class Ruled(Watched):
-    """While this context is active, sums of two branches share relevance by a rule; some functions pass it on unchanged."""
+class RelevanceRules(RecordedAttention):
+    """While this context is active, a rule divides relevance between summed branches; some functions do not change it."""
 
     unchanged: frozenset[Any] = frozenset({functional.layer_norm, functional.gelu})
 
     def added(self, a: Tensor, b: Tensor) -> Tensor:
-        """The sum of two branches, by the rule that shares out its relevance."""
+        """The sum of two branches, with the rule that divides its relevance."""
         raise NotImplementedError
 
     def other(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Sums of two branches, and functions that pass relevance on unchanged."""
+        """Sums of two branches, functions that pass relevance on unchanged, and all others."""
         if func in ADDITIONS and not kwargs and len(args) == 2 and branches(*args):
             return self.added(*args)
-        found = func(*args, **kwargs)
-        return Unchanged.apply(args[0], found.detach()) if func in self.unchanged else found
+        result = func(*args, **kwargs)
+        return Unchanged.apply(args[0], result.detach()) if func in self.unchanged else result
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The patches among a transformer's tokens: `first` others come before, the class token being number 0."""
+    """The patches among a transformer's tokens: `first` other tokens come before, number 0 is the class token."""
 
     first: int
     side: int
@@ -129,7 +129,7 @@ class Grid:
 
 
 def grid_of(maps: list[Tensor], images: int) -> Grid | str:
-    """Where the patches are among the tokens, or why that cannot be told."""
+    """Where the patches are among the tokens, or why that is unknown."""
     if not maps:
         return "no attention of torch's own functions is computed in it"
     shapes = {tuple(m.shape[:1] + m.shape[2:]) for m in maps}
@@ -145,45 +145,45 @@ def grid_of(maps: list[Tensor], images: int) -> Grid | str:
 def lacks_attention(model: Any, method: str) -> str:
     """Why a method cannot use a model's attention, or an empty string; found by passing one black image."""
     module, side = module_of(model), model.size or USUAL_SIZE
-    with torch.no_grad(), Watched() as seen:
+    with torch.no_grad(), RecordedAttention() as recorded:
         module(torch.zeros(1, 3, side, side, device=place_of_module(module)))
-    found = grid_of(seen.maps, 1)
-    return f"{method} needs a transformer with a class token: {found}" if isinstance(found, str) else ""
+    grid = grid_of(recorded.maps, 1)
+    return f"{method} needs a transformer with a class token: {grid}" if isinstance(grid, str) else ""
 
 
 def attention(module: nn.Module, x: Tensor) -> tuple[list[Tensor], Grid]:
     """The attention (n, heads, t, t) of every block."""
-    with torch.no_grad(), Watched() as seen:
+    with torch.no_grad(), RecordedAttention() as recorded:
         module(x)
-    return seen.maps, _grid(seen.maps, len(x))
+    return recorded.maps, _grid(recorded.maps, len(x))
 
 
 def with_gradients(module: nn.Module, x: Tensor, target: Tensor) -> tuple[list[Tensor], list[Tensor], Grid]:
-    """The attention of every block, and the gradient of the target's logit by it."""
-    with torch.enable_grad(), Watched() as seen:
+    """The attention of every block, and the gradient of the target's logit with respect to it."""
+    with torch.enable_grad(), RecordedAttention() as recorded:
         logits = module(x.detach().requires_grad_(True))
-    grid = _grid(seen.maps, len(x))
-    slopes = torch.autograd.grad(chosen(logits, target).sum(), seen.maps)
-    return [m.detach() for m in seen.maps], list(slopes), grid
+    grid = _grid(recorded.maps, len(x))
+    slopes = torch.autograd.grad(chosen(logits, target).sum(), recorded.maps)
+    return [m.detach() for m in recorded.maps], list(slopes), grid
 
 
 def _grid(maps: list[Tensor], images: int) -> Grid:
-    found = grid_of(maps, images)
-    if isinstance(found, str):
-        raise InputError(f"this needs a transformer with a class token: {found}")
-    return found
+    grid = grid_of(maps, images)
+    if isinstance(grid, str):
+        raise InputError(f"this needs a transformer with a class token: {grid}")
+    return grid
 
 
-def rolled(matrices: list[Tensor], start: int) -> Tensor:
-    """The product (n, t, t) of (n, t, t) matrices, later ones to the left, from number `start` on."""
+def matrix_product(matrices: list[Tensor], start: int) -> Tensor:
+    """The product (n, t, t) of the matrices (n, t, t) from index `start` on, later ones to the left."""
     product = matrices[start]
     for matrix in matrices[start + 1 :]:
         product = matrix @ product
     return product
 
 
-def painted(coarse: Tensor, images: np.ndarray) -> list[Answer]:
-    """Maps (n, side, side) as heat maps of the images' size, by nearest neighbours as FunnyBirds; not negative."""
+def patch_heatmaps(coarse: Tensor, images: np.ndarray) -> list[Answer]:
+    """Maps (n, side, side), not negative, as heat maps of the images' size, by nearest neighbours as in FunnyBirds."""
     return heatmaps(functional.interpolate(coarse[:, None], images.shape[1:3], mode="nearest"), signed=False)
 
 

@@ -16,9 +16,9 @@ from diorama.methods.explain.passes import OncePerImage
 class Bagnet(OncePerImage):
     """The logit of every patch at stride 1, signed, (h, w): as FunnyBirds, which runs 65,536 patches one by one.
 
-    border  what lies around the image, half a patch wide, so that there is a patch around every pixel: black (as released;
-            a network that never saw a black border speaks of it all along the edges) or edge, the outermost pixels again.
-            The network itself pads nothing
+    border  padding of half a patch, so that there is a patch around every pixel: black (as released; a network that never
+            saw a black border responds to it all along the edges) or edge, which repeats the outermost pixels. The network
+            itself does not pad
     """
 
     example = "diorama run -w birds -M birds_bagnet -m {} -p single_deletion"
@@ -29,8 +29,8 @@ class Bagnet(OncePerImage):
 
     def refuses(self, model: Any) -> str:
         """Why a network is refused whose logits are not means of patches' logits; empty for others."""
-        found = inside(model.module, PatchEvidence)
-        return "" if found else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
+        patches = inside(model.module, PatchEvidence)
+        return "" if patches else "bagnet needs a network whose logits are means of patches' logits (birds_bagnet)"
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one pass."""

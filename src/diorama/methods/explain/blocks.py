@@ -1,4 +1,4 @@
-"""What explainers of transformers share that multiply matrices through the blocks: how many blocks are left out."""
+"""What explainers share that multiply a transformer's attention matrices over its blocks: how many blocks they skip."""
 
 from collections.abc import Sized
 from dataclasses import dataclass
@@ -31,6 +31,6 @@ class ThroughBlocks(Explainer):
         return lacks_attention(model, self.called)
 
     def check_blocks(self, found: Sized) -> None:
-        """Refuse to leave out all the blocks there are."""
+        """Refuse to skip all blocks."""
         if self.skip >= len(found):
             raise InputError(f"{self.called}: skip={self.skip}, but the network has {len(found)} blocks")

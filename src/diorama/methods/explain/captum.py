@@ -18,9 +18,9 @@ from diorama.methods.explain.gradients import missing_layer
 class Captum(Explainer):
     """`captum.attr.<name>(module)`, or with `layer` `captum.attr.<name>(module, layer)` upsampled to the image.
 
-    name     of the class in captum.attr
-    layer    of the network, for methods of layers such as LayerGradCam; None for methods of the input
-    options  go to `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)})
+    name     name of the class in captum.attr
+    layer    layer of the network, for methods of layers such as LayerGradCam; None for methods of the input
+    options  arguments of `attribute`, e.g. captum(name=Occlusion, options={'sliding_window_shapes': (3, 8, 8)})
     """
 
     gradients = True
@@ -30,7 +30,7 @@ class Captum(Explainer):
     options: dict[str, Any] | None = None
 
     def refuses(self, model: Any) -> str:
-        """Why a model cannot be asked, said before the run: a layer that is missing, needed or not taken."""
+        """Why a model cannot be explained: a layer is missing, needed, or not taken by the method."""
         takes = "layer" in inspect.signature(self._kind()).parameters
         if takes and self.layer is None:
             return f"captum(name={self.name}) needs a layer: write captum(name={self.name}, layer=…)"
@@ -47,14 +47,14 @@ class Captum(Explainer):
         return getattr(captum.attr, self.name)
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
-        """Heat maps as captum gives them, the sign kept."""
+        """Heat maps as captum gives them, with their sign."""
         kind, (x, target) = self._kind(), tensors(model, images, targets)
-        method = (
-            kind(model.module) if self.layer is None else kind(model.module, model.module.get_submodule(self.layer))
+        layer = () if self.layer is None else (model.module.get_submodule(self.layer),)
+        attribution = kind(model.module, *layer).attribute(
+            x.requires_grad_(True), target=target, **(self.options or {})
         )
-        found = method.attribute(x.requires_grad_(True), target=target, **(self.options or {}))
-        if self.layer is not None:
+        if layer:
             from captum.attr import LayerAttribution
 
-            found = LayerAttribution.interpolate(found, images.shape[1:3])
-        return heatmaps(found)
+            attribution = LayerAttribution.interpolate(attribution, images.shape[1:3])
+        return heatmaps(attribution)

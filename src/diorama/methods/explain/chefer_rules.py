@@ -1,8 +1,8 @@
-"""The rules by which Chefer et al. (2021) hand relevance down to attention maps, for any transformer.
+"""The rules by which Chefer et al. (2021) propagate relevance to attention maps, for any transformer.
 
-Each rule is an autograd function whose backward pass hands relevance on instead of a gradient. While the network runs,
-linear layers, sums of two branches, normalisation, GELU and attention are replaced by theirs. Everything is done image by
-image: sums run over one image, so that a map does not depend on what stands beside it in the batch.
+Each rule is an autograd function whose backward pass propagates relevance instead of a gradient. While the network runs,
+these functions replace linear layers, sums of two branches, normalisation, GELU and attention. Sums run over one image, so
+that a map does not depend on the other images of the batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from diorama.methods.explain.attention import Ruled, Sum
+from diorama.methods.explain.attention import RelevanceRules, Sum
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def relevances(module: nn.Module, x: Tensor, target: Tensor) -> list[Tensor]:
     """The relevance (n, heads, t, t) of every block's attention, starting with 1 at the target's logit."""
-    with torch.enable_grad(), _Rules() as rules:
+    with torch.enable_grad(), _CheferRules() as rules:
         x = x.detach().requires_grad_(True)
         logits = module(x)
     start = torch.zeros_like(logits).scatter_(1, target[:, None], 1.0)
@@ -28,10 +28,10 @@ def relevances(module: nn.Module, x: Tensor, target: Tensor) -> list[Tensor]:
     return [rules.found[i] for i in range(rules.count)]
 
 
-class _Rules(Ruled):
+class _CheferRules(RelevanceRules):
     """While this context is active, relevance follows the rules; after the backward pass `found` has that of every map."""
 
-    unchanged = Ruled.unchanged | {torch.relu, functional.relu}
+    unchanged = RelevanceRules.unchanged | {torch.relu, functional.relu}
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _Rules(Ruled):
         self.count = 0
 
     def other(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Linear layers, sums and what passes relevance on unchanged."""
+        """Linear layers by α1β0, all else by the base class."""
         return self.linear(*args, **kwargs) if func is functional.linear else super().other(func, args, kwargs)
 
     def added(self, a: Tensor, b: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ class _Rules(Ruled):
         return _Sum.apply(a, b)
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """α1β0 where the input depends on the image."""
+        """The α1β0 rule."""
         return _Linear.apply(x, weight, bias)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
@@ -63,7 +63,7 @@ def divided(a: Tensor, b: Tensor) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """w·x + b; of R every input takes its share of the positive parts of w·x."""
+    """w·x + b; every input gets the share of R that it has in the positive parts of w·x."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -81,7 +81,7 @@ class _Linear(torch.autograd.Function):
 
 
 class _Sum(Sum):
-    """a + b; both take R in proportion, then are stretched so that their sums are as |Σ a| to |Σ b| and add up to Σ R."""
+    """a + b; both get R in proportion, rescaled so that their sums are as |Σ a| to |Σ b| and add up to Σ R."""
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:

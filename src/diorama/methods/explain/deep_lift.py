@@ -1,4 +1,4 @@
-"""DeepLift: the change of the logit from a black image, shared out by how much every unit changed (captum)."""
+"""DeepLift: the change of the logit from a black image, attributed by how much every unit changed (captum)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,11 +31,8 @@ class DeepLift(OfEveryValue):
         from diorama.methods.explain.captum_calls import used_twice
 
         name = used_twice(module_of(model), model.size)
-        return (
-            f"deep_lift needs a module for every activation, but the network uses {name!r} more than once"
-            if name
-            else ""
-        )
+        reason = f"deep_lift needs a module for every activation, but the network uses {name!r} more than once"
+        return reason if name else ""
 
     def attribution(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Any:
         """Captum's attribution."""

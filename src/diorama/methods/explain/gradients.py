@@ -1,4 +1,4 @@
-"""Gradients of a target's logit by the image: one forward and one backward pass, the model left as it was."""
+"""Gradients of a target's logit with respect to the image: one forward and one backward pass, the model unchanged."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from diorama.core.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-#: What becomes of the colour channels of a map: kept, summed, or their maximum.
+#: How the colour channels of a map are combined: kept, summed, or their maximum.
 Channels = Literal["keep", "sum", "max"]
 
 
@@ -23,7 +23,7 @@ Channels = Literal["keep", "sum", "max"]
 class OfEveryValue(Explainer):
     """An explainer that attributes something to every value of the image.
 
-    channels  of the map: keep the three (as FunnyBirds), their sum or their max
+    channels  colour channels of the map: keep the three (as FunnyBirds), their sum or their max
     absolute  takes the absolute value first; False keeps the sign
     """
 
@@ -34,7 +34,7 @@ class OfEveryValue(Explainer):
 
     @abstractmethod
     def attribution(self, model: Any, images: np.ndarray, targets: np.ndarray) -> "Tensor":
-        """What is attributed, (n, 3, h, w)."""
+        """The attribution of every value, (n, 3, h, w)."""
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 3), or (h, w, 1) where channels are reduced."""
@@ -83,7 +83,7 @@ def layer_of(module: "nn.Module", name: str, method: str) -> "nn.Module":
 
 
 def missing_layer(module: "nn.Module", name: str | None, method: str) -> str:
-    """The message that a module has no layer of this name, with the nearest names; empty if it has one, or none is named."""
+    """A message with the nearest names if a module has no layer of this name; empty if it has one, or `name` is None."""
     names = [n for n, _ in module.named_modules() if n]
     known = name is None or name in names
     return "" if known else f"{method}: the model has no layer {name!r}; {did_you_mean(str(name), names)}"

@@ -1,4 +1,4 @@
-"""Guided backpropagation: the gradient, of which every ReLU passes on only what is positive (captum)."""
+"""Guided backpropagation: the gradient with only positive values passed back through every ReLU (captum)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from diorama.methods.explain.gradients import OfEveryValue
 
 @dataclass(frozen=True, slots=True)
 class GuidedBackprop(OfEveryValue):
-    """captum's GuidedBackprop, signed, per channel. ReLUs must be modules; without any the plain gradient is left."""
+    """captum's GuidedBackprop, signed, per channel. ReLUs must be modules; without any it is the plain gradient."""
 
     cite = ("springenberg2015",)
 

@@ -16,9 +16,9 @@ from diorama.methods.explain.grad_cam import GradCam
 class GuidedGradCam(Explainer):
     """Guided backpropagation times Grad-CAM with ReLU at `layer` (None: the model's own choice), nearest neighbours.
 
-    layer  whose maps Grad-CAM takes; None for the model's own choice, the last convolutional ones
+    layer  layer whose feature maps Grad-CAM uses; None for the model's own choice, the last convolutional one
 
-    A transformer is asked as FunnyBirds does: its gradient (it has no ReLU) times their Grad-CAM of attention.
+    For a transformer it is that of FunnyBirds: the gradient (there is no ReLU) times their Grad-CAM of attention.
     """
 
     gradients = True
@@ -30,7 +30,7 @@ class GuidedGradCam(Explainer):
         need("captum", "guided_grad_cam", "torch")
 
     def refuses(self, model: Any) -> str:
-        """Why Grad-CAM cannot be asked."""
+        """Why Grad-CAM cannot explain a model."""
         return GradCam(self.layer).refuses(model).replace("grad_cam", "guided_grad_cam")
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:

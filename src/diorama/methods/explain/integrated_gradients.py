@@ -19,7 +19,7 @@ class IntegratedGradients(SharedPasses):
 
     steps     points on the line; 50 as FunnyBirds
     baseline  b, a constant gray between 0 (black, as FunnyBirds) and 1
-    channels  of the map: keep the three (as FunnyBirds), their sum or their max
+    channels  colour channels of the map: keep the three (as FunnyBirds), their sum or their max
     absolute  takes the absolute value first
 
     The settings of other papers have names of their own: `integrated_gradients_abs`, `integrated_gradients_acm`.
@@ -35,11 +35,11 @@ class IntegratedGradients(SharedPasses):
 
     @property
     def shared(self) -> tuple[Any, ...]:
-        """The maps and their absolute values, with and without colours, are made of the same passes."""
+        """Maps that differ only in `channels` and `absolute` are computed from the same passes."""
         return "integrated gradients", self.steps, self.baseline
 
     def passes(self, model: Any, images: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """The attributions (k, n, 3, h, w) for targets (k, n): `steps` forward passes of n images, k · `steps` back."""
+        """Attributions (k, n, 3, h, w) for targets (k, n): `steps` forward and k · `steps` backward passes of n images."""
         import torch
 
         x, target = tensors(model, images, targets)
@@ -47,8 +47,8 @@ class IntegratedGradients(SharedPasses):
         line, means = x - self.baseline, [0.0 * x for _ in target]
         for node, weight in zip(nodes, weights, strict=True):
             at = self.baseline + line * (0.5 + 0.5 * float(node))
-            for k, found in enumerate(gradients(gradient_module(model), at, target)):
-                means[k] += 0.5 * float(weight) * found
+            for k, gradient in enumerate(gradients(gradient_module(model), at, target)):
+                means[k] += 0.5 * float(weight) * gradient
         return as_array(line * torch.stack(means))
 
     def maps(self, passed: np.ndarray) -> Sequence[Answer]:

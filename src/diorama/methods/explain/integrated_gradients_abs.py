@@ -7,6 +7,6 @@ from diorama.methods.explain.integrated_gradients import IntegratedGradients
 
 @dataclass(frozen=True, slots=True)
 class IntegratedGradientsAbs(IntegratedGradients):
-    """|IG| of every channel, taken before anything is summed: how much a pixel matters, whichever way."""
+    """|IG| of every channel, taken before any sum: how much a pixel matters, for or against the class."""
 
     absolute: bool = True

@@ -10,29 +10,29 @@ from diorama.adapt.explaining import need
 from diorama.core.answers import Answer, Heatmap, Mask
 from diorama.core.bounds import Count, Positive, Several
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, all_outputs, filling, pixels, place_of
+from diorama.methods.explain.passes import Fill, OncePerImage, OnHost, Output, all_outputs, backend_of, filling, pixels
 from diorama.methods.explain.superpixels import quickshift
 
 
 @dataclass(frozen=True, slots=True)
 class Lime(OncePerImage):
-    """Weighted ridge regression of the output on which superpixels are shown, and the superpixels of largest weight.
+    """Weighted ridge regression of the output on flags of the superpixels shown; the superpixels of largest weight.
 
     samples      altered copies of the image; 1,000 as published
-    features     how many superpixels are kept; 5 as FunnyBirds
+    features     number of superpixels that are kept; 5 as FunnyBirds
     answer       mask, as FunnyBirds: a binary map of the superpixels of largest positive weight (fewer if fewer are
                  positive); signed, as the Attribution Confusion Matrix (`lime_acm`): the weights of those largest by
                  magnitude, 0 elsewhere
     output       what the linear model predicts: the target's probability (as published) or its logit
     hide         gray that hidden superpixels take, 0 (black) to 1
-    width        of the kernel: a sample weighs exp(−d²/2·width²), d its cosine distance to the whole image; .25 as
+    width        kernel width: a sample weighs exp(−d²/2·width²), d its cosine distance to the whole image; .25 as
                  published
     ridge        weight of the penalty; 1 as published
-    kernel_size  of quickshift, in pixels; 4 as published
-    max_dist     of quickshift: larger makes fewer superpixels; 200 as published
-    ratio        of quickshift: of colour against place, 0 to 1; .2 as published
+    kernel_size  quickshift's kernel size in pixels; 4 as published
+    max_dist     quickshift's longest link: larger makes fewer superpixels; 200 as published
+    ratio        quickshift's weight of colour relative to place, 0 to 1; .2 as published
     fill         what hidden superpixels show: the gray `hide`, the image's mean colour, or the image blurred
-    seed         of the random samples
+    seed         seed of the random samples
 
     On staged birds fill=mean, answer=signed, features=1000, kernel_size=2 and max_dist=100 together are best (mX .88 on
     birds_resnet; docs/results/funnybirds/rise-and-lime.md).
@@ -64,9 +64,9 @@ class Lime(OncePerImage):
         """Masks or heat maps of one image (h, w, 3) for several targets, from one set of passes."""
         segments = self.segments(image)
         shown = self.shown_in(image, int(segments.max()) + 1)
-        found = self.outputs_of(place_of(model), image, segments, shown, targets)
-        weights = local_weights(shown, found, self.width, self.ridge)
-        return [self.painted(w, segments) for w in weights.T]
+        outputs = self.outputs_of(backend_of(model), image, segments, shown, targets)
+        weights = local_weights(shown, outputs, self.width, self.ridge)
+        return [self.answer_of(w, segments) for w in weights.T]
 
     def segments(self, image: np.ndarray) -> np.ndarray:
         """The superpixel (h, w) that every pixel belongs to, numbered from 0."""
@@ -80,28 +80,28 @@ class Lime(OncePerImage):
         return shown
 
     def outputs_of(
-        self, where: Here, image: np.ndarray, segments: np.ndarray, shown: np.ndarray, targets: Sequence[int]
+        self, backend: OnHost, image: np.ndarray, segments: np.ndarray, shown: np.ndarray, targets: Sequence[int]
     ) -> np.ndarray:
-        """What the model gives for every sample and target."""
+        """The model's output for every sample and target."""
         full = np.full(image.shape, self.hide, np.float32)
         instead = full if self.fill == "black" else filling(image, self.fill)
-        deviation, hidden, visible, place = where.put(image - instead, instead, shown.astype(np.float32), segments)
-        place = where.whole(place)
-        beside = hidden if instead.any() else None  # black adds nothing
+        deviation, hidden, visible, place = backend.put(image - instead, instead, shown.astype(np.float32), segments)
+        place = backend.integers(place)
+        added = hidden if instead.any() else None  # black adds nothing
 
         def altered(piece: range) -> Any:
-            return where.shaded(deviation, visible[piece.start : piece.stop][:, place], beside)
+            return backend.masked(deviation, visible[piece.start : piece.stop][:, place], added)
 
-        found = all_outputs(where, image.shape, self.samples, altered, self.output)
-        return where.get(found[:, list(targets)])[0]
+        outputs = all_outputs(backend, image.shape, self.samples, altered, self.output)
+        return backend.get(outputs[:, list(targets)])[0]
 
-    def painted(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
+    def answer_of(self, weights: np.ndarray, segments: np.ndarray) -> Answer:
         """The mask or heat map of the weights of superpixels."""
         if self.answer == "signed":
             largest = np.argsort(-np.abs(weights), kind="stable")[: self.features]
-            kept = np.zeros_like(weights)
-            kept[largest] = weights[largest]
-            return Heatmap(kept[segments].astype(np.float32), signed=True)
+            signed_weights = np.zeros_like(weights)
+            signed_weights[largest] = weights[largest]
+            return Heatmap(signed_weights[segments].astype(np.float32), signed=True)
         best = np.argsort(-weights, kind="stable")[: self.features]
         return Mask(np.isin(segments, best[weights[best] > 0]))
 

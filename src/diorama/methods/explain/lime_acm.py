@@ -9,7 +9,7 @@ from diorama.methods.explain.lime import Lime
 
 @dataclass(frozen=True, slots=True)
 class LimeAcm(Lime):
-    """LIME of Arias-Duart et al., who patched the package to give weights where it gives ±1. All else is as in `lime`."""
+    """LIME of Arias-Duart et al., who patched the package to give weights in place of ±1. All else is as in `lime`."""
 
     cite = ("ribeiro2016", "ariasduart2023")
 

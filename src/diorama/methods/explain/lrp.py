@@ -1,4 +1,4 @@
-"""Layer-wise relevance propagation: the logit handed down layer by layer, each input taking its share (zennit)."""
+"""Layer-wise relevance propagation: the logit is divided among a layer's inputs, layer by layer (zennit)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,25 +24,24 @@ class Lrp(Explainer):
                 w_square, or the same as elsewhere
     conv        rule of the other convolutions: α1β0 (as released), α2β1, γ (0.25) or ε
     batch_norm  released: of w·x + b the input takes the share |w·x| / (|w·x| + |b|), the shift b the rest. merged: into
-                the convolution before it, as zennit and most other LRP code does; networks without batch norm are
-                alike. zennit's merging leaves the layer's eps behind, so logits shrink a little (2 % on
-                EfficientNet-Lite0)
-    epsilon     of the ε rule, in units of the root mean square of the layer's outputs z; .25 as released
-    stabiliser  of linear layers, the denominator of the ε rule: z + ε·rms(z) (published) or z + ε·sign(z)·rms(z)
-                (signed, which convolutions always have)
-    start       propagation starts at the target's logit, with its sign (as released), or at one
-    channels    of the map: keep the three, their sum or their max
+                the convolution before it, as zennit and most other LRP code does; both are the same for networks without
+                batch norm. zennit's merging drops the layer's eps, so logits shrink a little (2 % on EfficientNet-Lite0)
+    epsilon     ε of the ε rule, in units of the root mean square of the layer's outputs z; .25 as released
+    stabiliser  denominator of the ε rule in linear layers: z + ε·rms(z) (published) or z + ε·sign(z)·rms(z) (signed, which
+                convolutions always have)
+    start       propagation starts with the target's logit and its sign (as released), or with one
+    channels    colour channels of the map: keep the three, their sum or their max
 
-    Transformers: attention is taken as a constant that mixes values, normalisation of tokens and GELU pass relevance on as
-    it is, skips share by size; `lrp_attention` has settings that suit them.
+    Transformers: attention is taken as a constant that mixes values, normalisation of tokens and GELU pass relevance on
+    unchanged, skip connections divide it by the size of their branches; `lrp_attention` has settings that suit them.
 
-    Sums of two branches share relevance in proportion. Biases take none in z^B, α1β0, α2β1 and linear layers, as released;
-    in the γ and ε rules of convolutions they take their share, as in those rules' papers. Relevance is therefore not
-    conserved: what a bias or a shift takes is lost. On a staged bird .7 of `birds_resnet`'s logit of 10.7 arrives (8.3 with
-    merged batch norms), of EfficientNet-Lite0's 11.6 only 4e-6 (.6). Maps compare pixels, not amounts.
+    Sums of two branches divide relevance in proportion. Biases get none in z^B, α1β0, α2β1 and linear layers, as released;
+    in the γ and ε rules of convolutions they get their share, as in those rules' papers. Relevance is therefore not
+    conserved: the share of a bias or a shift is lost. On a staged bird .7 of `birds_resnet`'s logit of 10.7 arrives (8.3
+    with merged batch norms), of EfficientNet-Lite0's 11.6 only 4e-6 (.6). Compare pixels within a map, not sums of maps.
 
-    The released code handles the positive contributions of negative inputs (after a layer without ReLU, which its own
-    networks do not have) apart from those of positive inputs; here both share one denominator.
+    The released code treats the positive contributions of negative inputs (after a layer without ReLU, which its own
+    networks do not have) separately from those of positive inputs; here both have one denominator.
     `lrp(first=flat, epsilon=1e-6, stabiliser=signed, batch_norm=merged)` is zennit's EpsilonPlusFlat with biases zeroed.
     """
 

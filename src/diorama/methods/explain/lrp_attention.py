@@ -1,4 +1,4 @@
-"""LRP for transformers: attention mixes values as a constant, normalisation passes relevance on, ε everywhere else."""
+"""LRP for transformers: attention weights are constants, normalisation passes relevance on, ε everywhere else."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,11 +8,11 @@ from diorama.methods.explain.lrp import Lrp
 
 @dataclass(frozen=True, slots=True)
 class LrpAttention(Lrp):
-    """`lrp` with settings for transformers, own rules after Ali et al. (2022) and Achtibat et al. (2024).
+    """`lrp` with settings for transformers; the rules are ours, after Ali et al. (2022) and Achtibat et al. (2024).
 
-    Of a block's A·v the values take all relevance, the map A none; layer norm and GELU pass it on as it is; skips share it
-    by the size of their branches; linear layers follow the ε rule with a signed stabiliser, the patches' convolution γ.
-    Without biases and with epsilon=0 relevance is conserved.
+    In a block's A·v the values get all relevance, the map A none; layer norm and GELU pass it on unchanged; skip connections
+    divide it by the size of their branches; linear layers follow the ε rule with a signed stabiliser, the convolution of
+    patches the γ rule. Without biases and with epsilon=0 relevance is conserved.
     """
 
     example = "diorama run -w birds -M birds_vit -m {} -p single_deletion"

@@ -8,7 +8,7 @@ import numpy as np
 
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.errors import InputError
-from diorama.methods.explain.passes import OncePerImage, Output, all_outputs, place_of
+from diorama.methods.explain.passes import OncePerImage, Output, all_outputs, backend_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Occlusion(OncePerImage):
     """f(x) − f(x with a window hidden), averaged over the windows that cover a pixel; signed, (h, w).
 
     window    side of the hidden square in pixels; 16 as Rao et al. 2022
-    stride    by which it moves, in pixels; 8 as Rao et al. 2022; the last windows are cut off at the edge
-    baseline  gray that hides, 0 (black) to 1
+    stride    pixels by which it moves; 8 as Rao et al. 2022; the last windows are cut off at the edge
+    baseline  gray of the hidden square, 0 (black) to 1
     output    f: the target's logit or its probability
     """
 
@@ -34,19 +34,19 @@ class Occlusion(OncePerImage):
 
     def explain_targets(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> list[Answer]:
         """Heat maps (h, w) of one image (h, w, 3) for several targets, from one set of passes."""
-        where, windows = place_of(model), self._windows(image.shape[0], image.shape[1])
-        (there,) = where.put(image)
+        backend, windows = backend_of(model), self._windows(image.shape[0], image.shape[1])
+        (original,) = backend.put(image)
 
         def altered(piece: range) -> Any:
-            copies = where.copies(there, len(piece))
+            copies = backend.copies(original, len(piece))
             for copy, k in zip(copies, piece, strict=True):
                 copy[windows[k]] = self.baseline
             return copies
 
-        whole = where.outputs(there[None], self.output)
-        found = where.join([whole, all_outputs(where, image.shape, len(windows), altered, self.output)])
-        known = where.get(found[:, list(targets)])[0]
-        drops = known[:1] - known[1:]
+        whole = backend.outputs(original[None], self.output)
+        outputs = backend.join([whole, all_outputs(backend, image.shape, len(windows), altered, self.output)])
+        of_targets = backend.get(outputs[:, list(targets)])[0]
+        drops = of_targets[:1] - of_targets[1:]
         return [Heatmap(_spread(windows, drop, image.shape[:2]), signed=True) for drop in drops.T]
 
     def _windows(self, height: int, width: int) -> list[tuple[slice, slice]]:

@@ -1,4 +1,4 @@
-"""Exact Shapley values of the parts: the best that any method could say that only takes parts away and looks."""
+"""Exact Shapley values of the parts, from scenes with every subset of the parts: a reference for other explanations."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,8 +23,8 @@ _MOST = 8
 class PartShapley(Control):
     """Σ over subsets of the other parts of |S|!(n−|S|−1)!/n! · (f(S ∪ p) − f(S)), f the target's logit (Shapley 1953).
 
-    Unlike an explainer it is shown all 2ⁿ scenes that lack some of the parts; rows say so. Scores are of parts, not of
-    pixels: background objects have none.
+    Unlike an explainer it gets all 2ⁿ scenes that lack some of the parts; rows say so. It scores parts, not pixels, so that
+    background objects have no score.
     """
 
     example = Explainer.example
@@ -38,9 +38,9 @@ class PartShapley(Control):
         if not isinstance(world, Parted) or len(world.part_names) > _MOST or target is None:
             raise Undefined(f"part_shapley needs objects of at most {_MOST} parts that can be taken away, and a class")
         names, scenes = world.part_names, []
-        for kept in range(2 ** len(names)):
-            gone = {part: None for i, part in enumerate(names) if not kept >> i & 1}
-            scenes.append(world.do(scene, **gone) if gone else scene)
+        for subset in range(2 ** len(names)):
+            removed = {part: None for i, part in enumerate(names) if not subset >> i & 1}
+            scenes.append(world.do(scene, **removed) if removed else scene)
         return [PartScores(shapley(bench.logits(scenes)[:, target]))]
 
 
@@ -51,12 +51,12 @@ def shapley(values: np.ndarray) -> np.ndarray:
     [2.0, 3.0]
     """
     n = len(values).bit_length() - 1
-    found = np.zeros(n)
+    shares = np.zeros(n)
     for p in range(n):
         others = [i for i in range(n) if i != p]
         for size in range(n):
             weight = factorial(size) * factorial(n - size - 1) / factorial(n)
             for chosen in combinations(others, size):
                 subset = sum(1 << i for i in chosen)
-                found[p] += weight * (values[subset | 1 << p] - values[subset])
-    return found
+                shares[p] += weight * (values[subset | 1 << p] - values[subset])
+    return shares

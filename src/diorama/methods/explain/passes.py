@@ -1,9 +1,9 @@
-"""Asking a model about many altered copies of one image: what RISE, LIME and Occlusion share.
+"""Passing many altered copies of one image through a model: what RISE, LIME and Occlusion share.
 
-Such methods learn about every class from the same passes, so they answer `explain_targets(model, image, targets)`. The
-passes go through `model.logits`, so that any classifier will do; where the network is on an accelerator the copies are made
-there, and pass without coming back. Batches are a function of the method's parameters, the image's size and the device only,
-so that a map does not depend on what else is asked.
+The same passes serve every class, so such methods implement `explain_targets(model, image, targets)`. The passes go through
+`model.logits`, so that any classifier will do; for a network on an accelerator the copies are made and stay there. Batches
+are a function of the method's parameters, the image's size and the device only, so that a map does not depend on the other
+questions of a call.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,17 +17,17 @@ from diorama.core.answers import Answer
 from diorama.core.contracts import ImageByImage
 from diorama.io.digests import array_digest
 
-#: Pixels that pass through a model at once, and the fewest and most images.
+#: Pixels in a batch, and the fewest and most images.
 PIXELS, FEWEST, MOST = 800_000, 8, 50
 
-#: What a map is about: the target's logit, its probability (softmax), or its logit minus the mean over classes.
+#: The output that a map explains: the target's logit, its probability (softmax), or its logit minus the mean over classes.
 Output = Literal["logit", "probability", "centred"]
 #: What hidden pixels show: a gray, the image's mean colour, or the image blurred (Gauss, σ = a sixteenth of its side).
 Fill = Literal["black", "mean", "blur"]
 
 
 def pixels(image: np.ndarray) -> str:
-    """A digest of an image's pixels, from which random numbers are seeded."""
+    """A digest of an image's pixels, which seeds random numbers."""
     return array_digest(image)
 
 
@@ -39,16 +39,16 @@ class OncePerImage(ImageByImage):
         rows: dict[str, list[int]] = {}
         for i, image in enumerate(images):
             rows.setdefault(pixels(image), []).append(i)
-        found: dict[int, Answer] = {}
+        answer_at: dict[int, Answer] = {}
         for same in rows.values():
             wanted = sorted({int(targets[i]) for i in same})
             answers = dict(zip(wanted, self.explain_targets(model, images[same[0]], wanted), strict=True))
-            found.update({i: answers[int(targets[i])] for i in same})
-        return [found[i] for i in range(len(images))]
+            answer_at.update({i: answers[int(targets[i])] for i in same})
+        return [answer_at[i] for i in range(len(images))]
 
 
 def batches(count: int, shape: tuple[int, ...]) -> Iterator[range]:
-    """range(count) in pieces whose images (h, w) pass together.
+    """range(count) in pieces, each a batch of images (h, w).
 
     >>> [len(piece) for piece in batches(120, (128, 128))], [len(piece) for piece in batches(9, (448, 448))]
     ([48, 48, 24], [8, 1])
@@ -77,44 +77,44 @@ def filling(image: np.ndarray, fill: Fill) -> np.ndarray:
     return cv2.GaussianBlur(image.astype(np.float32), (0, 0), max(image.shape[:2]) / 16)
 
 
-class Here:
-    """Where altered copies are made and weighed: in numpy, for models of any kind, asked through `model.logits`."""
+class OnHost:
+    """Makes altered copies and sums over them in numpy, for models of any kind, through `model.logits`."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     def put(self, *arrays: np.ndarray) -> Sequence[Any]:
-        """The arrays in the form in which this place computes."""
+        """The arrays in the form in which this backend computes."""
         return arrays
 
     def get(self, *found: Any) -> Sequence[np.ndarray]:
         """The results as numpy arrays."""
         return found
 
-    def whole(self, numbers: Any) -> Any:
-        """Whole numbers that were put, to index with."""
+    def integers(self, numbers: Any) -> Any:
+        """Numbers that were `put`, as integers to index with."""
         return numbers
 
     def batches(self, count: int, shape: tuple[int, ...]) -> Iterator[range]:
-        """range(count) in pieces; the images of a piece pass through the model together."""
+        """range(count) in pieces; the images of a piece are one batch."""
         return batches(count, shape)
 
     def copies(self, image: Any, count: int) -> Any:
-        """An image (h, w, 3) so many times, to be altered."""
+        """`count` copies of an image (h, w, 3), to be altered."""
         return np.repeat(image[None], count, axis=0)
 
-    def shaded(self, image: Any, masks: Any, instead: Any = None) -> Any:
-        """An image (h, w, 3) times every mask (n, h, w), and `instead` beside it where that is given: (n, h, w, 3).
+    def masked(self, image: Any, masks: Any, instead: Any = None) -> Any:
+        """An image (h, w, 3) times every mask (n, h, w), plus `instead` if it is given: (n, h, w, 3).
 
-        In memory colour by colour, which takes a fraction of the time: the innermost loop is over a row, not over three.
+        Channels first in memory takes a fraction of the time: the innermost loop is over a row, not over three channels.
         """
-        found = masks[:, None] * np.ascontiguousarray(image.transpose(2, 0, 1))
+        copies = masks[:, None] * np.ascontiguousarray(image.transpose(2, 0, 1))
         if instead is not None:
-            found += instead.transpose(2, 0, 1) if instead.ndim == 3 else instead.transpose(0, 3, 1, 2)
-        return found.transpose(0, 2, 3, 1)
+            copies += instead.transpose(2, 0, 1) if instead.ndim == 3 else instead.transpose(0, 3, 1, 2)
+        return copies.transpose(0, 2, 3, 1)
 
     def outputs(self, images: Any, output: Output) -> Any:
-        """Logits or probabilities (n, classes) of images (n, h, w, 3), float64."""
+        """The outputs (n, classes) for images (n, h, w, 3), float64."""
         logits = np.asarray(self.model.logits(images), np.float64)
         if output == "logit":
             return logits
@@ -124,11 +124,11 @@ class Here:
         return powers / powers.sum(axis=1, keepdims=True)
 
     def join(self, parts: Sequence[Any]) -> Any:
-        """Parts one after the other."""
+        """The parts concatenated."""
         return np.concatenate(parts)
 
-    def weighed(self, values: Any, masks: Any) -> Any:
-        """Σ_k values_k · masks_k of masks (n, h, w), added up in single and kept in double precision."""
+    def weighted_sum(self, values: Any, masks: Any) -> Any:
+        """Σ_k values_k · masks_k of masks (n, h, w), summed in single precision and returned in double."""
         return np.tensordot(values.astype(np.float32), masks, 1).astype(np.float64)
 
     def total(self, masks: Any) -> Any:
@@ -136,13 +136,12 @@ class Here:
         return masks.sum(axis=0, dtype=np.float64)
 
     def root(self, square: Any) -> Any:
-        """The square root, of 0 where rounding made a square negative."""
+        """The square root; of 0 where rounding made a square negative."""
         return np.sqrt(np.maximum(square, 0))
 
 
-class There(Here):
-    """The same on the accelerator that a network is on, in torch: `put` sends everything in one transfer, `get` fetches
-    everything in one, and nothing is copied in between."""
+class OnDevice(OnHost):
+    """Torch on the network's accelerator; only `put` and `get` transfer data, each once."""
 
     def __init__(self, model: Any, place: Any) -> None:
         import torch
@@ -152,13 +151,13 @@ class There(Here):
         self.double = torch.float32 if place.type == "mps" else torch.float64  # which has no double precision
 
     def put(self, *arrays: np.ndarray) -> Sequence[Any]:
-        """Tensors there, in single precision."""
+        """Tensors on the device, in single precision."""
         import torch
 
-        flat = np.concatenate([np.asarray(array, np.float32).ravel() for array in arrays])
-        there = torch.from_numpy(flat).to(self.place)
+        flat = torch.from_numpy(np.concatenate([np.asarray(array, np.float32).ravel() for array in arrays]))
+        sent = flat.to(self.place)
         ends = np.cumsum([array.size for array in arrays])
-        return [there[end - a.size : end].reshape(a.shape) for a, end in zip(arrays, ends, strict=True)]
+        return [sent[end - a.size : end].reshape(a.shape) for a, end in zip(arrays, ends, strict=True)]
 
     def get(self, *found: Any) -> Sequence[np.ndarray]:
         """Arrays on the host."""
@@ -169,25 +168,25 @@ class There(Here):
         cut = np.split(flat, np.cumsum(sizes)[:-1])
         return [part.reshape(tuple(one.shape)) for part, one in zip(cut, found, strict=True)]
 
-    def whole(self, numbers: Any) -> Any:
-        """Whole numbers that were put, to index with."""
+    def integers(self, numbers: Any) -> Any:
+        """Numbers that were `put`, as integers to index with."""
         return numbers.long()
 
     def batches(self, count: int, shape: tuple[int, ...]) -> Iterator[range]:
-        """range(count) in chunks of the device."""
+        """range(count) in pieces of the device's batch size."""
         return pieces(count, device.chunk(self.place.type))
 
     def copies(self, image: Any, count: int) -> Any:
-        """An image (h, w, 3) so many times, to be altered."""
+        """`count` copies of an image (h, w, 3), to be altered."""
         return image[None].repeat(count, 1, 1, 1)
 
-    def shaded(self, image: Any, masks: Any, instead: Any = None) -> Any:
-        """An image (h, w, 3) times every mask (n, h, w), and `instead` beside it where that is given: (n, h, w, 3)."""
-        found = masks[:, :, :, None] * image
-        return found if instead is None else found + instead
+    def masked(self, image: Any, masks: Any, instead: Any = None) -> Any:
+        """An image (h, w, 3) times every mask (n, h, w), plus `instead` if it is given: (n, h, w, 3)."""
+        copies = masks[:, :, :, None] * image
+        return copies if instead is None else copies + instead
 
     def outputs(self, images: Any, output: Output) -> Any:
-        """Logits or probabilities (n, classes) of images (n, h, w, 3)."""
+        """The outputs (n, classes) for images (n, h, w, 3)."""
         import torch
 
         with torch.no_grad():
@@ -197,12 +196,12 @@ class There(Here):
         return logits - logits.mean(dim=1, keepdim=True) if output == "centred" else logits.softmax(dim=1)
 
     def join(self, parts: Sequence[Any]) -> Any:
-        """Parts one after the other."""
+        """The parts concatenated."""
         import torch
 
         return torch.cat(list(parts))
 
-    def weighed(self, values: Any, masks: Any) -> Any:
+    def weighted_sum(self, values: Any, masks: Any) -> Any:
         """Σ_k values_k · masks_k."""
         import torch
 
@@ -213,20 +212,20 @@ class There(Here):
         return masks.sum(dim=0, dtype=self.double)
 
     def root(self, square: Any) -> Any:
-        """The square root, of 0 where rounding made a square negative."""
+        """The square root; of 0 where rounding made a square negative."""
         return square.clamp(min=0).sqrt()
 
 
-def place_of(model: Any) -> Here:
-    """Where a model's altered copies are made: on its accelerator, or here."""
+def backend_of(model: Any) -> OnHost:
+    """The backend for a model: on its accelerator if it has one, else on the host."""
     if model.module is None:
-        return Here(model)
+        return OnHost(model)
     place = place_of_module(model.module)
-    return Here(model) if place.type == "cpu" else There(model, place)
+    return OnHost(model) if place.type == "cpu" else OnDevice(model, place)
 
 
 def all_outputs(
-    where: Here, shape: tuple[int, ...], count: int, altered: Callable[[range], Any], output: Output
+    backend: OnHost, shape: tuple[int, ...], count: int, altered: Callable[[range], Any], output: Output
 ) -> Any:
     """The outputs (count, classes) for `altered(piece)`, copies (n, h, w, 3) of an image made batch by batch."""
-    return where.join([where.outputs(altered(piece), output) for piece in where.batches(count, shape)])
+    return backend.join([backend.outputs(altered(piece), output) for piece in backend.batches(count, shape)])

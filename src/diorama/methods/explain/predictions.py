@@ -20,9 +20,9 @@ from diorama.io.saved import ENDINGS, read_array
 class Predictions(Saved):
     """`<case>/<target>.npy|png|exr`: a map (h, w) or (h, w, c) for one case and one class, e.g. `0-00003/17.npy`.
 
-    folder  where the files are
-    kind    what they hold: heatmap, or mask for binary maps: a pixel that is not 0 (in a PNG: brighter than half) is marked;
-            or boxes: an array (n, 5) of x0, y0, x1, y1 with the far edge excluded, and a weight
+    folder  folder with the files
+    kind    what the files hold: heatmap; mask, binary maps in which a pixel that is not 0 (in a PNG: brighter than half) is
+            marked; or boxes, an array (n, 5) of x0, y0, x1, y1 with the far edge excluded, and a weight
 
     `diorama render birds --layout flat` writes the images to explain; its manifest.json has the names of the cases and
     the `targets` of each: the true class, the two classes of target sensitivity, and with `-M MODEL` the class that the

@@ -17,11 +17,11 @@ from diorama.core.inherent import entering, inside
 class Prototypes(Explainer):
     """The similarity to every prototype of the target class, enlarged bicubically to the image.
 
-    reading   boxes: a box around every prototype's values above the 95th percentile, weighing its largest similarity times
-              its connection to the class, as FunnyBirds published (part-based protocols know the published quirks: boxes
-              end one pixel early, parts are not dilated, three channels count, so thresholds are a third)
+    reading   boxes: a box around every prototype's values above the 95th percentile, whose weight is the largest similarity
+              times the connection to the class, as FunnyBirds published (part-based protocols reproduce the published
+              quirks: boxes end one pixel early, parts are not dilated, three channels count, so thresholds are a third)
               similarity: importance from the similarity maps, important parts from the share that boxes cover
-              attribution: the sum of similarity maps times connections, read like any attribution
+              attribution: the sum of similarity maps times connections, treated like any attribution
               (the last two after Opłatek et al. 2024)
     """
 
@@ -33,11 +33,8 @@ class Prototypes(Explainer):
 
     def refuses(self, model: Any) -> str:
         """Why a network without prototypes is refused; empty for others."""
-        return (
-            ""
-            if inside(model.module, HasPrototypes)
-            else "prototypes needs a network with prototypes (birds_protopnet)"
-        )
+        net = inside(model.module, HasPrototypes)
+        return "" if net else "prototypes needs a network with prototypes (birds_protopnet)"
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Boxes, similarity maps with boxes, or signed heat maps (h, w)."""
@@ -46,18 +43,18 @@ class Prototypes(Explainer):
         x, _ = tensors(model, images, targets)
         net: Any = inside(module_of(model), HasPrototypes)
         with torch.no_grad():
-            found = net.similarities(entering(module_of(model), net, x)).cpu().numpy()
+            similarities = net.similarities(entering(module_of(model), net, x)).cpu().numpy()
         owner, connections = net.owner.cpu().numpy(), net.connections.detach().cpu().numpy()
         pictures = {int(t): None if net.pictures is None else net.pictures[owner == t] for t in targets}
         return [
             self._answer(one[owner == t], connections[t, owner == t], images.shape[1:3], pictures[int(t)])
-            for one, t in zip(found, targets, strict=True)
+            for one, t in zip(similarities, targets, strict=True)
         ]
 
     def _answer(
         self, similar: np.ndarray, weights: np.ndarray, size: tuple[int, int], pictures: np.ndarray | None
     ) -> Answer:
-        """The answer of one image; `similar` (prototypes, i, j) are those of the class, `pictures` what they show."""
+        """The answer of one image, from maps (prototypes, i, j), weights and patches of the class's prototypes."""
         large = np.stack([enlarged(one, size) for one in similar])
         heat = np.tensordot(weights, large, 1).astype(np.float32)
         if self.reading == "attribution":

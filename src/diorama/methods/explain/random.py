@@ -1,4 +1,4 @@
-"""Chance: a heat map of Gaussian noise, blind to the model and the image's content."""
+"""Chance: a heat map of Gaussian noise, independent of the model and the image's content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from diorama.methods.explain.passes import pixels
 class Random(Explainer):
     """Standard normal noise, a function of the seed, the pixels and the target.
 
-    seed  of the noise
+    seed  seed of the noise
     """
 
     seed: int = 0

@@ -1,8 +1,8 @@
-"""Relevance propagation on any network of modules: zennit's rules, with residual sums shared out and biases left out.
+"""Relevance propagation on any network of modules: zennit's rules, with relevance divided at residual sums, without biases.
 
-zennit needs to be told where a network adds two branches. Here every sum of two equal shapes that both depend on the
-image is found while the network runs, so that residual blocks of any library share it out. Batch norms are merged into
-the convolution before them while the network runs, and restored afterwards; or they follow a rule of their own.
+With zennit the user must name the places where a network adds two branches. Here every sum of two equal shapes that both
+depend on the image is found while the network runs, so that residual blocks of any library are handled. Batch norms are
+merged into the convolution before them while the network runs, and restored afterwards; or they follow a rule of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from diorama.adapt.torchvision_ops import make_importable
 from diorama.core.errors import InputError
-from diorama.methods.explain.attention import Ruled, Sum
+from diorama.methods.explain.attention import RelevanceRules, Sum
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CONVOLUTION = torch.nn.modules.conv._ConvNd
 _BATCH_NORM = torch.nn.modules.batchnorm._BatchNorm
 _LAYER = (_CONVOLUTION, torch.nn.Linear)
-#: What a rule divides by, given a layer's outputs.
+#: The denominator of a rule, given a layer's outputs.
 Denominator = Callable[["Tensor"], "Tensor"]
 
 
@@ -33,23 +33,23 @@ def relevance(
 ) -> Tensor:
     """The relevance (n, 3, h, w) of the input of the first layer, given that of the logits, `start(logits)`.
 
-    `signed` is what attention divides by, given its outputs.
+    `signed` is the denominator of attention's rule.
     """
     entered: list[Tensor] = []
 
     def enter(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        entered.append(inputs[0].detach().requires_grad_(True))  # behind the model's own normalisation of the image
+        entered.append(inputs[0].detach().requires_grad_(True))  # after the model's own normalisation of the image
         return (entered[-1], *inputs[1:])
 
     with _entrance(module).register_forward_pre_hook(enter), torch.enable_grad(), composite.context(module) as inside:
-        with _Shared(signed):
+        with _LrpRules(signed):
             logits = inside(x)
-        found = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
-    if found.ndim == 4 and found.shape[1] == x.shape[1] and found.shape != x.shape:  # a network that resizes its images
-        found = functional.interpolate(found, x.shape[2:], mode="nearest")
-    if found.numel() != x.numel():
-        raise InputError(f"lrp: the first layer takes {tuple(found.shape)}, not an image {tuple(x.shape)}")
-    return found.reshape(x.shape)
+        result = torch.autograd.grad(logits, entered[0], start(logits.detach()))[0]
+    if result.ndim == 4 and result.shape[1] == x.shape[1] and result.shape != x.shape:  # the network resizes its images
+        result = functional.interpolate(result, x.shape[2:], mode="nearest")
+    if result.numel() != x.numel():
+        raise InputError(f"lrp: the first layer takes {tuple(result.shape)}, not an image {tuple(x.shape)}")
+    return result.reshape(x.shape)
 
 
 def _entrance(module: nn.Module) -> nn.Module:
@@ -60,14 +60,15 @@ def _entrance(module: nn.Module) -> nn.Module:
 
 def first_layer(module: nn.Module) -> nn.Module:
     """The first convolution or linear layer."""
-    found = next((m for m in module.modules() if isinstance(m, _LAYER)), None)
-    if found is None:
+    layer = next((m for m in module.modules() if isinstance(m, _LAYER)), None)
+    if layer is None:
         raise InputError("lrp: the model has no convolution or linear layer to propagate through")
-    return found
+    return layer
 
 
 def composite(first: str, conv: str, batch_norm: str, linear: Denominator, signed: Denominator) -> Any:
-    """Which rule holds where, by name; `linear` and `signed` are the denominators of ε in linear layers and convolutions.
+    """zennit's composite of the named rules; `linear` and `signed` are the ε rule's denominators in linear layers and
+    convolutions.
 
     The rules of signed contributions (ε, γ) keep a convolution's bias in the denominator. Without it the denominator
     passes through 0 where the layer's output does not, and relevance grows without bound from layer to layer.
@@ -92,7 +93,7 @@ def composite(first: str, conv: str, batch_norm: str, linear: Denominator, signe
 
 
 def _scale_and_shift() -> Any:
-    """Of a batch norm w·x + b the input takes the share |w·x| / (|w·x| + |b|), and the shift the rest, which is lost."""
+    """Of a batch norm w·x + b the input gets the share |w·x| / (|w·x| + |b|), the shift the rest, which is lost."""
     from zennit.core import BasicHook
 
     return BasicHook(
@@ -131,7 +132,7 @@ def _away_from_0(z: Tensor) -> Tensor:
 
 
 class _Share(Sum):
-    """a + b; each takes of the relevance what it contributed to the sum."""
+    """a + b; relevance is divided in proportion to a and b."""
 
     @staticmethod
     def backward(ctx: Any, *R: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,7 +154,7 @@ class _ShareBySize(Sum):
 
 
 class _Mixed(torch.autograd.Function):
-    """A·v with the attention A as a constant: of R every value takes its share of the sum (Ali et al. 2022)."""
+    """A·v with the attention A as a constant: every value gets the share of R that it has in the sum (Ali et al. 2022)."""
 
     @staticmethod
     def forward(ctx: Any, attention: Tensor, v: Tensor, signed: Denominator) -> Tensor:
@@ -169,17 +170,15 @@ class _Mixed(torch.autograd.Function):
         return None, v * (attention.transpose(-2, -1) @ (R[0] / below)), None
 
 
-class _Shared(Ruled):
-    """While this context is active, sums share relevance, attention mixes values only, norms and GELU pass it on (Achtibat
-    2024).
-    """
+class _LrpRules(RelevanceRules):
+    """While this context is active, sums divide relevance, attention passes it to values only, norms and GELU pass it on."""
 
     def __init__(self, signed: Denominator) -> None:
         super().__init__()
         self.signed = signed
 
     def added(self, a: Tensor, b: Tensor) -> Tensor:
-        """Sums; those of tokens by size, because tokens have either sign and may cancel."""
+        """Sums in proportion; those of tokens by size, because tokens have either sign and may cancel."""
         return (_ShareBySize if a.ndim == 3 else _Share).apply(a, b)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:

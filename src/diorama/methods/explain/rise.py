@@ -10,11 +10,11 @@ import numpy as np
 from diorama.core.answers import Answer, Heatmap
 from diorama.core.bounds import Positive, Several, Within
 from diorama.core.scene import rng
-from diorama.methods.explain.passes import Fill, Here, OncePerImage, Output, filling, place_of
+from diorama.methods.explain.passes import Fill, OncePerImage, OnHost, Output, backend_of, filling
 
-#: Masks between two looks at the standard error.
+#: The standard error is checked every so many masks.
 LOOK = 200
-#: The bounds that a note may give, as a share of the map's standard deviation.
+#: The bounds of the standard error that a note may give, as a share of the map's standard deviation.
 BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -23,23 +23,22 @@ class Rise(OncePerImage):
     """S = Σ_k f(x · m_k) · m_k / (N · p) over N random masks m_k: signed, (h, w), as FunnyBirds.
 
     masks     N; the papers have 4,000 to 8,000, FunnyBirds 6,000
-    cells     a mask is a field of so many squares in a row and a column, enlarged bilinearly and shifted by a random part
-              of a cell
-    keep      p, the probability that a square is shown; .1 as FunnyBirds
+    cells     number of cells along each side of a mask, which is enlarged bilinearly and shifted by a random part of a cell
+    keep      p, the probability that a cell is shown; .1 as FunnyBirds
     output    f: the raw logit (as FunnyBirds), the probability, or the logit minus the mean over classes (centred)
     fill      what hidden pixels show: black (as FunnyBirds), the image's mean colour, or the image blurred
-    contrast  subtract from every f its mean over the masks before masks are weighed: far from 0, f adds a constant times
-              the mean mask, and its noise, which says nothing about the image
-    stop      ends the sampling of a target once the standard error has this share of the map's standard deviation,
-              looked at every 200 masks; None takes all masks
-    seed      of the random masks
+    contrast  subtract from every f its mean over the masks first: an f far from 0 adds a constant times the mean mask and
+              its noise, which do not depend on the image
+    stop      ends the sampling of a target once the standard error is at most this share of the map's standard deviation,
+              checked every 200 masks; None takes all masks
+    seed      seed of the random masks
 
-    On staged birds the published settings say little (mX .45 on birds_resnet); keep=.5, fill=blur, output=centred and
-    contrast=True together have .88 (docs/results/funnybirds/rise-and-lime.md).
+    On staged birds the published settings reach little (mX .45 on birds_resnet); keep=.5, fill=blur, output=centred and
+    contrast=True together reach .88 (docs/results/funnybirds/rise-and-lime.md).
 
-    Masks are a function of the seed and the image's size, the same for all images (as
-    FunnyBirds' mask file), and made batch by batch. The note beside a value bounds the standard error: its root mean
-    square over the map's standard deviation, both over pixels.
+    Masks are a function of the seed and the image's size, the same for all images (as FunnyBirds' mask file), and made
+    batch by batch. The note beside a value bounds the standard error: its root mean square over the map's standard
+    deviation, both over pixels.
     """
 
     cite = ("petsiuk2018",)
@@ -64,35 +63,36 @@ class Rise(OncePerImage):
         return self.estimates(model, image, [target])[0].error
 
     def estimates(self, model: Any, image: np.ndarray, targets: Sequence[int]) -> "list[Estimate]":
-        """The map of every target with its standard error; when sampling stops for a target does not depend on others."""
-        where = place_of(model)
-        going, found = [_Sums(target, self.keep, where, self.contrast) for target in targets], dict[int, Estimate]()
-        there, instead, *drawn = where.put(image, filling(image, self.fill), *self._drawn(self.masks, image.shape[:2]))
-        looked = 0
-        for piece in where.batches(self.masks, image.shape):
-            masks = _made(where, drawn, piece)
-            hidden = None if self.fill == "black" else where.shaded(instead, 1 - masks)
-            shown = where.shaded(there, masks, hidden)
-            values = where.outputs(shown, self.output)
+        """The map of every target with its standard error; sampling stops for each target independently of the others."""
+        backend = backend_of(model)
+        going = [_Sums(target, self.keep, backend, self.contrast) for target in targets]
+        finished: dict[int, Estimate] = {}
+        factors = self._drawn(self.masks, image.shape[:2])
+        original, instead, *factors = backend.put(image, filling(image, self.fill), *factors)
+        checks = 0
+        for piece in backend.batches(self.masks, image.shape):
+            masks = _masks_of(backend, factors, piece)
+            hidden = None if self.fill == "black" else backend.masked(instead, 1 - masks)
+            values = backend.outputs(backend.masked(original, masks, hidden), self.output)
             squares = masks * masks
             for sums in going:
                 sums.add(values[:, sums.target], masks, squares)
-            if piece.stop == self.masks or (self.stop is not None and piece.stop // LOOK > looked):
-                looked = piece.stop // LOOK
-                seen = _estimates(where, going)
-                ended = {t: e for t, e in seen.items() if piece.stop == self.masks or e.share <= (self.stop or 0)}
-                found.update(ended)
-                going = [sums for sums in going if sums.target not in found]
+            if piece.stop == self.masks or (self.stop is not None and piece.stop // LOOK > checks):
+                checks = piece.stop // LOOK
+                current = _estimates(backend, going)
+                ended = {t: e for t, e in current.items() if piece.stop == self.masks or e.share <= (self.stop or 0)}
+                finished.update(ended)
+                going = [sums for sums in going if sums.target not in finished]
             if not going:
                 break
-        return [found[target] for target in targets]
+        return [finished[target] for target in targets]
 
     def some_masks(self, piece: range, size: tuple[int, int]) -> np.ndarray:
-        """The masks with these numbers, (n, h, w) float32 in [0, 1]."""
-        return _made(Here(None), self._drawn(piece.stop, size), piece)
+        """The masks with these indices, (n, h, w) float32 in [0, 1]."""
+        return _masks_of(OnHost(None), self._drawn(piece.stop, size), piece)
 
     def _drawn(self, count: int, size: tuple[int, int]) -> list[np.ndarray]:
-        """What the first `count` masks are made of: fields, their shifts down and right, and what enlarges them."""
+        """The factors of the first `count` masks: cells, their shifts down and right, the matrices that enlarge them."""
         fields = (self.generator("cells").random((count, self.cells, self.cells)) < self.keep).astype(np.float32)
         shifts = [
             self.generator(way).integers(0, _cell(self.cells, length), count)[:, None] + np.arange(length)
@@ -101,7 +101,7 @@ class Rise(OncePerImage):
         return [fields, *shifts, *(_enlarging(self.cells, length) for length in size)]
 
     def generator(self, what: str) -> np.random.Generator:
-        """The random numbers that masks are made from: those of the cells, or of the shifts down or right."""
+        """The generator of the cells, or of the shifts down or right."""
         return rng(self.seed, "explain/rise", what)
 
 
@@ -125,25 +125,25 @@ class Estimate:
         return Heatmap(self.mean.astype(np.float32), signed, f"standard error {bound} of the map's standard deviation")
 
 
-def _made(where: Here, drawn: Sequence[Any], piece: range) -> Any:
-    """The masks (n, h, w) with these numbers, made from what was drawn for all masks."""
+def _masks_of(backend: OnHost, drawn: Sequence[Any], piece: range) -> Any:
+    """The masks (n, h, w) with these indices, from the output of `_drawn`."""
     fields, down, right, tall, wide = drawn
     some = slice(piece.start, piece.stop)
-    return tall[where.whole(down[some])] @ fields[some] @ wide[where.whole(right[some])].swapaxes(1, 2)
+    return tall[backend.integers(down[some])] @ fields[some] @ wide[backend.integers(right[some])].swapaxes(1, 2)
 
 
-def _estimates(where: Here, all_sums: "Sequence[_Sums]") -> dict[int, Estimate]:
+def _estimates(backend: OnHost, all_sums: "Sequence[_Sums]") -> dict[int, Estimate]:
     """The maps of several targets so far, with their standard errors."""
-    found = where.get(*(array for sums in all_sums for array in sums.arrays()))
-    pairs = zip(found[::2], found[1::2], all_sums, strict=True)
+    arrays = backend.get(*(array for sums in all_sums for array in sums.arrays()))
+    pairs = zip(arrays[::2], arrays[1::2], all_sums, strict=True)
     return {sums.target: Estimate(mean, error, sums.count) for mean, error, sums in pairs}
 
 
 class _Sums:
-    """Σ f·m and Σ (f·m)² of one target; for `contrast` also what is needed to take the mean of f away afterwards."""
+    """Σ f·m and Σ (f·m)² of one target; for `contrast` also the sums needed to subtract the mean of f afterwards."""
 
-    def __init__(self, target: int, keep: float, where: Here, contrast: bool) -> None:
-        self.target, self.keep, self.where, self.contrast, self.count = target, keep, where, contrast, 0
+    def __init__(self, target: int, keep: float, backend: OnHost, contrast: bool) -> None:
+        self.target, self.keep, self.backend, self.contrast, self.count = target, keep, backend, contrast, 0
         self.total: Any = 0.0
         self.square: Any = 0.0
         self.values: Any = 0.0
@@ -152,16 +152,16 @@ class _Sums:
         self.mixed: Any = 0.0
 
     def add(self, values: Any, masks: Any, squares: Any) -> None:
-        """Count some masks (n, h, w), their squares, and the outputs (n,) on the images they leave."""
-        weighed = self.where.weighed
-        self.total = self.total + weighed(values, masks)
-        self.square = self.square + weighed(values**2, squares)
+        """Add some masks (n, h, w), their squares, and the outputs (n,) for the masked images."""
+        weighted_sum = self.backend.weighted_sum
+        self.total = self.total + weighted_sum(values, masks)
+        self.square = self.square + weighted_sum(values**2, squares)
         self.count += len(values)
         if self.contrast:
             self.values = self.values + values.sum()
-            self.masks = self.masks + self.where.total(masks)
-            self.squares = self.squares + self.where.total(squares)
-            self.mixed = self.mixed + weighed(values, squares)
+            self.masks = self.masks + self.backend.total(masks)
+            self.squares = self.squares + self.backend.total(squares)
+            self.mixed = self.mixed + weighted_sum(values, squares)
 
     def arrays(self) -> tuple[Any, Any]:
         """The map so far and its standard error, on the device that summed them."""
@@ -169,7 +169,7 @@ class _Sums:
         mean = (self.total - level * self.masks) / self.count
         square = self.square - 2 * level * self.mixed + level**2 * self.squares
         variance = square / self.count - mean**2  # of the population; rounding may take it below 0
-        return mean / self.keep, self.where.root(variance / (self.count - 1)) / self.keep
+        return mean / self.keep, self.backend.root(variance / (self.count - 1)) / self.keep
 
 
 def _cell(grid: int, length: int) -> int:

@@ -1,4 +1,4 @@
-"""Attention rollout: how much of every patch arrives in the class token, if only attention and skips mix tokens."""
+"""Attention rollout: how much of every patch reaches the class token if only attention and skip connections mix tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from diorama.methods.explain.blocks import ThroughBlocks
 class Rollout(ThroughBlocks):
     """Row 0 of Π (A + I) / rows' sums, A the mean over heads of a block's attention; the same for every class.
 
-    skip   blocks left out at the start: 1 as FunnyBirds released it, 0 as Abnar & Zuidema have it
+    skip   number of first blocks that are left out: 1 as FunnyBirds released it, 0 as Abnar & Zuidema have it
 
-    Patches are enlarged by nearest neighbours. Since the map knows no class, target sensitivity is 0 (ties).
+    Patches are enlarged by nearest neighbours. Since the map does not depend on the class, target sensitivity is 0 (ties).
     """
 
     targeted = False
@@ -27,11 +27,11 @@ class Rollout(ThroughBlocks):
 
     def explain(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Sequence[Answer]:
         """Heat maps (h, w, 1), not negative."""
-        from diorama.methods.explain.attention import attention, eye_like, painted, rolled
+        from diorama.methods.explain.attention import attention, eye_like, matrix_product, patch_heatmaps
 
         x, _ = tensors(model, images, targets)
         maps, grid = attention(module_of(model), x)
         self.check_blocks(maps)
         mixed = [m.mean(1) + eye_like(m) for m in maps]
-        product = rolled([m / m.sum(-1, keepdim=True) for m in mixed], self.skip)
-        return painted(grid.patches(product[:, 0]), images)
+        product = matrix_product([m / m.sum(-1, keepdim=True) for m in mixed], self.skip)
+        return patch_heatmaps(grid.patches(product[:, 0]), images)

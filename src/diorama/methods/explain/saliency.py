@@ -11,7 +11,7 @@ from diorama.methods.explain.gradients import OfEveryValue, gradient
 
 @dataclass(frozen=True, slots=True)
 class Saliency(OfEveryValue):
-    """|∂f_target/∂x| per channel, as FunnyBirds' later additions; channels=max is the map of Simonyan et al."""
+    """|∂f_target/∂x| per channel, as in FunnyBirds' later additions; channels=max is the map of Simonyan et al."""
 
     cite = ("simonyan2014",)
 

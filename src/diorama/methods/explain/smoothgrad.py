@@ -17,9 +17,9 @@ from diorama.methods.explain.passes import pixels
 class Smoothgrad(OfEveryValue):
     """|mean over samples of ∂f_target/∂x at x + ε|, ε ~ N(0, σ²), not clipped; a function of the seed and the pixels.
 
-    samples  noisy copies; Smilkov et al. advise 50
+    samples  number of noisy copies; Smilkov et al. advise 50
     noise    σ as a share of max x − min x; Smilkov et al. advise .1 to .2
-    seed     of the noise
+    seed     seed of the noise
     """
 
     cite = ("smilkov2017",)
@@ -30,7 +30,7 @@ class Smoothgrad(OfEveryValue):
     seed: int = 0
 
     def attribution(self, model: Any, images: np.ndarray, targets: np.ndarray) -> Any:
-        """The mean gradient; a pass has as many images as are given."""
+        """The mean gradient; each pass is a batch of all images given."""
         total: Any = 0.0
         for noisy in self._copies(images):
             x, target = tensors(model, noisy, targets)

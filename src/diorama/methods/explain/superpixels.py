@@ -1,8 +1,8 @@
-"""Superpixels by quickshift (Vedaldi & Soatto 2008): every pixel joins the nearest one in a denser place.
+"""Superpixels by quickshift (Vedaldi & Soatto 2008): every pixel joins the nearest pixel of higher density.
 
-The segments are those of scikit-image, which goes pixel by pixel through a window of 3σ in all directions, in less time: the
-kernel is symmetric, so that every pair is weighed once, and places are looked at from near to far, so that a pixel is done
-once nothing further away can be nearer.
+The segments are those of scikit-image, which searches a window of 3σ around every pixel, but found in less time: the kernel
+is symmetric, so every pair is computed once, and neighbours are visited from near to far, so that a pixel is done once no
+remaining neighbour can be nearer.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from itertools import groupby
 
 import numpy as np
 
-#: Noise on the density, so that flat areas have a densest place.
+#: Noise on the density, so that flat areas have a maximum.
 NOISE = 1e-5
-#: How far down and right a pixel looks, the squared length, and its place in the order of reading.
+#: A neighbour of a pixel: steps down and right, the squared distance, and its rank in reading order.
 Offset = tuple[int, int, int, int]
 
 
@@ -35,23 +35,22 @@ def quickshift(image: np.ndarray, ratio: float, kernel_size: float, max_dist: fl
 def _density(planes: np.ndarray, reach: int, sigma: float) -> np.ndarray:
     """Σ exp(−d²/2σ²) over the window of every pixel, itself included."""
     _, height, width = planes.shape
-    found = np.ones((height, width))
+    density = np.ones((height, width))
     for down, right, square, rank in _offsets(reach):
         if rank > 0 and down < height and abs(right) < width:  # the other half are the same pairs
-            here = slice(0, height - down), slice(max(-right, 0), width - max(right, 0))
-            there = slice(down, height), slice(max(right, 0), width + min(right, 0))
-            weight = _squares(planes[:, *here], planes[:, *there]) + square
+            pixel = slice(0, height - down), slice(max(-right, 0), width - max(right, 0))
+            neighbour = slice(down, height), slice(max(right, 0), width + min(right, 0))
+            weight = _squares(planes[:, *pixel], planes[:, *neighbour]) + square
             weight *= -0.5 / sigma**2
             np.exp(weight, out=weight)
-            found[here] += weight
-            found[there] += weight
-    return found
+            density[pixel] += weight
+            density[neighbour] += weight
+    return density
 
 
 def _parents(planes: np.ndarray, density: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest denser pixel in every window, by number, and its squared distance: itself and infinite where none is.
-
-    Of several as near the first in the order of reading is taken.
+    """The index of the nearest denser pixel in every window and its squared distance; if there is none, the pixel's own
+    index and infinity. Of several equally near ones the first in reading order is taken.
     """
     height, width = density.shape
     wide = width + 2 * reach
@@ -64,19 +63,19 @@ def _parents(planes: np.ndarray, density: np.ndarray, reach: int) -> tuple[np.nd
         going = going[nearest[going] >= square]
         for down, right, _, at in some:
             step = down * wide + right
-            here = going[dense[going + step] > dense[going]]
-            distance = _squares(colours[:, here], colours[:, here + step]) + square
-            best = nearest[here]
-            nearer = (distance < best) | ((distance == best) & (at < rank[here]))
-            nearest[here[nearer]], rank[here[nearer]] = distance[nearer], at
+            below = going[dense[going + step] > dense[going]]
+            distance = _squares(colours[:, below], colours[:, below + step]) + square
+            best = nearest[below]
+            nearer = (distance < best) | ((distance == best) & (at < rank[below]))
+            nearest[below[nearer]], rank[below[nearer]] = distance[nearer], at
     own, row = np.arange(height * width), 2 * reach + 1
-    looked = rank[places].ravel() + row * row // 2  # back from the place in the order of reading to the offset
-    down, right = looked // row - reach, looked % row - reach
+    place = rank[places].ravel() + row * row // 2  # back from the rank in reading order to the offset
+    down, right = place // row - reach, place % row - reach
     return own + down * width + right, nearest[places].ravel()
 
 
 def _offsets(reach: int) -> Iterator[Offset]:
-    """Every place of the window but its middle, from near to far."""
+    """Every neighbour in the window, from near to far."""
     row = 2 * reach + 1
     ways = [(down, right) for down in range(-reach, reach + 1) for right in range(-reach, reach + 1)]
     every = [(down, right, down * down + right * right, down * row + right) for down, right in ways]
@@ -85,9 +84,9 @@ def _offsets(reach: int) -> Iterator[Offset]:
 
 def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Σ (a − b)² over the first axis."""
-    apart = a - b
-    apart *= apart
-    return apart.sum(axis=0)
+    squares = a - b
+    squares *= squares
+    return squares.sum(axis=0)
 
 
 def _roots(parent: np.ndarray) -> np.ndarray:

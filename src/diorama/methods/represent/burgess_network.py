@@ -1,7 +1,7 @@
 """The autoencoder of Burgess et al. 2018 for images of 64 or 32 pixels, with the parameter names of published checkpoints.
 
-In passes of mixed precision the dense layers stay in float32: they cost little, and a mean that is rounded to eight bits
-is off by a good part of a narrow latent's width.
+In passes of mixed precision the dense layers stay in float32: they cost little, and rounding a mean to eight bits moves it
+by a good part of a narrow latent's standard deviation.
 """
 
 from __future__ import annotations
@@ -78,16 +78,11 @@ class Autoencoder(nn.Module):
         return self.decoder(z), mean, log_variance
 
 
-def reconstruction_loss(logits: Tensor, x: Tensor) -> Tensor:
-    """Bernoulli cross-entropy summed over pixels, for every image (n,)."""
-    return nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="none").flatten(1).sum(1)
-
-
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     """KL(q(z|x) ‖ N(0, 1)) = ½ Σ (μ² + σ² − log σ² − 1), for every image (n,)."""
     return divergences(mean, log_variance).sum(1)
 
 
 def divergences(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """The part of each latent in the KL, for every image (n, latents)."""
+    """The KL of each latent, for every image (n, latents)."""
     return 0.5 * (mean**2 + log_variance.exp() - log_variance - 1)

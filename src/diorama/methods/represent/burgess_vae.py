@@ -26,11 +26,11 @@ class BurgessVae(Decoding):
 
     checkpoint  plain state dict: .safetensors, or a .pt file without code in it; None for an untrained network, a
                 control that scores above chance on several metrics
-    seed        of the untrained weights
+    seed        seed of the untrained weights
 
     The eight networks of github.com/YannDubs/disentangling-vae (VAE, β-VAE, FactorVAE, β-TCVAE on dSprites) load as
-    they are. Latents, channels and the side of the images (64 or 32) are read from the weights. Larger images are squeezed
-    to that side by area, as the CANDLE paper does with its 320 × 240 pixels.
+    they are. Latents, channels and the side of the images (64 or 32) are read from the weights. Larger images are resized
+    to that square by area, as the CANDLE paper does with its 320 × 240 pixels.
     """
 
     cite: ClassVar[tuple[str, ...]] = ("burgess2018",)
@@ -54,7 +54,7 @@ class BurgessVae(Decoding):
 
     @cached_property
     def module(self) -> "Autoencoder":
-        """The network in eval mode; made at first use."""
+        """The network in eval mode; built at first use."""
         try:
             import torch
         except ImportError as error:
@@ -76,7 +76,7 @@ class BurgessVae(Decoding):
 
     @property
     def side(self) -> int:
-        """The side of the images it takes and makes, in pixels."""
+        """The side of its input and output images, in pixels."""
         return 32 if self.module.encoder.conv_64 is None else 64
 
     def tensor(self, frames: Sequence[Frame]) -> Any:
@@ -112,7 +112,7 @@ class BurgessVae(Decoding):
 
 
 def squeezed(image: np.ndarray, side: int) -> np.ndarray:
-    """An image (h, w, 3) as a square of a smaller side, by area; a smaller image is refused."""
+    """An image (h, w, 3) resized to a square of a smaller side, by area; a smaller image is refused."""
     high, wide = image.shape[:2]
     if min(high, wide) < side:
         raise InputError(f"burgess_vae takes images of at least {side}×{side} pixels, not {wide}×{high}")
@@ -137,12 +137,8 @@ def _weights(path: Path) -> dict[str, Any]:
     import torch
     from safetensors.torch import load_file
 
-    read = (
-        partial(load_file, path)
-        if path.suffix == ".safetensors"
-        else partial(torch.load, path, "cpu", weights_only=True)
-    )
-    outcome = attempt(read)
+    plain = partial(torch.load, path, "cpu", weights_only=True)
+    outcome = attempt(partial(load_file, path) if path.suffix == ".safetensors" else plain)
     if outcome.error:
         reason = outcome.reason.partition(".")[0]
         raise InputError(f"burgess_vae: {path} cannot be read as plain weights: {reason}") from outcome.error

@@ -18,7 +18,7 @@ class Pair(Decoding):
 
     encoder  `./file.py:function` or `package.module:function`: takes images (n, h, w, 3) float32 in [0, 1], gives codes
              (n, latents)
-    decoder  written alike: takes codes, gives images (n, h, w) or (n, h, w, 3); None where there is none
+    decoder  written like `encoder`: takes codes, gives images (n, h, w) or (n, h, w, 3); None if there is none
 
     A class of your own with `encode(frames)` and `decode(codes)` needs no Pair.
     """

@@ -15,11 +15,11 @@ from diorama.methods.represent.pixels import same_length, training_vectors, vect
 
 @dataclass(frozen=True)
 class Pca(Fitting, Decoding):
-    """z = (x − mean)·V with the first right singular vectors V of some images of other draws.
+    """z = (x − mean)·V with the first right singular vectors V of images of other draws.
 
-    latents    how many of them
-    fitted_on  how many images
-    state      mean and V of a fit; the run gives it, not the user
+    latents    number of latents
+    fitted_on  number of images of other draws that it is fitted on
+    state      mean and V of a fit; set by the run, not by the user
     """
 
     latents: Count = 10
@@ -31,9 +31,9 @@ class Pca(Fitting, Decoding):
         x = training_vectors(examples, self.fitted_on)
         mean = x.mean(axis=0)
         _, _, rows = np.linalg.svd(x - mean, full_matrices=False)
-        kept = rows[: self.latents]
-        signs = np.sign(kept[np.arange(len(kept)), np.abs(kept).argmax(axis=1)])
-        return {"mean": mean, "directions": kept * signs[:, None]}
+        directions = rows[: self.latents]
+        signs = np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])
+        return {"mean": mean, "directions": directions * signs[:, None]}
 
     def fitted(self, fit: dict[str, np.ndarray]) -> "Pca":
         """The encoder with its directions."""

@@ -1,4 +1,4 @@
-"""Chance: codes of Gaussian noise, blind to the image."""
+"""Chance: codes of Gaussian noise, independent of the image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from diorama.core.scene import rng
 class Random(Decoding):
     """Independent standard normal numbers, a function of the seed and the scene.
 
-    latents  how many
-    seed     of the noise
+    latents  number of latents
+    seed     seed of the noise
     """
 
     latents: Count = 10

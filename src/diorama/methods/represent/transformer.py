@@ -19,12 +19,12 @@ class Transformer(Fitting, Encoder):
     """An estimator with fit and transform, on images as flat vectors.
 
     name       class of sklearn.decomposition, or `package.module:Class`
-    options    go to the class
-    fitted_on  how many images of other draws it is fitted on
-    images     those of a fit; the run gives them, not the user
+    options    arguments of the class
+    fitted_on  number of images of other draws that it is fitted on
+    images     images of a fit; set by the run, not by the user
 
-    What is kept of a fit are its images: estimators could only be stored as pickles, so they are fitted again, with
-    random_state 0 where they take one.
+    A fit is stored as its images: estimators could only be stored as pickles, so they are fitted again, with random_state 0
+    if they take one.
     """
 
     name: str = "PCA"
@@ -38,16 +38,16 @@ class Transformer(Fitting, Encoder):
     def _estimator(self) -> Any:
         module, _, name = self.name.rpartition(":")
         try:
-            found = importlib.import_module(module or "sklearn.decomposition")
+            library = importlib.import_module(module or "sklearn.decomposition")
         except ImportError as error:
             raise InputError(f"transformer: {error}: pip install 'diorama[represent]' for scikit-learn") from error
-        made = getattr(found, name, None)
-        if made is None or not hasattr(made, "transform"):
-            known = [n for n in vars(found) if hasattr(getattr(found, n), "transform")]
+        estimator_class = getattr(library, name, None)
+        if estimator_class is None or not hasattr(estimator_class, "transform"):
+            known = [n for n in vars(library) if hasattr(getattr(library, n), "transform")]
             raise InputError(f"transformer: {name!r} is no transformer; {did_you_mean(name, known)}")
         options = dict(self.options or {})
         try:
-            estimator = made(**options)
+            estimator = estimator_class(**options)
         except TypeError as error:
             raise InputError(f"transformer: {error}") from error
         if "random_state" in getattr(estimator, "get_params", dict)() and "random_state" not in options:

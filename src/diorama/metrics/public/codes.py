@@ -2,7 +2,7 @@
 
 Factors are an array, a table of columns by name, or a list of records by name. The interval resamples rows: value ± 1.96
 standard errors over `resamples` bootstrap samples (resampled rows repeat, which lifts scores that count coincidences:
-that is why no percentiles are used). Where one means fitting models again, `resamples` is 0 unless you ask.
+that is why no percentiles are used). Scores that fit models have `resamples=0` by default: each would fit them again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,21 +12,21 @@ import numpy as np
 
 from diorama.metrics.beta_vae import beta_vae_score
 from diorama.metrics.cg import Judge, effects
-from diorama.metrics.cg import cg as of_counterfactuals
+from diorama.metrics.cg import cg as cg_score
 from diorama.metrics.codes import Measured, active
 from diorama.metrics.dci import Estimator
-from diorama.metrics.dci import dci as of_trees
+from diorama.metrics.dci import dci as dci_score
 from diorama.metrics.factor_vae import factor_vae_score
-from diorama.metrics.infomec import infomec as of_information
-from diorama.metrics.irs import irs as of_interventions
+from diorama.metrics.infomec import infomec as infomec_score
+from diorama.metrics.irs import irs as irs_score
 from diorama.metrics.irs import robustness
-from diorama.metrics.mig import mig as of_gaps
-from diorama.metrics.modularity import explicitness as of_areas
-from diorama.metrics.modularity import modularity as of_latents
+from diorama.metrics.mig import mig as mig_score
+from diorama.metrics.modularity import explicitness as explicitness_score
+from diorama.metrics.modularity import modularity as modularity_score
 from diorama.metrics.public.measurement import Measurement, mean_of, resampled
-from diorama.metrics.sap import sap as of_predictions
+from diorama.metrics.sap import sap as sap_score
 from diorama.metrics.uc import top
-from diorama.metrics.uc import uc as of_overlaps
+from diorama.metrics.uc import uc as uc_score
 
 Score = Callable[[np.ndarray, np.ndarray], Measured]
 
@@ -60,12 +60,12 @@ def _numbers(column: np.ndarray) -> np.ndarray:
 
 def _measurement(codes: Any, factors: Any, score: Score, resamples: int, seed: int) -> Measurement:
     z, g = np.asarray(codes, np.float64), factor_table(factors)
-    found = score(z, g)
-    name = next(iter(found.values))
-    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(found.values))
-    lacks = f"{int(found.active.sum())} latents are active: too few, or no factor varies"
-    why = "" if found.value == found.value else lacks
-    return Measurement(name, found.value, cut.interval, len(z), dict(found.values), matrix=found.matrix, reason=why)
+    own = score(z, g)
+    name = next(iter(own.values))
+    cut = resampled(name, lambda rows: score(z[rows], g[rows]).value, len(z), seed, resamples, dict(own.values))
+    lacks = f"{int(own.active.sum())} latents are active: too few, or no factor varies"
+    why = "" if own.value == own.value else lacks
+    return Measurement(name, own.value, cut.interval, len(z), dict(own.values), matrix=own.matrix, reason=why)
 
 
 def mig(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
@@ -76,32 +76,34 @@ def mig(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measure
     >>> round(mig(z, g, resamples=0).value, 6)
     1.0
     """
-    return _measurement(codes, factors, of_gaps, resamples, seed)
+    return _measurement(codes, factors, mig_score, resamples, seed)
 
 
 def irs(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Interventional robustness score (Suter et al. 2019); 1 is best. Unrelated codes score well above 0."""
-    return _measurement(codes, factors, of_interventions, resamples, seed)
+    return _measurement(codes, factors, irs_score, resamples, seed)
 
 
 def uc(codes: Any, factors: Any, rho: int = 1, resamples: int = 20, seed: int = 0) -> Measurement:
     """Unconfoundedness: do factors live in latents of their own, ρ for each (Reddy et al. 2022)? 1 is best."""
-    return _measurement(codes, factors, lambda z, g: of_overlaps(z, g, rho), resamples, seed)
+    return _measurement(codes, factors, lambda z, g: uc_score(z, g, rho), resamples, seed)
 
 
 def sap(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Separated attribute predictability (Kumar et al. 2018); higher is better."""
-    return _measurement(codes, factors, lambda z, g: of_predictions(z, g, np.random.default_rng(seed)), resamples, seed)
+    return _measurement(codes, factors, lambda z, g: sap_score(z, g, np.random.default_rng(seed)), resamples, seed)
 
 
 def modularity(codes: Any, factors: Any, resamples: int = 20, seed: int = 0) -> Measurement:
     """Does a latent serve one factor (Ridgeway & Mozer 2018)? 1 is best; untrained networks score high too."""
-    return _measurement(codes, factors, of_latents, resamples, seed)
+    return _measurement(codes, factors, modularity_score, resamples, seed)
 
 
 def explicitness(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
     """Can all factors be read off linearly (Ridgeway & Mozer 2018)? An area under the ROC curve: ½ is chance."""
-    return _measurement(codes, factors, lambda z, g: of_areas(z, g, np.random.default_rng(seed)), resamples, seed)
+    return _measurement(
+        codes, factors, lambda z, g: explicitness_score(z, g, np.random.default_rng(seed)), resamples, seed
+    )
 
 
 def dci(
@@ -110,23 +112,23 @@ def dci(
     """Disentanglement, with completeness and informativeness (Eastwood & Williams 2018); 1 is best. Needs scikit-learn."""
 
     def score(z: np.ndarray, g: np.ndarray) -> Measured:
-        return of_trees(z, g, np.random.default_rng(seed), estimator=estimator)
+        return dci_score(z, g, np.random.default_rng(seed), estimator=estimator)
 
     return _measurement(codes, factors, score, resamples, seed)
 
 
 def infomec(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
     """Modularity, with explicitness and compactness by information (Hsu et al. 2023); 1 is best."""
-    return _measurement(codes, factors, of_information, resamples, seed)
+    return _measurement(codes, factors, infomec_score, resamples, seed)
 
 
 def beta_vae(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
-    """The β-VAE score: is the factor that was held told by the codes' differences (Higgins et al. 2017)? 1 is best."""
+    """The β-VAE score: do differences of codes show which factor was fixed (Higgins et al. 2017)? 1 is best."""
     return _measurement(codes, factors, lambda z, g: beta_vae_score(z, g, np.random.default_rng(seed)), resamples, seed)
 
 
 def factor_vae(codes: Any, factors: Any, resamples: int = 0, seed: int = 0) -> Measurement:
-    """The FactorVAE score: does the latent that varies least name the factor that was held (Kim & Mnih 2018)?"""
+    """The FactorVAE score: does the latent that varies least name the factor that was fixed (Kim & Mnih 2018)?"""
     return _measurement(
         codes, factors, lambda z, g: factor_vae_score(z, g, np.random.default_rng(seed)), resamples, seed
     )
@@ -149,8 +151,8 @@ def cg(judge: Judge, codes: Any, factors: Any, sets: Any = None, rho: int = 1) -
     chosen = _chosen(z, labels, alive, rho) if sets is None else np.asarray(sets, bool)
     own, other = effects(judge, z, labels, chosen, alive)
     lead = mean_of("cg", (own - other).mean(axis=1), (-1.0, 1.0))
-    found = of_counterfactuals(judge, z, labels, chosen, alive).values
-    return Measurement("cg", found["cg"], lead.interval, len(z), dict(found), lead.each, chosen.astype(float))
+    values = cg_score(judge, z, labels, chosen, alive).values
+    return Measurement("cg", values["cg"], lead.interval, len(z), dict(values), lead.each, chosen.astype(float))
 
 
 def _chosen(codes: np.ndarray, labels: np.ndarray, alive: np.ndarray, rho: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Explanations of a classifier: evidence inside and outside a mask, and the scores of FunnyBirds on plain arrays.
 
-n images, P parts. Importances are what a method says of each part, drops what removing it does to the logit. Each value is
-a mean over images with an interval over images; shares have Wilson's.
+n images, P parts. Importances are a method's values of the parts; drops are how far removing the parts lowers the logit.
+Each value is a mean over images with an interval over images; shares have Wilson's.
 """
 
 from dataclasses import replace
@@ -20,8 +20,8 @@ def accuracy(predicted: Any, labels: Any) -> Measurement:
     >>> accuracy([[0.1, 0.9], [0.8, 0.2]], [1, 1])
     accuracy 0.5000 [0.0945, 0.9055], n = 2
     """
-    found = np.asarray(predicted)
-    return share_of("accuracy", (found.argmax(axis=1) if found.ndim == 2 else found) == np.asarray(labels))
+    answers = np.asarray(predicted)
+    return share_of("accuracy", (answers.argmax(axis=1) if answers.ndim == 2 else answers) == np.asarray(labels))
 
 
 def confusion(maps: Any, mask: Any) -> Measurement:
@@ -33,16 +33,16 @@ def confusion(maps: Any, mask: Any) -> Measurement:
     >>> confusion(np.array([[1.0, -2.0], [3.0, 4.0]]), np.array([[True, True], [False, False]])).value
     0.125
     """
-    given = np.asarray(maps, np.float64)
-    given = given[None] if given.ndim == 2 else given
-    inside = np.broadcast_to(np.asarray(mask, bool), given.shape)
-    up, down = np.maximum(given, 0), np.maximum(-given, 0)
+    signed = np.asarray(maps, np.float64)
+    signed = signed[None] if signed.ndim == 2 else signed
+    inside = np.broadcast_to(np.asarray(mask, bool), signed.shape)
+    up, down = np.maximum(signed, 0), np.maximum(-signed, 0)
     four = [
         np.where(m, v, 0).sum(axis=(1, 2)) for v, m in ((up, inside), (up, ~inside), (down, ~inside), (down, inside))
     ]
-    found = rates(np.stack(four, axis=1))
-    made = {name: mean_of(name, found[name], (-1.0 if name == "mcc" else 0.0, 1.0), LACKS[name]) for name in RATES}
-    return replace(made["precision"], values={name: one.value for name, one in made.items()})
+    each = rates(np.stack(four, axis=1))
+    means = {name: mean_of(name, each[name], (-1.0 if name == "mcc" else 0.0, 1.0), LACKS[name]) for name in RATES}
+    return replace(means["precision"], values={name: mean.value for name, mean in means.items()})
 
 
 def single_deletion(drops: Any, importances: Any) -> Measurement:
@@ -81,7 +81,7 @@ def csdc(important: Any, classes: Any, labels: Any) -> Measurement:
     flags = np.atleast_2d(np.asarray(important, bool))
     minimal = {label: formulas.minimal_sets(table, label) for label in set(np.asarray(labels).tolist())}
     pairs = zip(formulas.as_sets(flags), np.asarray(labels).tolist(), strict=True)
-    return mean_of("csdc", [float(formulas.csdc(np.array([found]), minimal[label])[0]) for found, label in pairs])
+    return mean_of("csdc", [float(formulas.csdc(np.array([subset]), minimal[label])[0]) for subset, label in pairs])
 
 
 def distractibility(important: Any, irrelevant: Any) -> Measurement:
@@ -125,11 +125,11 @@ def background_independence(whole: Any, without: Any) -> Measurement:
 def mx(csdc: Any, pc: Any, dc: Any, d: Any, sd: Any, ts: Any) -> Measurement:
     """mX of FunnyBirds: the mean of completeness ((CSDC + PC + DC)/3 + D)/2, correctness SD and contrastivity TS.
 
-    Takes numbers or measurements. There is no interval: the six may be of different images, and how they vary together is
-    not in them (`diorama run -p funnybirds` resamples whole images and has one).
+    Takes numbers or measurements. There is no interval: the six may be of different images, and do not say how they vary
+    together (`diorama run -p funnybirds` resamples whole images and has an interval).
 
     >>> mx(0.92, 0.92, 0.92, 0.97, 0.67, 0.92)
     mx 0.8450, n = 6; com 0.9450, cor 0.6700, con 0.9200
     """
-    found = formulas.composites(*(float(value) for value in (csdc, pc, dc, d, sd, ts)))
-    return Measurement("mx", found["mx"], None, 6, {"mx": found.pop("mx"), **found})
+    scores = formulas.composites(*(float(value) for value in (csdc, pc, dc, d, sd, ts)))
+    return Measurement("mx", scores["mx"], None, 6, {"mx": scores.pop("mx"), **scores})

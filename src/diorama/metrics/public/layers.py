@@ -1,7 +1,6 @@
 """Reflectance and shading against their truth. Images are linear (h, w) or (h, w, 3), one, a stack or a list.
 
-Each value is the mean over images with an interval over images; a single image has none, as nothing says how another
-image would do.
+Each value is the mean over images with an interval over images; fewer than three images have no interval.
 """
 
 from collections.abc import Mapping
@@ -12,12 +11,12 @@ import numpy as np
 from diorama.metrics import errors as squared
 from diorama.metrics import saw
 from diorama.metrics.invariance import centred_log
-from diorama.metrics.invariance import invariance as of_lights
-from diorama.metrics.lmse import lmse as of_windows
+from diorama.metrics.invariance import invariance as invariance_score
+from diorama.metrics.lmse import lmse as lmse_score
 from diorama.metrics.public.measurement import Measurement, images_of, masks_of, mean_of, paired_images, resampled
-from diorama.metrics.ssim import ssim as similarity
+from diorama.metrics.ssim import ssim as ssim_score
 from diorama.metrics.whdr import Judgements, judgements
-from diorama.metrics.whdr import whdr as disagreement
+from diorama.metrics.whdr import whdr as whdr_score
 
 
 def lmse(truth: Any, estimate: Any, mask: Any = None, k: int = 20) -> Measurement:
@@ -30,7 +29,7 @@ def lmse(truth: Any, estimate: Any, mask: Any = None, k: int = 20) -> Measuremen
     pairs = paired_images(truth, estimate)
     masks = masks_of(mask, [a for a, _ in pairs])
     each = [
-        of_windows(a.mean(axis=2), b.mean(axis=2), m, k, max(k // 2, 1)) for (a, b), m in zip(pairs, masks, strict=True)
+        lmse_score(a.mean(axis=2), b.mean(axis=2), m, k, max(k // 2, 1)) for (a, b), m in zip(pairs, masks, strict=True)
     ]
     return mean_of("lmse", each, (0.0, 1.0), f"the truth has no energy in any window of {k} pixels")
 
@@ -60,7 +59,7 @@ def psnr(truth: Any, estimate: Any, mask: Any = None, peak: float = 1.0) -> Meas
 
 def ssim(truth: Any, estimate: Any, peak: float = 1.0) -> Measurement:
     """Structural similarity, Gaussian windows of 11 pixels (Wang et al. 2004); 1 is best."""
-    return mean_of("ssim", [similarity(a, b, peak) for a, b in paired_images(truth, estimate)], (-1.0, 1.0))
+    return mean_of("ssim", [ssim_score(a, b, peak) for a, b in paired_images(truth, estimate)], (-1.0, 1.0))
 
 
 def whdr(reflectance: Any, judged: Any, delta: float = 0.1) -> Measurement:
@@ -73,25 +72,25 @@ def whdr(reflectance: Any, judged: Any, delta: float = 0.1) -> Measurement:
     0.0
     """
     images = images_of(reflectance, "reflectance")
-    told = list(judged) if isinstance(judged, list | tuple) else [judged]
-    if len(told) != len(images):
-        raise ValueError(f"there are {len(images)} images and judgements of {len(told)}: give one set for each image")
-    each = [disagreement(image, _judged(one), delta) for image, one in zip(images, told, strict=True)]
+    sets = list(judged) if isinstance(judged, list | tuple) else [judged]
+    if len(sets) != len(images):
+        raise ValueError(f"there are {len(images)} images and judgements of {len(sets)}: give one set for each image")
+    each = [whdr_score(image, _judgements(one), delta) for image, one in zip(images, sets, strict=True)]
     return mean_of("whdr", each, why="no judgement counts")
 
 
-def _judged(told: Any) -> Judgements:
-    if isinstance(told, Judgements):
-        return told
-    if isinstance(told, Mapping) and {"intrinsic_points", "intrinsic_comparisons"} <= told.keys():
-        return judgements(told["intrinsic_points"], told["intrinsic_comparisons"])
+def _judgements(given: Any) -> Judgements:
+    if isinstance(given, Judgements):
+        return given
+    if isinstance(given, Mapping) and {"intrinsic_points", "intrinsic_comparisons"} <= given.keys():
+        return judgements(given["intrinsic_points"], given["intrinsic_comparisons"])
     raise ValueError("judged is neither Judgements nor the JSON of an IIW file with intrinsic_points and _comparisons")
 
 
 def saw_ap(shading: Any, labels: Any, resamples: int = 200, seed: int = 0) -> Measurement:
     """Average precision of smooth shading over photos (Li & Snavely 2018); labels 0 edge, 1 shadow, 2 smooth, 100 none.
 
-    One number of all photos together; the interval resamples photos.
+    It is computed once from the pixels of all photos; the interval resamples photos.
     """
     images = [image.mean(axis=2) for image in images_of(shading, "shading")]
     marks = list(labels) if isinstance(labels, list | tuple) or np.ndim(labels) == 3 else [labels]
@@ -109,10 +108,8 @@ def invariance(answers: Any, images: Any, mask: Any = None) -> Measurement:
     """
     scenes = list(zip(answers, images, strict=True)) if isinstance(answers, list | tuple) else [(answers, images)]
     each = []
-    for found, seen in scenes:
-        inside = np.ones(np.shape(seen)[1:3], bool) if mask is None else np.asarray(mask, bool)
-        logs = (
-            np.stack([centred_log(v.mean(axis=2), inside) for v in images_of(list(x), "views")]) for x in (found, seen)
-        )
-        each.append(of_lights(*logs))
+    for pair in scenes:
+        inside = np.ones(np.shape(pair[1])[1:3], bool) if mask is None else np.asarray(mask, bool)
+        logs = (np.stack([centred_log(v.mean(axis=2), inside) for v in images_of(list(x), "views")]) for x in pair)
+        each.append(invariance_score(*logs))
     return mean_of("invariance", each, (0.0, None), "the images do not change with the light")

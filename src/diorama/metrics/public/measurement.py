@@ -48,33 +48,33 @@ def _short(value: float) -> str:
 
 def mean_of(name: str, each: Any, bounds: tuple[float | None, float | None] = (0.0, 1.0), why: str = "") -> Measurement:
     """The mean over things that have a value, with the bootstrap-t interval of all tables; NaN are left out."""
-    found = np.asarray(each, np.float64)
-    known = found[~np.isnan(found)]
+    values = np.asarray(each, np.float64)
+    known = values[~np.isnan(values)]
     if not len(known):
-        return Measurement(name, float("nan"), None, 0, each=found, reason=why or "nothing has a value")
+        return Measurement(name, float("nan"), None, 0, each=values, reason=why or "nothing has a value")
     ends = interval(known).within(*bounds)
     both = None if ends.lo is None or ends.hi is None else (ends.lo, ends.hi)
-    return Measurement(name, float(known.mean()), both, len(known), each=found)
+    return Measurement(name, float(known.mean()), both, len(known), each=values)
 
 
 def share_of(name: str, right: Any) -> Measurement:
     """The share of things that are true, with Wilson's interval."""
-    found = np.asarray(right, bool)
-    if not len(found):
+    flags = np.asarray(right, bool)
+    if not len(flags):
         return Measurement(name, float("nan"), None, 0, reason="there is nothing to count")
     return Measurement(
-        name, float(found.mean()), wilson(int(found.sum()), len(found)), len(found), each=found.astype(float)
+        name, float(flags.mean()), wilson(int(flags.sum()), len(flags)), len(flags), each=flags.astype(float)
     )
 
 
 def resampled(
     name: str, statistic: Callable[[np.ndarray], float], n: int, seed: int, resamples: int, values: dict[str, float]
 ) -> Measurement:
-    """A statistic of n things by their numbers; the interval is ± 1.96 standard errors over bootstrap resamples."""
+    """A statistic of the indices of n things; the interval is ± 1.96 standard errors over bootstrap resamples."""
     value = statistic(np.arange(n))
     generator = np.random.default_rng(seed)
-    found = np.array([statistic(generator.integers(0, n, n)) for _ in range(resamples if n > 2 else 0)])
-    known = found[~np.isnan(found)]
+    draws = np.array([statistic(generator.integers(0, n, n)) for _ in range(resamples if n > 2 else 0)])
+    known = draws[~np.isnan(draws)]
     error = 1.96 * float(known.std(ddof=1)) if len(known) > 1 else float("nan")
     ends = None if np.isnan(error) or np.isnan(value) else (value - error, value + error)
     return Measurement(name, value, ends, n, values)

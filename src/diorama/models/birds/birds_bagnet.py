@@ -1,4 +1,4 @@
-"""A small BagNet for staged birds: every logit is the mean of logits of patches of 17 pixels."""
+"""A small BagNet for staged birds: every logit is the mean of the logits of all patches of 17 pixels."""
 
 from dataclasses import dataclass
 

@@ -7,7 +7,7 @@ from diorama.models.birds.classifier import BirdClassifier
 
 @dataclass(frozen=True)
 class BirdsCnn(BirdClassifier):
-    """Four residual blocks after a stem, then the mean over places."""
+    """Four residual blocks after a stem, then global average pooling."""
 
     name = "birds_cnn"
     layers = ("stem", "block1", "block2", "block3", "block4", "pool")

@@ -1,4 +1,4 @@
-"""A small ProtoPNet for staged birds: ten prototypes a class, real patches of training birds."""
+"""A small ProtoPNet for staged birds: ten prototypes for each class, real patches of training birds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BirdsProtopnet(BirdClassifier):
     """The classifier with the weights of `checkpoint`, a safetensors file; None is the bundled one.
 
     checkpoint  safetensors file with its weights; None for the bundled one. A picture of the same name beside it (.png)
-                shows the patches that the prototypes are, a class a row, for "this looks like that" in reports
+                shows the prototypes' patches, a row for each class, for "this looks like that" in reports
     """
 
     name = "birds_protopnet"
@@ -30,7 +30,7 @@ class BirdsProtopnet(BirdClassifier):
 
     @cached_property
     def module(self) -> nn.Module:
-        """The network, with the pictures of its prototypes where there are any."""
+        """The network, with the pictures of its prototypes if there are any."""
         from diorama.models.families.protopnet import ProtoPNet
 
         net = super().module

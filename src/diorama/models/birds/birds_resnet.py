@@ -7,7 +7,7 @@ from diorama.models.birds.classifier import BirdClassifier
 
 @dataclass(frozen=True)
 class BirdsResnet(BirdClassifier):
-    """Four groups of bottleneck blocks after a stem, then the mean over places."""
+    """Four groups of bottleneck blocks after a stem, then global average pooling."""
 
     name = "birds_resnet"
     layers = ("stem", "group1", "group2", "group3", "group4", "pool")

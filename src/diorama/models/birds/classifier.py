@@ -1,7 +1,7 @@
 """What the bundled classifiers of staged birds share: fifty classes, 128 pixels, weights from a safetensors file.
 
-Trained as FunnyBirds trains its models: every second bird lacks random parts, and the loss counts every class that the
-parts left are compatible with (Hesse et al. 2023, §4), so that a bird without a part is nothing new to the network. The
+They are trained like FunnyBirds' models: half of the birds lack random parts, and the loss counts every class that is
+compatible with the remaining parts (Hesse et al. 2023, §4), so that birds without a part are not out of distribution. The
 card beside a checkpoint (`models/zoo/NAME.json`) has the recipe and the accuracy on held-out birds; `diorama train NAME`
 makes it again.
 """
@@ -38,14 +38,14 @@ class BirdClassifier(Weighted, Model):
     size = 128
 
     def network(self) -> nn.Module:
-        """The network of its name."""
+        """The network named `name`, with fresh weights."""
         from diorama.models.birds.networks import network
 
         return network(self.name, self.classes)
 
     @cached_property
     def folded(self) -> Folded | None:
-        """Its faster twin."""
+        """The network's faster twin."""
         return folding.folded(self.module, self.size)
 
     def logits(self, images: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from diorama.models.families.residual import add_groups, groups
 #: Channels and stride of every residual block.
 BLOCKS = ((48, 2), (96, 2), (96, 1), (192, 2))
 STEM = 16
-#: Channels of the convolutions of every plain stage; a 2×2 maximum stands between two stages.
+#: Channels of the convolutions of every plain stage, with 2×2 max pooling between stages.
 STAGES = ((32,), (64,), (128, 128), (192, 192))
 #: Width, number and stride of the bottlenecks of every group; the outer width is three times the inner.
 WIDTHS, COUNTS, STRIDES, EXPANSION = (32, 48, 96, 128), (1, 2, 2, 1), (1, 2, 2, 2), 3
@@ -36,9 +36,7 @@ class Block(nn.Module):
         if inside != outside or stride != 1:
             self.skip = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
         self.relu2 = nn.ReLU()
-        nn.init.zeros_(
-            self.norm2.weight
-        )  # a block starts as its skip, which allows high learning rates from the first step
+        nn.init.zeros_(self.norm2.weight)  # a block starts as its skip, which allows high learning rates at once
 
     def forward(self, x: Tensor) -> Tensor:
         """The block's features."""
@@ -127,7 +125,7 @@ class Bottleneck(nn.Module):
 
 
 class BottleneckNetwork(Staged):
-    """After ResNet-50 (He et al. 2016): stem with maximum, `group1` … `group4`, global average pool, linear head."""
+    """After ResNet-50 (He et al. 2016): stem, max pool, `group1` … `group4`, global average pool, linear head."""
 
     name = "group"
 

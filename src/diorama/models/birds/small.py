@@ -1,4 +1,4 @@
-"""The families of `models/families` in small, for staged birds of 128 pixels: same code, fewer and narrower blocks."""
+"""Small networks of the families in `models/families` for staged birds of 128 pixels: fewer and narrower blocks."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from diorama.models.families.protopnet import ProtoPNet
 from diorama.models.families.vit import VisionTransformer
 from diorama.models.families.xdnn import MakeConv, XNet, plain
 
-#: 3×3 convolutions in each group of blocks, by the side of a patch that the network then sees.
+#: 3×3 convolutions in each group of blocks, by the side of the patches that this gives.
 FIELDS = {17: (1, 1, 1, 0), 25: (1, 2, 1, 0), 33: (1, 1, 1, 1)}
 _RESIDUAL = {"stem": (24, 5), "widths": (24, 48, 80, 112), "counts": (1, 2, 2, 1), "expansion": 3}
 
 
 def vit(classes: int) -> nn.Module:
-    """Patches of 16 pixels behind four small convolutions (they learn faster than plain patches), six blocks."""
+    """Four small convolutions instead of plain patches of 16 pixels, which learns faster, then six blocks."""
     return VisionTransformer(classes, size=128, patch=16, width=128, depth=6, heads=4, stem=4)
 
 
 def bagnet(classes: int, field: int = 17) -> nn.Module:
-    """Every logit the mean over patches of `field` pixels, 8 pixels apart.
+    """Every logit is the mean over patches of `field` pixels, 8 pixels apart.
 
-    The stem has 16 channels: with 12, torch 2.13 writes beyond its memory in the gradient of a 1×1 convolution of stride 2
-    whose channels come last, and the process dies.
+    The stem has 16 channels: with 12, torch 2.13 writes out of bounds in the gradient of a 1×1 convolution of stride 2 in
+    channels-last memory, and the process dies.
     """
     return BagNet(classes, FIELDS[field], stem=16, widths=(16, 32, 64, 96), counts=(1, 2, 2, 1), expansion=3)
 
@@ -59,5 +59,5 @@ class Trunk(Staged):
 
 
 def protopnet(classes: int) -> nn.Module:
-    """Ten prototypes a class on the trunk of `birds_resnet`, compared by the cosine."""
+    """Ten prototypes for each class on the trunk of `birds_resnet`, compared by the cosine."""
     return ProtoPNet(classes, Trunk(), Trunk.channels, each=10, depth=96, similarity="cosine")

@@ -1,10 +1,10 @@
-"""BagNet (Brendel & Bethge 2019): every logit is the mean of logits of small patches, none of which sees further.
+"""BagNet (Brendel & Bethge 2019): every logit is the mean over small patches of logits computed from that patch alone.
 
-A ResNet whose 3×3 convolutions are few and never padded: with one in the stem and one in each of the four groups a place of
-the last map sees 33 pixels (with three groups 17). Names of weights are those of the authors' `bagnet33`.
+It is a ResNet with few 3×3 convolutions, never padded: with one in the stem and one in each of the four groups the receptive
+field is 33 pixels (with three groups 17). Names of weights are those of the authors' `bagnet33`.
 
-`dense` moves the patch by one pixel instead of eight, from one pass: every stride becomes a dilation of all that follows,
-so that each layer is computed once for all patches. The map is made in bands of rows, which bounds its memory.
+`dense` moves the patch by one pixel instead of eight in a single pass: every stride becomes a dilation of all later layers,
+so that each layer is computed once for all patches. The map is computed in bands of rows, which bounds its memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Block(Bottleneck):
         return self._sum(self.bn3(self.conv3(y)), self.downsample(x))
 
     def dense(self, x: Tensor, dilation: int) -> Tensor:
-        """The same at every pixel: no stride, the kernel's taps `dilation` apart."""
+        """The block's features at every pixel: no stride, the kernel's taps `dilation` apart."""
         y = self.relu1(self.bn1(self.conv1(x)))
         y = functional.conv2d(y, self.conv2.weight, dilation=dilation)
         y = self.bn3(self.conv3(self.relu2(self.bn2(y))))
@@ -52,10 +52,11 @@ def _unstrided(skip: nn.Module, x: Tensor) -> Tensor:
 
 
 class BagNet(nn.Module, PatchEvidence):
-    """1×1 and 3×3 convolution, four groups of blocks, the mean over places, a linear head.
+    """1×1 and 3×3 convolution, four groups of blocks, global average pooling, a linear head.
 
-    classes    how many logits
-    kernels    whether the first block of each group has a 3×3 kernel: (1, 1, 1, 1) sees 33 pixels, (1, 1, 1, 0) sees 17
+    classes    number of logits
+    kernels    whether the first block of each group has a 3×3 kernel: (1, 1, 1, 1) for patches of 33 pixels, (1, 1, 1, 0)
+               for 17
     stem       channels of the first two convolutions (64)
     widths     inner width of the blocks of each group (64, 128, 256, 512)
     counts     blocks in each group (3, 4, 6, 3)
@@ -112,7 +113,7 @@ class BagNet(nn.Module, PatchEvidence):
 
 
 def _field(kernels: Sequence[int], strides: Sequence[int]) -> int:
-    """The side of a patch: each 3×3 convolution adds two steps of the map it works on.
+    """The side of a patch: each 3×3 convolution adds two pixels of its input map.
 
     >>> [_field(k, (2, 2, 2, 1)) for k in ((1, 1, 1, 1), (1, 1, 1, 0), (1, 1, 0, 0))]
     [33, 17, 9]

@@ -1,16 +1,16 @@
-"""B-cos networks (Böhle et al. 2022): every layer is w·x times |cos(w, x)|, so that the whole is one matrix w(x) times x.
+"""B-cos networks (Böhle et al. 2022): every layer is w·x times |cos(w, x)|, so that the network is one matrix w(x) times x.
 
-The input has six channels [x, 1 − x]. Names of weights are those of the authors' ResNet-50 as FunnyBirds trains it: units
-in pairs of which the larger counts, no normalisation, an average where a ResNet has a maximum, the class maps averaged at
-the end, and a constant below all logits. The package `bcos` is the second version of these networks: its layers (no
-pairs, with normalisation) and their names differ, so it cannot read these weights; it would bring torchvision for
-forty lines.
+The input has six channels [x, 1 − x]. Names of weights are those of the authors' ResNet-50 as FunnyBirds trains it: the
+maximum of every pair of units, no normalisation, an average pool where a ResNet has a max pool, the class maps averaged at
+the end, and a constant added to all logits. The package `bcos` has the second version of these networks, with other layers
+(no pairs, with normalisation) and names, so it cannot read these weights.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,7 +27,7 @@ _FIXED: ContextVar[bool] = ContextVar("fixed", default=False)
 
 @contextmanager
 def fixed_weights() -> Any:
-    """While this context is active, gradients treat every layer as the constant matrix that it is for this input."""
+    """While this context is active, gradients treat every layer's input-dependent matrix as a constant."""
     token = _FIXED.set(True)
     try:
         yield
@@ -36,12 +36,12 @@ def fixed_weights() -> Any:
 
 
 def as_matrix(factor: Tensor) -> Tensor:
-    """A factor that is part of the matrix: it gets no gradient while weights are fixed."""
+    """A factor that is part of the matrix: it is detached while weights are fixed."""
     return factor.detach() if _FIXED.get() else factor
 
 
 class BcosConv(nn.Module):
-    """(ŵ·x)·|cos(ŵ, x)| / scale with ŵ = w / |w|: B = 2. Of every `pair` units the largest counts."""
+    """(ŵ·x)·|cos(ŵ, x)| / scale with ŵ = w / |w|: B = 2. The output is the maximum of every `pair` units."""
 
     def __init__(
         self, inside: int, outside: int, kernel: int = 1, stride: int = 1, padding: int = 0, pair: int = 2
@@ -67,7 +67,7 @@ class BcosConv(nn.Module):
 
 
 class Uncentred(nn.Module):
-    """Batch norm without centring: x over its root mean square, times a weight. A constant factor once trained."""
+    """Batch norm without centring: x over its root mean square, times a weight; a constant factor in eval mode."""
 
     def __init__(self, channels: int, momentum: float = 0.1) -> None:
         super().__init__()
@@ -89,9 +89,9 @@ MakeNorm = Callable[[int], nn.Module]
 
 
 class Block(nn.Module):
-    """x' + 1×1(3×3(1×1 x)), all B-cos, x' being x or its 1×1 B-cos layer. There is no ReLU: the cosine bends enough."""
+    """x' + 1×1(3×3(1×1 x)), all B-cos, x' being x or its 1×1 B-cos layer. No ReLU: the cosine is non-linear enough."""
 
-    def __init__(self, inside: int, width: int, outside: int, stride: int, pair: int, norm: MakeNorm) -> None:
+    def __init__(self, inside: int, width: int, outside: int, stride: int, *_: int, pair: int, norm: MakeNorm) -> None:
         super().__init__()
         self.conv1, self.norm1 = BcosConv(inside, width, pair=pair), norm(width)
         self.conv2, self.norm2 = BcosConv(width, width, 3, stride, 1, pair), norm(width)
@@ -107,7 +107,7 @@ class Block(nn.Module):
 
 
 class Trunk(nn.Module):
-    """Stem with average, four groups of blocks, a B-cos layer that gives a map for every class."""
+    """Stem, average pool, four groups of blocks, a B-cos layer that gives a map for every class."""
 
     strides = (1, 2, 2, 2)
 
@@ -125,11 +125,8 @@ class Trunk(nn.Module):
         channels, kernel = stem
         self.conv1, self.norm1 = BcosConv(6, channels, kernel, 2, kernel // 2, pair), norm(channels)
         self.avgpool = nn.AvgPool2d(3, 2, 1)
-
-        def make(inside: int, width: int, outside: int, stride: int, *_: int) -> Block:
-            return Block(inside, width, outside, stride, pair, norm)
-
-        channels = add_groups(self, make, channels, widths, counts, self.strides, expansion)
+        block = partial(Block, pair=pair, norm=norm)
+        channels = add_groups(self, block, channels, widths, counts, self.strides, expansion)
         self.fc = BcosConv(channels, classes, pair=pair)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -143,15 +140,15 @@ class Trunk(nn.Module):
 class BcosNet(nn.Sequential, LinearMap):
     """A B-cos residual network on images (n, 3, h, w): logit = w(x)·[x, 1 − x] + constant.
 
-    classes    how many logits
+    classes    number of logits
     stem       channels and kernel of the first layer (64, 7)
     widths     inner width of the blocks of each group (64, 128, 256, 512)
     counts     blocks in each group (3, 4, 6, 3)
     expansion  outer width over inner width (4)
-    pair       units of which the largest counts (2)
-    norm       what follows every layer: nothing (as released), or `Uncentred`
-    gain       the factor of every logit (.1)
-    constant   what is added to every logit (log(.01/.99))
+    pair       number of units whose maximum is taken (2)
+    norm       normalisation after every layer: none (as released), or `Uncentred`
+    gain       factor of every logit (.1)
+    constant   constant added to every logit (log(.01/.99))
     """
 
     def __init__(
@@ -174,7 +171,7 @@ class BcosNet(nn.Sequential, LinearMap):
         return self.above(with_inverse(x)) + self.constant
 
     def above(self, six: Tensor) -> Tensor:
-        """The logits above the constant, of six channels."""
+        """The logits without the constant, for the six channels."""
         return self[0](six).mean((2, 3)) * self.gain
 
     def contributions(self, x: Tensor, target: Tensor) -> Tensor:
@@ -186,5 +183,5 @@ class BcosNet(nn.Sequential, LinearMap):
 
 
 def with_inverse(x: Tensor) -> Tensor:
-    """[x, 1 − x]: black and white have the same length then."""
+    """[x, 1 − x], in which black and white have the same norm."""
     return torch.cat([x, 1 - x], 1)

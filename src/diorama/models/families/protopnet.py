@@ -1,7 +1,7 @@
 """ProtoPNet (Chen et al. 2019): logits are weighted similarities of the image's patches to learnt prototypes.
 
-A trunk gives a map of features; its distance to every prototype, the least over places, becomes a similarity; a linear
-layer adds similarities up. Names of weights are those of the authors' network on a ResNet-50, as FunnyBirds trains it.
+A trunk gives a map of features; the least distance of its places to every prototype becomes a similarity; a linear layer
+sums similarities. Names of weights are those of the authors' network on a ResNet-50, as FunnyBirds trains it.
 """
 
 from typing import Literal
@@ -40,12 +40,12 @@ class Features(nn.Module):
 class ProtoPNet(nn.Module, Prototypes):
     """The trunk, two 1×1 layers with a sigmoid, prototypes (1×1), the least distance, a linear layer without bias.
 
-    classes     how many logits
-    trunk       what gives the map; None: ResNet-50
-    channels    of the trunk's map (2048)
-    each        prototypes of every class (10)
+    classes     number of logits
+    trunk       network that gives the map; None: ResNet-50
+    channels    channels of the trunk's map (2048)
+    each        number of prototypes of every class (10)
     depth       channels of a prototype (128)
-    similarity  how a distance becomes a similarity (log)
+    similarity  formula of the similarity (log)
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ProtoPNet(nn.Module, Prototypes):
         first, second = nn.Conv2d(channels, depth, 1), nn.Conv2d(depth, depth, 1)
         self.add_on_layers = nn.Sequential(first, nn.ReLU(), second, nn.Sigmoid())
         self.last_layer = nn.Linear(classes * each, classes, bias=False)
-        with torch.no_grad():  # as published: a class's own prototypes speak for it, others half as much against
+        with torch.no_grad():  # as published: 1 for a class's own prototypes, −½ for others
             self.last_layer.weight.copy_(torch.where(self.owner == torch.arange(classes)[:, None], 1.0, -0.5))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -73,15 +73,15 @@ class ProtoPNet(nn.Module, Prototypes):
         return self.last_layer(self.similarities(x).amax((2, 3)))
 
     def similarities(self, x: Tensor) -> Tensor:
-        """Of every place to every prototype, (n, prototypes, h, w)."""
+        """The similarity of every place to every prototype, (n, prototypes, h, w)."""
         return self.compared(self.patches(x))
 
     def patches(self, x: Tensor) -> Tensor:
-        """What prototypes are compared with, (n, depth, h, w)."""
+        """The patches that prototypes are compared with, (n, depth, h, w)."""
         return self.add_on_layers(self.features(x))
 
     def compared(self, patches: Tensor) -> Tensor:
-        """The similarities of patches."""
+        """The similarities of patches to every prototype."""
         if self.similarity == "cosine":
             towards = functional.normalize(self.prototype_vectors, dim=1)
             return _SHARPNESS * functional.conv2d(functional.normalize(patches, dim=1), towards)

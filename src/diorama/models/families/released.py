@@ -1,4 +1,4 @@
-"""The networks of FunnyBirds whose code their authors released: found by the names and shapes of a state dict."""
+"""The networks of FunnyBirds whose code the authors released, recognised by the names and shapes of a state dict."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Family(NamedTuple):
-    """The tensor that tells how many classes there are, how many of its rows a class has, and what makes the network."""
+    """The tensor whose length gives the number of classes, its rows for each class, and the network's builder."""
 
     head: str
     rows: int
     make: Callable[[int, State], nn.Module]
 
     def classes(self, state: State) -> int:
-        """How many classes a state dict was trained for; 0 where the head's weight is missing."""
+        """The number of classes of a state dict; 0 if the head's weight is missing."""
         return len(state.get(self.head, ())) // self.rows
 
 
@@ -44,20 +44,18 @@ RELEASED = {
     "protopnet_resnet50": Family("last_layer.weight", 1, _protopnet),
     "vit_base": Family("head.weight", 1, lambda classes, _: VisionTransformer(classes)),
 }
-#: The layer Grad-CAM looks at, where the last map is a map of classes.
+#: The layer that Grad-CAM uses, where the last map is a map of classes.
 CAM_LAYERS = {"bcos_resnet50": "0.layer4"}
 
 
 def made(arch: str, state: State) -> nn.Module:
-    """The network of a name for a state dict, which must hold the tensor that tells its size; with random weights."""
+    """The network of a name in the size of a state dict, which must have the head's weight; with random weights."""
     family = RELEASED[arch]
     return family.make(family.classes(state), state)
 
 
 def own_shapes(arch: str, state: State) -> Shapes:
-    """Names and shapes of the network of a name for a state dict; empty where the state dict does not tell the number
-    of classes.
-    """
+    """Names and shapes of the network of a name in the size of a state dict; empty if the head's weight is missing."""
     if not RELEASED[arch].classes(state):
         return {}
     with torch.device("meta"):
@@ -65,5 +63,5 @@ def own_shapes(arch: str, state: State) -> Shapes:
 
 
 def shapes_of(tensors: Mapping[str, Tensor]) -> Shapes:
-    """Names and shapes of a state dict; counters of batches, which old files lack, left out."""
+    """Names and shapes of a state dict, without the counters of batches, which old files lack."""
     return {k: tuple(v.shape) for k, v in tensors.items() if not k.endswith("num_batches_tracked")}

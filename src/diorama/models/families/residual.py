@@ -1,4 +1,4 @@
-"""What residual networks share: groups of bottlenecks, the first of each group with fewer places and more channels."""
+"""What residual networks share: groups of bottlenecks; the first of each group may have a stride and widens."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ def add_groups(
     expansion: int,
     name: str = "layer",
 ) -> int:
-    """Give a network its groups `layer1`, `layer2` …; gives the channels that come out of the last."""
+    """Add the groups `layer1`, `layer2` … to a network; gives the channels of the last one's output."""
     for g, (width, count, stride) in enumerate(zip(widths, counts, strides, strict=True)):
         blocks = []
         for k in range(count):

@@ -1,7 +1,7 @@
 """Vision transformer (Dosovitskiy et al. 2021): patches as tokens, a class token, learnt positions, blocks of attention.
 
-Names of weights are those of timm and of the network that FunnyBirds took over from Chefer et al. (2021). That network has
-an ε of 1e-6 in its blocks and of 1e-5 in its last normalisation, where timm has 1e-6 everywhere.
+Names of weights are those of timm and of the network that FunnyBirds took from Chefer et al. (2021). As in the latter, ε is
+1e-6 in the blocks and 1e-5 in the last normalisation; timm has 1e-6 everywhere.
 """
 
 import torch
@@ -72,13 +72,13 @@ class Patches(nn.Module):
 class VisionTransformer(nn.Module):
     """Patches, class token and positions, `depth` blocks, the class token's features, a linear head.
 
-    classes  how many logits
+    classes  number of logits
     size     side of the images (224)
     patch    side of a patch (16)
     width    features of a token (768)
-    depth    blocks (12)
-    heads    of attention (12)
-    stem     convolutions of stride 2 before the patches are cut (0)
+    depth    number of blocks (12)
+    heads    number of attention heads (12)
+    stem     number of convolutions of stride 2 before the patches are cut (0)
     """
 
     def __init__(

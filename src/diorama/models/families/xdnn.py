@@ -4,6 +4,7 @@ Input × Gradient is then Integrated Gradients from black, exactly. Names of wei
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from torch import Tensor, nn
 
@@ -22,7 +23,7 @@ def plain(inside: int, outside: int, kernel: int, stride: int = 1, padding: int 
 class Block(nn.Module):
     """relu(x' + 1×1(relu(3×3(relu(1×1 x))))), x' being x or its 1×1 convolution."""
 
-    def __init__(self, inside: int, width: int, outside: int, stride: int, conv: MakeConv) -> None:
+    def __init__(self, inside: int, width: int, outside: int, stride: int, *_: int, conv: MakeConv) -> None:
         super().__init__()
         self.conv1, self.conv2 = conv(inside, width, 1, 1, 0), conv(width, width, 3, stride, 1)
         self.conv3 = conv(width, outside, 1, 1, 0)
@@ -37,14 +38,14 @@ class Block(nn.Module):
 
 
 class XNet(nn.Module, Homogeneous):
-    """Stem with maximum, four groups of blocks, the mean over places, a linear head without bias.
+    """Stem, max pool, four groups of blocks, global average pooling, a linear head without bias.
 
-    classes    how many logits
+    classes    number of logits
     stem       channels and kernel of the first convolution (64, 7)
     widths     inner width of the blocks of each group (64, 128, 256, 512)
     counts     blocks in each group (3, 4, 6, 3)
     expansion  outer width over inner width (4)
-    conv       what makes convolutions: plain, or what training needs
+    conv       function that makes convolutions: plain, or one for training
     """
 
     strides = (1, 2, 2, 2)
@@ -62,11 +63,7 @@ class XNet(nn.Module, Homogeneous):
         channels, kernel = stem
         self.conv1 = conv(3, channels, kernel, 2, kernel // 2)
         self.relu, self.maxpool = nn.ReLU(), nn.MaxPool2d(3, 2, 1)
-
-        def make(inside: int, width: int, outside: int, stride: int, *_: int) -> Block:
-            return Block(inside, width, outside, stride, conv)
-
-        channels = add_groups(self, make, channels, widths, counts, self.strides, expansion)
+        channels = add_groups(self, partial(Block, conv=conv), channels, widths, counts, self.strides, expansion)
         self.fc = nn.Linear(channels, classes, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:

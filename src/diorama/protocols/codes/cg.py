@@ -1,15 +1,15 @@
 """CG: does moving a factor's latents change that factor and only it? As defined, and as released (Reddy et al. 2022).
 
 asks              When a factor's latents are moved, does that factor change, and only it, in {methods}?
-cg                ↑ how much moving a factor's own latents changes the factor, less what moving all others does
+cg                ↑ how much moving a factor's own latents changes the factor, minus how much moving all others does
 cg_own            ↑ change of the factor when its own latents are moved
 cg_other          ↓ change of the factor when all other latents are moved
 cg_eq3            ↑ the paper's definition: absolute difference of the two means
 cg_eq4            ↑ the paper's estimate: mean absolute difference, never smaller, which rewards wrong assignments too
 cg_null           · cg with random sets of latents
-factors_told      · how many factors the classifier tells well enough to judge
-accuracy          · of the classifier on real frames
-accuracy_decoded  · of the classifier on decoded frames
+factors_told      · number of factors that the classifier recognises well enough to judge
+accuracy          · accuracy of the classifier on real frames
+accuracy_decoded  · accuracy of the classifier on decoded frames
 """
 
 import warnings
@@ -34,7 +34,7 @@ from diorama.metrics.uc import released, top
 from diorama.protocols.codes import judging as shared
 from diorama.protocols.codes.draws import Draw, codes_of, factors_of
 
-#: The bundled classifier of each world's factors: asked where no model is given.
+#: The bundled classifier of each world's factors, used where no model is given.
 JUDGES = {
     **dict.fromkeys(("candle", "candle_recorded"), "candle_factors"),
     **dict.fromkeys(("sprites", "dsprites"), "sprites_factors"),
@@ -47,20 +47,20 @@ class Cg(shared.Draws):
     others; own and other are the changes of the model's probability of the true value on the decoded images.
 
     variant  corrected or published (see the text)
-    rho      ρ, how many latents belong to a factor; the paper has 1 and 2
-    frames   of a draw; None for 500, fewer of a world that is slow to render
+    rho      ρ, number of latents that belong to a factor; the paper has 1 and 2
+    frames   number of frames in a draw; None for 500, or fewer for a world that is slow to render
 
-    `corrected`: cg is the mean of own − other over the factors that the model tells on real frames with an accuracy
-    of at least 0.95 (the others have none; if no factor has, the case is undefined), latents with a standard
-    deviation below 10 % of the largest stay where they are, `cg_null` is the same with random sets. `published`: cg
-    is `cg_eq4` over all factors, with the released slice for the sets, sigmoids for probabilities, and logits of
-    pixels for images: what the released code does.
+    `corrected`: cg is the mean of own − other over the factors that the model recognises on real frames with an accuracy
+    of at least 0.95 (the others have no CG; if all have none, the case is undefined), latents with a standard deviation
+    below 10 % of the largest are not moved, `cg_null` is the same with random sets. `published`, like the released code:
+    cg is `cg_eq4` over all factors, with the released slice for the sets, sigmoids for probabilities, and logits of
+    pixels for images.
 
     The paper has two formulas that differ, and both are given: `cg_eq3`, its definition, is the mean over factors of
     |mean of own − mean of other|, means over frames; `cg_eq4`, its estimate and the released code, is the mean over
-    factors and frames of |own − other|, never smaller. Both reward wrong assignments, which the dose shows: a share of
-    factors gets another factor's latents. The encoder needs `decode`, the model `heads`: how many of its logits
-    belong to each factor.
+    factors and frames of |own − other|, never smaller. Both reward wrong assignments, as the doses show, which give a
+    share of factors another factor's latents. The encoder needs `decode`, the model `heads`, the number of its logits
+    for each factor.
     """
 
     cite = ("reddy2022", "an2023")
@@ -114,25 +114,25 @@ class Cg(shared.Draws):
         return self.oracle(bench, scene, target)
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
-        """CG of a draw with its parts, its null, and what the classifier can do."""
+        """CG of a draw with its parts, its null, and the classifier's accuracies."""
         draw = self.frames_of(bench.world.object, case)
         codes, factors = codes_of(bench, draw), factors_of(bench, draw)
         judge = Judge(bench, self.variant == "published")
         labels = factors.astype(int)
         accuracy = judge.accuracy(draw, labels)
         chosen, alive = self._sets(codes, factors, bench)
-        found = self._measured(judge, codes, labels, chosen, alive, accuracy)
-        if np.isnan(found.value):
-            raise Undefined(f"no factor is told with an accuracy of {ENOUGH}: {_listed(bench, accuracy)}")
+        measured = self._measured(judge, codes, labels, chosen, alive, accuracy)
+        if np.isnan(measured.value):
+            raise Undefined(f"no factor is recognised with an accuracy of {ENOUGH}: {_listed(bench, accuracy)}")
         if self.variant == "corrected" and (accuracy < ENOUGH).any():
-            told = f"factors count from an accuracy of {ENOUGH}: {_listed(bench, accuracy)}"
-            warnings.warn(told, Note, stacklevel=2)
+            note = f"factors count from an accuracy of {ENOUGH}: {_listed(bench, accuracy)}"
+            warnings.warn(note, Note, stacklevel=2)
         generator = rng(case.payload["seed"], "sets", case.key)
         draws = [random_sets(chosen, alive, generator) for _ in range(self.nulls)]
         null = [self._measured(judge, codes, labels, sets, alive, accuracy).value for sets in draws]
         decoded = [p.argmax(axis=1) == g for p, g in zip(judge(codes), labels.T, strict=True)]
         values = {
-            **found.values,
+            **measured.values,
             "cg_null": float(np.mean(null)),
             "factors_told": float((accuracy >= ENOUGH).sum()),
         }
@@ -157,9 +157,9 @@ class Cg(shared.Draws):
     def _measured(self, judge: "Judge", codes: Any, labels: Any, chosen: Any, alive: Any, accuracy: Any) -> Measured:
         if self.variant == "corrected":
             return cg(judge, codes, labels, chosen, alive, accuracy)
-        found = cg(judge, codes, labels, chosen)
-        values = {**found.values, "cg": found.values["cg_eq4"]}
-        return Measured(values, found.matrix, found.per_factor, found.active)
+        measured = cg(judge, codes, labels, chosen)
+        values = {**measured.values, "cg": measured.values["cg_eq4"]}
+        return Measured(values, measured.matrix, measured.per_factor, measured.active)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Counterfactuals of one frame: decoded, then with each factor's own latents moved."""
@@ -174,7 +174,7 @@ class Cg(shared.Draws):
 
 
 def range_of(factors: np.ndarray) -> range:
-    """The numbers of the factors."""
+    """The indices of the factors."""
     return range(factors.shape[1])
 
 
@@ -183,7 +183,7 @@ def _listed(bench: Bench, accuracy: np.ndarray) -> str:
 
 
 class Judge:
-    """Decodes codes and asks the cell's model for the probabilities of every factor's values."""
+    """Decodes codes and passes the images through the cell's model: the probabilities of every factor's values."""
 
     def __init__(self, bench: Bench, published: bool) -> None:
         assert bench.model is not None
@@ -234,8 +234,8 @@ class Judge:
 
     def accuracy(self, draw: Draw, labels: np.ndarray) -> np.ndarray:
         """The accuracy (F,) of the judge for each factor on the draw's own frames."""
-        bench, told = self.bench, []
+        bench, predicted = self.bench, []
         for part in bench.passes([scene for _, scene in draw], "a draw"):
-            found = self.probabilities(screens(bench.frames(part), len(part)))
-            told.append(np.stack([p.argmax(axis=1) for p in found], axis=1))
-        return (np.concatenate(told) == labels).mean(axis=0)
+            probabilities = self.probabilities(screens(bench.frames(part), len(part)))
+            predicted.append(np.stack([p.argmax(axis=1) for p in probabilities], axis=1))
+        return (np.concatenate(predicted) == labels).mean(axis=0)

@@ -2,9 +2,9 @@
 
 asks        Is every latent about one factor, and every factor in one latent, in {methods}?
 dci_d       ↑ disentanglement: whether a latent is important for one factor only
-dci_c       ↑ completeness: whether a factor is told by one latent only
-dci_i       ↑ informativeness: accuracy of telling factors from codes that were held out
-dci_d_null  · dci_d of codes that have nothing to do with the factors
+dci_c       ↑ completeness: whether one latent only is important for a factor
+dci_i       ↑ informativeness: accuracy of predicting factors from held-out codes
+dci_d_null  · dci_d for codes that are unrelated to the factors
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,11 @@ from diorama.protocols.codes import judging as shared
 
 @dataclass(frozen=True, slots=True)
 class Dci(shared.OfDraws):
-    """D: every latent important for one factor only; C: every factor by one latent only; I: accuracy on held-out
-    codes. The values depend on `estimator`, which is part of every number: extra trees by default, gradient
-    boosting as in disentanglement_lib.
+    """D: is every latent important for one factor only? C: is one latent only important for every factor? I: accuracy on
+    held-out codes.
 
-    estimator  what importances are read from; part of every number: extra trees, a random forest, or gradient boosting
-               as in disentanglement_lib
+    estimator  model that importances are taken from: extra trees, a random forest, or gradient boosting as in
+               disentanglement_lib; the values depend on it
 
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """

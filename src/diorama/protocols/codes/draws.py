@@ -1,7 +1,7 @@
-"""A draw of frames as arrays: the codes (N, M) that the method under test gives them, and their true factors (N, F).
+"""A draw of frames as arrays: the codes (N, M) of the method under test, and the true factors (N, F).
 
-Frames are rendered and encoded in chunks of a fixed size, the last one padded by repeating its last frame, and are not
-kept: a code must not depend on how many frames were asked for, and ten thousand frames do not fit into memory.
+Frames are rendered and encoded in chunks of a fixed size, the last one padded by repeating its last frame, so that a code
+does not depend on the number of frames. They are not kept: ten thousand frames do not fit into memory.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Draw = Sequence[tuple[str, Scene]]
 
 
 def factors_of(bench: Bench, draw: Draw) -> np.ndarray:
-    """The true factors (N, F) of a draw: the place of each value among the world's levels."""
+    """The true factors (N, F) of a draw: the index of each value among the world's levels."""
     return bench.keep("unit", _key("factors", draw), lambda: _factors(bench, draw))
 
 
@@ -39,10 +39,10 @@ def codes_of(bench: Bench, draw: Draw) -> np.ndarray:
 
 def _checked_codes(bench: Bench, draw: Draw) -> list[np.ndarray]:
     """The codes at every point of the grid."""
-    found = _controlled(bench, len(draw)) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
-    for z in found:
+    codes = _controlled(bench, len(draw)) if isinstance(bench.asked.object, Control) else _encoded(bench, draw)
+    for z in codes:
         check_array("codes", z, [(len(draw), z.shape[-1])] if isinstance(z, np.ndarray) and z.ndim else [])
-    return found
+    return codes
 
 
 def _key(what: str, draw: Draw) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _key(what: str, draw: Draw) -> tuple[str, ...]:
 
 
 def _controlled(bench: Bench, frames: int) -> list[Any]:
-    """What a control says about the first frames of the case's draw (it answers about all), at every point of its grid."""
+    """A control's codes of the first frames of the case's draw (it answers for all), at every point of its grid."""
     return [answer.z[:frames] for answer in bench.asked.object.answers(bench, None, None)]
 
 
@@ -62,27 +62,27 @@ def _encoded(bench: Bench, draw: Draw) -> list[np.ndarray]:
     rows: list[list[float]] = []
     for part in bench.passes([scene for _, scene in draw], "a draw"):
         frames = bench.frames(part)
-        called = padded(names[len(rows) : len(rows) + len(part)], bench.chunk)
+        chunk_names = padded(names[len(rows) : len(rows) + len(part)], bench.chunk)
         rows += [_row(bench.world.object, frame) for frame in frames]
         shown = padded(bench.shown(frames), bench.chunk)
-        for method, found in zip(methods, codes, strict=True):
+        for method, of_method in zip(methods, codes, strict=True):
             with bench.undisturbed(part[0]):
-                found.append(encode(method, called, shown)[: len(part)])
+                of_method.append(encode(method, chunk_names, shown)[: len(part)])
     bench.keep("unit", _key("factors", draw), lambda: np.array(rows))
-    return [np.concatenate(found) for found in codes]
+    return [np.concatenate(of_method) for of_method in codes]
 
 
 def encode(method: Any, names: Sequence[str], frames: Sequence[Frame]) -> np.ndarray:
     """The codes (n, M) of some frames: `encode(frames)`, or saved codes by name."""
     if isinstance(method, Saved):
-        found = np.stack([_code(method.load(name, frame, None)) for name, frame in zip(names, frames, strict=True)])
+        codes = np.stack([_code(method.load(name, frame, None)) for name, frame in zip(names, frames, strict=True)])
     else:
-        found = as_array(method.encode(frames))
-    if found.ndim != 2 or len(found) != len(frames):
+        codes = as_array(method.encode(frames))
+    if codes.ndim != 2 or len(codes) != len(frames):
         raise AnswerError(
-            f"encode gave an array of shape {found.shape} for {len(frames)} frames: give (frames, latents)"
+            f"encode gave an array of shape {codes.shape} for {len(frames)} frames: give (frames, latents)"
         )
-    return found.astype(np.float64)
+    return codes.astype(np.float64)
 
 
 def _code(answer: Answer) -> np.ndarray:
@@ -92,7 +92,7 @@ def _code(answer: Answer) -> np.ndarray:
 
 
 def _row(world: Any, frame: Frame) -> list[float]:
-    """The factors that the world has levels of, in its order."""
+    """A frame's values of the world's factors as numbers, in the world's order."""
     values = frame.truth["factors"]
     return [_number(levels, values[name]) for name, levels in world.levels.items()]
 

@@ -1,8 +1,8 @@
-"""The FactorVAE score: the latent that varies least while a factor is held names it (Kim & Mnih 2018).
+"""The FactorVAE score: the latent that varies least while a factor is fixed should identify it (Kim & Mnih 2018).
 
-asks             Does the latent that moves least name the factor that was held in {methods}?
-factor_vae       ↑ share of batches in which the stillest latent names the factor that was held
-factor_vae_null  · the same of codes that have nothing to do with the factors
+asks             Does the latent that varies least name the factor that was fixed in {methods}?
+factor_vae       ↑ share of batches in which the latent that varies least names the factor that was fixed
+factor_vae_null  · the same for codes that are unrelated to the factors
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from diorama.protocols.codes import judging as shared
 
 @dataclass(frozen=True, slots=True)
 class FactorVae(shared.OfDraws):
-    """Majority vote over batches of 64 frames that agree in one factor, drawn from the frames of the draw: each is
-    encoded once. The released rule lets latents with a standard deviation of 0.05 vote.
+    """Majority vote over batches of 64 frames that agree in one factor, taken from the frames of the draw, each encoded
+    once. With the released rule, latents with a standard deviation of at least 0.05 vote.
 
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """

@@ -1,10 +1,10 @@
 """InfoMEC: modularity, explicitness, compactness by information (Hsu et al. 2023).
 
-asks         {Do} {methods} carry one factor per latent, and can each be read off?
+asks         {Do} {methods} carry one factor per latent, and can each be predicted linearly?
 info_m       ↑ modularity: whether a latent carries one factor
-info_e       ↑ explicitness: whether factors can be read off linearly
+info_e       ↑ explicitness: whether factors can be predicted linearly
 info_c       ↑ compactness: whether a factor is carried by one latent
-info_m_null  · info_m of codes that have nothing to do with the factors
+info_m_null  · info_m for codes that are unrelated to the factors
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from diorama.protocols.codes import judging as shared
 @dataclass(frozen=True, slots=True)
 class Infomec(shared.OfDraws):
     """Normalised mutual information by nearest neighbours; latents whose range is below 1/20 of the largest are
-    pruned. InfoM: does a latent carry one factor; InfoC: is a factor carried by one latent; InfoE: can it be read
-    off linearly.
+    pruned. InfoM: does a latent carry one factor? InfoC: is a factor carried by one latent? InfoE: can it be predicted
+    linearly?
 
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """

@@ -1,4 +1,4 @@
-"""What protocols that judge codes share: a case is a draw of frames, scored at once; its controls; its picture.
+"""What protocols that judge codes share: cases, each a draw of frames that is scored as a whole; controls; pictures.
 
 A protocol extends `OfDraws` with `cite`, `metrics`, the parameters `frames`, `defect` and `nulls`, and its formula:
 `measure(codes, factors, rng)`.
@@ -37,8 +37,9 @@ PICTURED = 500
 class Draws(Protocol):
     """A protocol whose case is a draw of frames: its cases and the true answer.
 
-    frames  of a draw; None for 10,000 as the study of Locatello et al. 2019, fewer of a world that is slow to render
-    nulls   how often rows are permuted for the score of codes that say nothing
+    frames  number of frames in a draw; None for 10,000 as in Locatello et al. 2019, or fewer for a world that is slow to
+            render
+    nulls   number of permutations of rows for the score of unrelated codes
     """
 
     track = "represent"
@@ -63,7 +64,7 @@ class Draws(Protocol):
         return type(self).__module__.rpartition(".")[2]
 
     def count(self, world: World, asked: int | None) -> int:
-        """As many draws as are asked for; of a world with an end no more than it has frames for."""
+        """As many draws as are asked for; of a finite world no more than it has frames for."""
         wanted = asked or USUAL_DRAWS
         return wanted if world.length is None else min(wanted, max(world.length // self.size(world), 1))
 
@@ -73,7 +74,7 @@ class Draws(Protocol):
         return self.frames or min(self.usual, slow or self.usual)
 
     def case(self, world: World, seed: int, index: int) -> Case:
-        """The index-th draw of frames; payload: how to make it again."""
+        """The index-th draw of frames; the payload identifies it."""
         return Case(f"draw-{index:03d}", {"seed": seed, "draw": index})
 
     def frames_of(self, world: World, case: Case) -> list[tuple[str, Scene]]:
@@ -88,7 +89,7 @@ class Draws(Protocol):
         return [scene for _, scene in self.frames_of(world, case)]
 
     def fold(self, index: int, count: int) -> list[int]:
-        """What an encoder is fitted on: draws of the other parity; a single draw on itself, without its factors."""
+        """The draws that an encoder is fitted on: those of the other parity; for a single draw itself, without factors."""
         return two_fold(index, count) or [index]
 
     def seen(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
@@ -108,7 +109,7 @@ class OfDraws(Draws):
     rule    which latents take part: all; varies, those that are not constant; spread, with a standard deviation above
             10 % of the largest; range, with a range above 1/20 of the largest; scale, with a standard deviation of at
             least .05
-    defect  what the dose control plants in true codes: noise, rotation, a common confounder, or dead latents
+    defect  defect that the dose control plants in true codes: noise, rotation, a common confounder, or dead latents
     """
 
     doses = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -121,11 +122,11 @@ class OfDraws(Draws):
         """The metric of a draw."""
 
     def first(self, codes: np.ndarray, factors: np.ndarray, rng: np.random.Generator) -> float:
-        """The first value alone, for the null. Override it where that is cheaper than `measure`."""
+        """The first value alone, for the null; overridden where that is cheaper than `measure`."""
         return self.measure(codes, factors, rng).value
 
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:
-        """What a reader of a draw's rows should know."""
+        """Notes that are written beside a draw's rows."""
         cut = [name for name, column in zip(world.levels, factors.T, strict=True) if continuous(column)]
         return [f"{name}: too many values to be classes, cut into 20 bins of equal width" for name in cut]
 
@@ -135,35 +136,35 @@ class OfDraws(Draws):
         codes, factors = codes_of(bench, draw), factors_of(bench, draw)
         for remark in self.remarks(bench.world.object, factors):
             warnings.warn(remark, Note, stacklevel=2)
-        found = self.measure(codes, factors, rng(case.payload["seed"], "measure", case.key))
-        for name, value in found.values.items():
-            yield _score(name, value, _reason(found, factors))
+        measured = self.measure(codes, factors, rng(case.payload["seed"], "measure", case.key))
+        for name, value in measured.values.items():
+            yield _score(name, value, _reason(measured, factors))
         generator = rng(case.payload["seed"], "null", case.key)
 
         def again(z: np.ndarray, g: np.ndarray) -> float:
             return self.first(z, g, generator)
 
         null = chance.null(again, codes, factors, generator, self.nulls)
-        yield _score(f"{next(iter(found.values))}_null", null.mean, "no permutation has a value")
+        yield _score(f"{next(iter(measured.values))}_null", null.mean, "no permutation has a value")
 
     def dosed(self, bench: Bench, scene: Scene | None, target: int | None, dose: float) -> Code:
-        """The factors of the whole draw, spoilt by the protocol's defect."""
+        """The factors of the whole draw with a dose of the protocol's defect."""
         factors = factors_of(bench, self.frames_of(bench.world.object, bench.case))
         generator = rng(bench.case.payload["seed"], "dose", bench.case.key, self.defect)
         return Code(planted(factors, self.defect, dose, generator))
 
     def settings(self, world: Any) -> dict[str, str]:
         """What is printed with every number."""
-        shown = {
+        stated = {
             "frames": f"{self.size(world)} in a draw",
             "factors": ", ".join(world.levels),
             "null": f"{self.nulls} permutations",
         }
         rule = {"active latents": self.rule} if self.rule else {}
-        return {**shown, **rule, "dose": self.defect}
+        return {**stated, **rule, "dose": self.defect}
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """Two frames of the draw, and the matrix that the score is read from on its first frames: latents × factors."""
+        """Two frames of the draw, and the matrix (latents × factors) behind the score, for the draw's first frames."""
         draw = self.frames_of(bench.world.object, case)[:PICTURED]
         codes, factors = codes_of(bench, draw)[:PICTURED], factors_of(bench, draw)
         matrix = self.measure(codes, factors, rng(case.payload["seed"], "picture", case.key)).matrix

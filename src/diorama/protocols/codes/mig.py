@@ -1,11 +1,11 @@
 """MIG, MIG-sup and DMIG: gaps of mutual information (Chen et al. 2018; Li et al. 2020; Watcharasupat 2021).
 
 asks      Does every factor have a latent of its own in {methods}?
-mig       ↑ by how much the best latent knows more of a factor than the second best, as a share of all there is to
-          know: 1 ideal
-mig_sup   ↑ the same gap along factors: whether a latent knows of one factor only
-dmig      ↑ mig divided by what factors that depend on each other leave to be gained
-mig_null  · what mig comes to when codes and factors have nothing to do with each other: read mig against it
+mig       ↑ how much more information the best latent has about a factor than the second best, as a share of the factor's
+          entropy: 1 ideal
+mig_sup   ↑ the same gap along factors: whether a latent carries one factor only
+dmig      ↑ mig divided by the largest value that factors which depend on each other allow
+mig_null  · mig for codes that are unrelated to the factors: compare mig with it
 """
 
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ FEW = 0.02
 @dataclass(frozen=True, slots=True)
 class Mig(shared.OfDraws):
     """Mean over factors of (I(z_(1); g) − I(z_(2); g)) / H(g), codes in `bins` of equal width. MIG-sup is the gap
-    along factors; DMIG divides by what dependent factors leave to be gained. On sprites, whose factors have up to
+    along factors; DMIG divides by the largest gap that dependent factors allow. On sprites, whose factors have up to
     40 values, the truth itself scores 0.90 with 20 bins.
 
-    bins  of equal width into which codes are cut; 20 as in disentanglement_lib
+    bins  number of bins of equal width into which codes are cut; 20 as in disentanglement_lib
 
-    Small draws give other values than large ones: information counted from few frames is too large, that of the
-    second latent more than that of the first, so that MIG is mostly too low (0.60 at 300 frames where 10,000 give
-    0.70), or too high where codes say nothing. An interval over such draws does not cover the large-sample value; a
-    note says so where the excess is above 2 % of a factor's entropy. A factor with more than 64 values that are not
-    levels of the world (or more than half the frames) is cut into 20 bins of equal width; a note says so too.
+    Small draws are biased: information counted from few frames is too large, that of the second latent more than that of
+    the first, so that MIG is mostly too low (0.60 at 300 frames where 10,000 give 0.70), or too high where codes carry
+    nothing. An interval over such draws does not cover the large-sample value; a note says so if the excess is above 2 %
+    of a factor's entropy. A factor with more than 64 values that are not levels of the world (or more than half the
+    frames) is cut into 20 bins of equal width; a note says so too.
     """
 
     cite = ("chen2018", "li2020", "watcharasupat2021", "locatello2019")
@@ -44,7 +44,7 @@ class Mig(shared.OfDraws):
     nulls: int = 3
 
     def remarks(self, world: Any, factors: np.ndarray) -> list[str]:
-        """Also that the draw is small, unless it is the whole world."""
+        """The base class's notes, and that the draw is small unless it is the whole world."""
         whole = world.length is not None and world.length <= len(factors)
         small = not whole and (excess(factors, self.bins) > FEW).any()
         note = f"draws of {len(factors)} frames are small: MIG is biased, the interval does not cover its large-sample value"

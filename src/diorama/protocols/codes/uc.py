@@ -1,9 +1,9 @@
 """UC: do factors live in latents of their own? As defined, and as released with its slip (CANDLE; Reddy et al. 2022).
 
 asks      {Do} factors live in latents of their own in {methods}?
-uc        ↑ 1 minus the overlap of the latents that belong to each two factors: 1 none is shared
-uc_image  ↑ the same with every image's own choice of latents, averaged
-uc_null   · uc of codes that have nothing to do with the factors
+uc        ↑ 1 minus the overlap of the latents that belong to two factors, a mean over pairs: 1 none is shared
+uc_image  ↑ the same with latents chosen for every image, averaged
+uc_null   · uc for codes that are unrelated to the factors
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class Uc(shared.OfDraws):
     """1 − the mean overlap |Q_i ∩ Q_j| / |Q_i ∪ Q_j| of the ρ latents that IRS chooses for each factor.
 
     variant   corrected or published (see the text)
-    rho       ρ, how many latents belong to a factor; the paper has 1 and 2
-    quantile  of the distances that IRS counts as their maximum; .99 as released
+    rho       ρ, number of latents that belong to a factor; the paper has 1 and 2
+    quantile  quantile of the distances that IRS takes as their maximum; .99 as released
 
     `corrected`: the ρ largest among active latents (standard deviation above 10 % of the largest), one choice for
     all frames (`uc`) or every frame's own, averaged (`uc_image`, the expectation of Eq. 1). `published`: the
     released slice, which takes the largest and then latents at fixed places, the same for all factors: at ρ = 2 and
-    10 latents UC cannot exceed 2/3. UC moves by tenths from draw to draw on trained networks: read its interval.
+    10 latents UC cannot exceed 2/3. On trained networks UC varies by tenths between draws: report its interval.
 
     A factor with more than 64 values that are not levels of the world is cut into 20 bins; a note says so.
     """
@@ -61,7 +61,7 @@ class Uc(shared.OfDraws):
         """UC of a draw."""
         if self.variant == "published":
             return uc_published(codes, factors, self.rho, self.quantile)
-        alive = int(active(codes, "spread").sum())
-        if self.rho > alive:
-            raise Undefined(f"rho={self.rho}, but only {alive} latents are active")
+        count = int(active(codes, "spread").sum())
+        if self.rho > count:
+            raise Undefined(f"rho={self.rho}, but only {count} latents are active")
         return uc(codes, factors, self.rho, "spread", self.quantile)

@@ -1,11 +1,11 @@
-"""What protocols on concept sets share: a case is one set, which the world's `members` are the images of.
+"""What protocols on concept sets share: a case is one set, whose images are the world's `members`.
 
 `params["change"]` of a set's scene says what varies in it: "albedo" (Δa) or "light" (Δi).
 """
 
 from diorama.core.bench import Bench
 from diorama.core.capabilities import Sets
-from diorama.core.cases import Case
+from diorama.core.cases import Case, Score
 from diorama.core.contracts import World
 from diorama.core.scene import Scene
 from diorama.protocols.layers.judging import OnLayers
@@ -34,6 +34,11 @@ def change_of(case: Case) -> str:
     return case.payload["scene"]["params"]["change"]
 
 
+def not_in_set(metric: str, case: Case) -> Score:
+    """The score of a metric about the change that the set of a case does not show."""
+    return Score(metric, None, status="excluded", reason=f"the set's {change_of(case)} changes")
+
+
 def set_members(bench: Bench, case: Case) -> list[Scene]:
     """The images of a case's set."""
     return list(bench.world.object.members(case.scene))
@@ -45,7 +50,7 @@ def image_case(case: Case, i: int) -> Case:
 
 
 def partner(world: Sets, case: Case) -> Scene | None:
-    """The set of the other change of the same staged scene, light temperature and setting; None where there is none."""
+    """The set of the other change of the same staged scene, light temperature and setting; None if there is none."""
     scene = case.scene
     if known := world.opposite(scene):
         return known
@@ -53,8 +58,8 @@ def partner(world: Sets, case: Case) -> Scene | None:
     return _next(world, case, {**wanted, "change": OTHER[scene.params["change"]]})
 
 
-def stranger(world: Sets, case: Case) -> Case | None:
-    """The next set of the same change and setting of another staged scene, as a case; None where there is none."""
+def other_scene(world: Sets, case: Case) -> Case | None:
+    """The next set of another staged scene with the same change and setting, as a case; None if there is none."""
     own = case.scene
     for i in _after(world, case):
         name, other = world.scene(i)
@@ -65,11 +70,11 @@ def stranger(world: Sets, case: Case) -> Case | None:
 
 
 def _next(world: Sets, case: Case, wanted: dict[str, object]) -> Scene | None:
-    found = (world.scene(i)[1] for i in _after(world, case))
-    return next((s for s in found if all(s.params.get(k) == v for k, v in wanted.items())), None)
+    scenes = (world.scene(i)[1] for i in _after(world, case))
+    return next((s for s in scenes if all(s.params.get(k) == v for k, v in wanted.items())), None)
 
 
 def _after(world: Sets, case: Case) -> list[int]:
-    """The indices of all other sets, beginning with the next and going round."""
+    """The indices of all other sets, beginning with the next one and wrapping around."""
     count, index = len(world), case.payload["index"]
     return [(index + step) % count for step in range(1, count)]

@@ -1,4 +1,4 @@
-"""Response invariance: on concept sets, how far reflectance follows the light and shading the paint; no truth, no CAV.
+"""Response invariance: how far reflectance follows the light and shading the paint in concept sets; no truth, no CAV.
 
 asks                    {Do} {methods} keep light out of the paint and paint out of the light?
 invariance_reflectance  ↓ how far reflectance follows a change of light alone: 0 ignores it, 1 follows it like the
@@ -22,10 +22,10 @@ from diorama.core.errors import Undefined
 from diorama.core.frame import Frame, channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
-from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, image_case, set_members
+from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, image_case, not_in_set, set_members
 from diorama.protocols.layers import judging
 
-#: What should not move: reflectance in a set where the light changes, shading where the paint does.
+#: The layer that should not change in a set where the light, or the paint, changes.
 STILL = {"light": "reflectance", "albedo": "shading"}
 
 
@@ -33,10 +33,10 @@ STILL = {"light": "reflectance", "albedo": "shading"}
 class ResponseInvariance(OnSets):
     """Variance over a set's images of centred log R̂ (Δi sets) or log Ŝ (Δa sets), divided by that of log I.
 
-    0 ignores the change, 1 follows it like the image; a planted leak α scores about α² (highlights aside). Any scale of
-    an image will do. A constant answer is perfectly invariant and has no `texture`: the variance over pixels of the mean
-    answer over that of the image.
-    Saved predictions are read as `<set>/<image>.npz` or `<set>/<image>/reflectance.png`, images counted as 000, 001 ….
+    0 ignores the change, 1 follows it like the image; a planted leak α scores about α² (highlights aside). The scale of an
+    image does not matter. A constant answer is perfectly invariant and has no `texture`, the variance over pixels of the
+    mean answer over that of the image.
+    Saved predictions are read as `<set>/<image>.npz` or `<set>/<image>/reflectance.png`, images numbered 000, 001 ….
     """
 
     cite = ("gupta2022",)
@@ -65,8 +65,9 @@ class ResponseInvariance(OnSets):
         if np.isnan(value + detail):
             raise Undefined("the images of the set do not change, or are constant")
         for branch in BRANCHES:
-            for name, found in (("invariance", value), ("texture", detail)):
-                yield Score(f"{name}_{branch}", found) if branch == still else _other(f"{name}_{branch}", case)
+            for name, result in (("invariance", value), ("texture", detail)):
+                metric = f"{name}_{branch}"
+                yield Score(metric, result) if branch == still else not_in_set(metric, case)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The first, middle and last image of the set, and the layer that should not change."""
@@ -75,8 +76,7 @@ class ResponseInvariance(OnSets):
         for i in (0, len(members) // 2, len(members) - 1):
             frame: Frame = bench.frame(members[i])
             layer = channel_mean(getattr(_one(bench, case, members, i), still))
-            shown = np.where(frame.mask, layer / max(float(np.quantile(layer[frame.mask], 0.99)), 1e-12), 0)
-            panels += [Panel(f"image {i}", frame.srgb()), Panel(still, judging.as_shown(shown))]
+            panels += [Panel(f"image {i}", frame.srgb()), Panel(still, judging.as_shown(judging.exposed(layer, frame)))]
         return panels
 
 
@@ -86,7 +86,3 @@ def _one(bench: Bench, case: Case, members: list[Scene], i: int) -> Layers:
 
 def _answers(bench: Bench, case: Case, members: list[Scene], still: str) -> Iterator[np.ndarray]:
     return (channel_mean(getattr(_one(bench, case, members, i), still)) for i in range(len(members)))
-
-
-def _other(metric: str, case: Case) -> Score:
-    return Score(metric, None, status="excluded", reason=f"the set's {change_of(case)} changes")

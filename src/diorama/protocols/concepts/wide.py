@@ -1,4 +1,4 @@
-"""Activations of many images, one row each: in memory, or in a file where they are too many."""
+"""Activations of many images, one row each: in memory, or in a file if they are too large."""
 
 import tempfile
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from diorama.core.errors import InputError
 
-#: Bytes of activations that are held in memory.
-HELD = 1 << 26
+#: The most bytes of activations that are kept in memory.
+IN_MEMORY = 1 << 26
 
 
-def room(n: int, d: int, spills: bool = True) -> np.ndarray:
-    """An empty array (n, d) float32; a large one that `spills` lies in a file without a name, which is gone with it."""
-    if not spills or 4 * n * d <= HELD:
+def empty_rows(n: int, d: int, spills: bool = True) -> np.ndarray:
+    """An empty array (n, d) float32; with `spills`, a large one is mapped to an unlinked temporary file."""
+    if not spills or 4 * n * d <= IN_MEMORY:
         return np.empty((n, d), np.float32)
     with tempfile.NamedTemporaryFile(prefix="diorama-activations-") as file:
         return np.memmap(file, np.float32, "w+", shape=(n, d))
 
 
 class Rows:
-    """Rows that come in parts; `array` (count, d) has those that came. What is asked for in every case `spills`: a file is
-    not let go when memory is short.
+    """Rows that are added in parts to `array` (count, d). Rows that every case needs should spill: a file is not dropped
+    when memory is short.
     """
 
     def __init__(self, count: int, spills: bool = False):
@@ -30,7 +30,7 @@ class Rows:
     def add(self, part: np.ndarray) -> None:
         """The next rows."""
         if not self.at:
-            self.array = room(self.count, part.shape[1], self.spills)
+            self.array = empty_rows(self.count, part.shape[1], self.spills)
         if part.shape[1] != self.array.shape[1]:
             raise InputError("csm: images are of several sizes or the answers of several channel counts; one is needed")
         self.array[self.at : self.at + len(part)] = part

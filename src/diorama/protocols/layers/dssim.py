@@ -27,10 +27,10 @@ class Dssim(judging.OnBothLayers):
 
     preset  fan (fan2018; MPI), as the released script: layers after the least-squares scale, in colour (gray where
             truth or answer is gray); marigold: both sides as Marigold-IID shows them (see `psnr`)
-    search  adds the search for the scale that maximises SSIM, which is released beside the script, and not called by it
-    window  11 for the Gaussian one of Wang et al., 3 for the uniform 3×3 of some recent papers
+    search  adds the search for the scale that maximises SSIM, which is released with the script but not called by it
+    window  11 for the Gaussian window of Wang et al., 3 for the uniform 3×3 of some recent papers
 
-    The script reads files as they are encoded, here layers are linear.
+    The script does not decode files; here layers are linear.
     """
 
     cite = ("wang2004", "fan2018", "ke2025")

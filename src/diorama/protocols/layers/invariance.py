@@ -22,7 +22,7 @@ from diorama.core.errors import InputError, Undefined
 from diorama.core.frame import channel_mean
 from diorama.core.scene import Scene
 from diorama.metrics.invariance import centred_log, invariance, texture
-from diorama.protocols.layers.judging import OnLayers, as_shown, usual
+from diorama.protocols.layers.judging import OnLayers, as_shown, exposed, usual
 
 #: Lights of worlds that do not say which they have (`lights(scene)`): the ten further ones of MIT Intrinsic Images.
 LIGHTS = tuple(range(1, 11))
@@ -30,9 +30,9 @@ LIGHTS = tuple(range(1, 11))
 
 @dataclass(frozen=True, slots=True)
 class Invariance(OnLayers):
-    """Variance over lights of log R̂ divided by that of log I, each image's logs centred on the mask: any scale will do.
+    """Variance over lights of log R̂ divided by that of log I, with each image's logs centred on the mask: scale-free.
 
-    The method decomposes every view `do(scene, light=i)` by itself. 0 ignores the light, 1 follows it like the image.
+    The method decomposes every view `do(scene, light=i)` separately. 0 ignores the light, 1 follows it like the image.
     `texture`, the variance over pixels of the mean log R̂ over that of the mean log I, unmasks the constant answer, whose
     invariance is perfect and whose texture is 0.
     """
@@ -86,9 +86,8 @@ class Invariance(OnLayers):
         panels = []
         for view in _views(bench, case)[:3]:
             frame, layer = bench.frame(view), channel_mean(bench.layers(view).reflectance)
-            shown = np.where(frame.mask, layer / max(float(np.quantile(layer[frame.mask], 0.99)), 1e-12), 0)
             light = view.params.get("light")
-            panels += [Panel(f"light {light}", frame.srgb()), Panel("reflectance", as_shown(shown))]
+            panels += [Panel(f"light {light}", frame.srgb()), Panel("reflectance", as_shown(exposed(layer, frame)))]
         return panels
 
 

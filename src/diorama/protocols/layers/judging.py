@@ -17,9 +17,7 @@ from diorama.core.scene import Scene
 
 #: ln of a score of 0 would be infinite: scores are raised to this before the logarithm.
 LN_FLOOR = 1e-12
-
-
-#: What the doses of `leaked` are.
+#: The meaning of the doses.
 LEAK = "share of the true shading leaked into the true reflectance"
 
 
@@ -42,13 +40,13 @@ class OnLayers(Protocol):
         return Layers(truth["reflectance"], truth["shading"], truth.get("specular"))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
-        """The true reflectance times the true shading to the power of the dose; what is leaked is taken from shading."""
+        """The true reflectance times the true shading to the power of the dose; the shading is divided by the same."""
         true = self.oracle(bench, scene, target)
         leak = np.maximum(channel_mean(true.shading)[:, :, None], 1e-6) ** np.float32(dose)
         return Layers(true.reflectance * leak, true.shading / leak)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """The frame, the true layers, the answered layers, and where they differ."""
+        """The frame, the true layers, the answer's layers, and where they differ."""
         return comparison(bench.frame(case.scene), bench.layers(case.scene))
 
 
@@ -106,7 +104,7 @@ def colour_pairs(frame: Frame, layers: Layers) -> list[tuple[np.ndarray, np.ndar
 
 
 def usual(world: World) -> dict[str, str]:
-    """What `settings` says where a protocol says nothing else."""
+    """The default entries of `settings`."""
     return {
         "encoding": "linear",
         "scale": "none",
@@ -118,17 +116,17 @@ def usual(world: World) -> dict[str, str]:
 
 
 def counted_mask(world: World) -> str:
-    """What `settings` says where pixels off the mask are black and count."""
+    """The entry of `settings` about the mask where pixels off it are black and count."""
     return f"{mask_of(world)}, black outside and counted" if "mask" in world.truth else "none"
 
 
 def mask_of(world: World) -> str:
-    """What `settings` says about the mask."""
+    """The entry of `settings` about the mask."""
     return "the world's" if "mask" in world.truth else "none"
 
 
 def comparison(frame: Frame, layers: Layers) -> list[Panel]:
-    """The image, then truth, answer and error of each layer that has a truth; the answers alone where there is none."""
+    """The image, then truth, answer and error of each layer; the answer alone for a layer without truth."""
     panels = [Panel("image", frame.srgb())]
     for name in ("reflectance", "shading"):
         answer = channel_mean(getattr(layers, name))
@@ -146,10 +144,15 @@ def comparison(frame: Frame, layers: Layers) -> list[Panel]:
 
 
 def _aligned(truth: np.ndarray, answer: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both layers on the truth's scale: its 99th percentile becomes 1, the answer follows by least squares."""
+    """Both layers divided by the truth's 99th percentile, after scaling the answer to the truth by least squares."""
     scale = (truth * answer)[mask].sum() / max((answer * answer)[mask].sum(), 1e-12)
     top = max(np.quantile(truth[mask], 0.99), 1e-12)
     return np.where(mask, truth / top, 0), np.where(mask, answer * scale / top, 0)
+
+
+def exposed(layer: np.ndarray, frame: Frame) -> np.ndarray:
+    """A gray layer (h, w) over its 99th percentile on the frame's mask, zero off it."""
+    return np.where(frame.mask, layer / max(float(np.quantile(layer[frame.mask], 0.99)), 1e-12), 0)
 
 
 def as_shown(layer: np.ndarray) -> np.ndarray:

@@ -1,14 +1,14 @@
 """LMSE: local mean squared error of shading and reflectance, parameters chosen leave-one-out (Grosse et al. 2009).
 
-asks              How well {do} {methods} part paint from light?
-lmse              ↓ squared error of reflectance and shading in small windows, each window on its best scale, as a
-                  share of their energy: 0 perfect
+asks              How well {do} {methods} separate paint from light?
+lmse              ↓ squared error of reflectance and shading in small windows, each with its best scale, as a share of
+                  their energy: 0 perfect
 lmse_reflectance  ↓ the same of the reflectance alone
 lmse_shading      ↓ the same of the shading alone
 ln_lmse           ↓ natural logarithm of lmse, from which papers make geometric means
-reconstruction    ↓ how far reflectance times shading is from the image, best scale: a check of consistency, not of
+reconstruction    ↓ how far reflectance times shading is from the image at the best scale: a check of consistency, not of
                   truth
-truth_residual    · how far the true reflectance times shading is from the image: what a perfect answer leaves
+truth_residual    · how far the true reflectance times shading is from the image: the reconstruction of a perfect answer
 """
 
 from collections.abc import Iterator
@@ -34,18 +34,18 @@ class Lmse(judging.OnBothLayers):
             fan (fan2018; also Narihira 2015 and MPI Sintel), as the released script: in colour (gray where truth or
             answer is gray), one scale per window for all channels, the mean of their squared errors, neither mask nor
             energy
-    k       side of the windows in pixels, every k/2; None for the preset's: 20, with fan 10 % of the longest side
+    k       side of the windows in pixels, one every k/2; None for the preset's: 20, with fan 10 % of the longest side
 
-    The script of `fan` reads files as they are encoded, here all layers are linear. On one set of answers the three
-    differ eightfold. A parameter is chosen for each case as the grid point with the smallest sum over the other cases.
+    The script of `fan` does not decode files; here all layers are linear. On one set of answers the three rules
+    differ eightfold. Parameters are tuned for each case: the grid point with the smallest sum over the other cases.
     Also scored: `reconstruction`, min over k of ‖I − k·R·S − C‖/‖I‖ of the answer, and `truth_residual`, the same of
     the world's own truth.
     """
 
     cite = ("grosse2009", "barron2015", "narihira2015", "fan2018")
     ranges: ClassVar[dict[str, Bounds]] = {"ln_lmse": (None, 0.0)}
-    #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects), quoted by others and not verified by us; the
-    #: 2009 paper prints no numbers. Its Tappen rows are the authors' own implementations, ours are re-implementations.
+    #: Gehler et al., NIPS 2011, Table 1 (leave-one-out on the 16 objects), taken from other papers and not verified by us;
+    #: the 2009 paper prints no numbers. Its Tappen rows use the authors' implementations, ours were written from the papers.
     gehler2011: ClassVar[dict[tuple[str, str], float]] = {
         ("mit_intrinsic", "decompose/baseline"): 0.0726,
         ("mit_intrinsic", "decompose/retinex_gray"): 0.0407,
@@ -75,7 +75,7 @@ class Lmse(judging.OnBothLayers):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The score first."""
+        """The metrics of a case, the score first."""
         logarithm = () if self.rule == "grosse" else ("ln_lmse",)
         return ("lmse", "lmse_reflectance", "lmse_shading", *logarithm, "reconstruction", "truth_residual")
 
@@ -115,7 +115,7 @@ class Lmse(judging.OnBothLayers):
         return reflectance, shading
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
-        """Eq. 9 of the paper for one object, or its relatives."""
+        """LMSE by the preset's rule, then the residuals of the answer and of the truth."""
         yield from judging.OnBothLayers.score(self, bench, case)
         frame = bench.frame(case.scene)
         yield Score("reconstruction", residual(explained(frame, bench.layers(case.scene))))
@@ -124,7 +124,7 @@ class Lmse(judging.OnBothLayers):
 
 
 def explained(frame: Frame, layers: Layers) -> Frame:
-    """The frame with the answer in the place of its truth, so that `residual` says how well the answer explains it."""
+    """The frame with the answer in place of its truth, so that `residual` is that of the answer."""
     truth = {"mask": frame.mask, "reflectance": layers.reflectance, "shading": layers.shading}
     if layers.specular is not None:
         truth["specular"] = layers.specular

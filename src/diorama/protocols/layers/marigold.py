@@ -1,4 +1,4 @@
-"""How Marigold-IID brings layers to the screen before it compares them (Ke et al. 2025)."""
+"""How Marigold-IID scales and encodes layers before it compares them (Ke et al. 2025)."""
 
 import numpy as np
 

@@ -22,7 +22,7 @@ from diorama.protocols.layers.marigold import shown_pairs
 class Psnr(judging.OnBothLayers):
     """½·PSNR(reflectance) + ½·PSNR(shading) on the mask; equal images count 100 dB.
 
-    preset  marigold: sRGB reflectance as it is, shading aligned and scaled to the 90th percentile. aligned: the same
+    preset  marigold: sRGB reflectance, not aligned; shading aligned and scaled to the 90th percentile. aligned: the same
             with reflectance aligned by least squares first, which relative methods need. rgbx: linear, nothing aligned
     """
 

@@ -1,8 +1,8 @@
 """Reconstruction: how far reflectance times shading is from the image; a sanity check that needs no truth.
 
 asks            {Do} {methods} multiply back to the image?
-reconstruction  ↓ distance of reflectance times shading from the image as a share of the image, best scale: 0 explains
-                it, right or wrong
+reconstruction  ↓ distance of reflectance times shading from the image at the best scale, as a share of the image: 0
+                explains it, with right or wrong layers
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 asks    {Do} {methods} find where shading is smooth, as people see it?
 saw_ap  ↑ average precision of "smooth shading" on annotated photos: 1 all right
-photos  · how many photos the curve is summed over
+photos  · number of photos that the curve is summed over
 """
 
 import builtins
@@ -27,10 +27,10 @@ from diorama.metrics.saw import average_precision, curve_area, kovacs_confusion,
 class SawAp(Protocol):
     """Area under the precision–recall curve of "smooth", from a confusion summed over *all* photos, which are one case.
 
-    preset  li (li2018) is what is called SAW AP: log shading, smooth pixels on the unfiltered gradient. kovacs
+    preset  li (li2018) is usually called SAW AP: log shading, smooth pixels on the unfiltered gradient. kovacs
             (kovacs2017) draws only a curve, on linear shading scaled to a maximum of 1, whose area is given here. The
-            two cannot be compared, so that there is no default
-    mode    of li: 1 is the weighted "challenge"
+            two cannot be compared, so there is no default
+    mode    mode of li: 1 is the weighted "challenge"
     gamma   takes shading to the power of 1/2.2 first, as CGIntrinsics does
 
     Labels are the world's `factors["saw"]`.

@@ -1,6 +1,6 @@
 """si-MSE: mean squared error of each whole layer after the best scale, masked (Barron) or over the image (Fan).
 
-asks                How well {do} {methods} part paint from light over the whole image?
+asks                How well {do} {methods} separate paint from light over the whole image?
 si_mse              ↓ mean squared error of reflectance and shading after the best scale of each: 0 perfect
 si_mse_reflectance  ↓ the same of the reflectance alone
 si_mse_shading      ↓ the same of the shading alone
@@ -50,11 +50,9 @@ class SiMse(judging.OnBothLayers):
     def both(self, frame: Frame, layers: Layers) -> tuple[float, float]:
         """si-MSE of reflectance and of shading."""
         whole = self.preset.startswith("fan")
-        gray = (
-            [(c[:, :, None], e[:, :, None]) for c, e in judging.gray_pairs(frame, layers)]
-            if self.channels == "gray"
-            else None
-        )
-        pairs = gray or judging.colour_pairs(frame, layers)
+        if self.channels == "gray":
+            pairs = [(c[:, :, None], e[:, :, None]) for c, e in judging.gray_pairs(frame, layers)]
+        else:
+            pairs = judging.colour_pairs(frame, layers)
         reflectance, shading = (si_mse(c, e, frame.mask, self.channels == "each", whole, whole) for c, e in pairs)
         return reflectance, shading

@@ -2,7 +2,7 @@
 
 asks            How often {do} {methods} contradict people about which of two points is darker?
 whdr            ↓ weighted share of human judgements that the reflectance contradicts: 0 none
-truth_constant  · what a constant reflectance would score
+truth_constant  · whdr of a constant reflectance
 """
 
 from collections.abc import Iterator
@@ -81,9 +81,9 @@ class Whdr(OnLayers):
         return np.maximum(reflectance, 0) ** (1 / 2.2) if self._gamma else reflectance
 
     def _judged(self, frame: Frame, case: Case) -> Judgements:
-        told: Any = (frame.truth.get("factors") or {}).get("judgements")
-        if told is not None:
-            judged = judgements(told["intrinsic_points"], told["intrinsic_comparisons"])
+        human: Any = (frame.truth.get("factors") or {}).get("judgements")
+        if human is not None:
+            judged = judgements(human["intrinsic_points"], human["intrinsic_comparisons"])
         elif frame.truth.get("reflectance") is not None:
             judged = self._drawn(frame, case)
         else:
@@ -109,7 +109,7 @@ class Whdr(OnLayers):
         return Layers(frame.truth["reflectance"], np.ones((*frame.mask.shape, 1), np.float32))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Layers:
-        """The truth with a share of its pixels replaced, those of a smaller dose among them."""
+        """The truth with a share of its pixels replaced; a larger dose replaces those of a smaller one too."""
         true = self.oracle(bench, scene, target)
         chance, noise = rng("whdr", scene.key).random((2, *true.shading.shape), np.float32)
         return Layers(np.where(chance < dose, noise, channel_mean(true.reflectance)[:, :, None]), true.shading)

@@ -1,9 +1,8 @@
-"""Cell swap: one target cell of a mosaic shows another class; how much of the explanation's change stays in that cell?
+"""Cell swap: one target cell of a mosaic gets another class; how much of the explanation's change lies in that cell?
 
 asks      When one cell of a mosaic changes, {do} {methods} change there and nowhere else?
-locality  ↑ share of the map's change that stays in the cell that was swapped: 1 all of it, one over the number of
-          cells by chance
-turn      ↑ how far the evidence of the swapped cell turns from for the class to against it: 1 all of it
+locality  ↑ share of the map's change that lies in the swapped cell: 1 all of it, one over the number of cells by chance
+turn      ↑ how much of the swapped cell's evidence turns from for the class to against it: 1 all of it
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,10 +31,10 @@ from diorama.protocols.mosaics.evidence import (
 class CellSwap(OnMosaics):
     """Two maps a, b of the same target, before and after `do(cell=…)`, each divided by Σ|·|.
 
-    locality = Σ over the swapped cell of |a − b| / Σ |a − b|; 1 where nothing else moves, 1/cells by chance.
-    turn = (net of a − net of b) / (mass of a + mass of b) in the cell; 1 where all its evidence turns from for to against.
-    A network is free to lean on other cells once one has changed, so a locality below 1 need not be a fault of the
-    method; that of the same network can be compared between methods.
+    locality = Σ over the swapped cell of |a − b| / Σ |a − b|; 1 if nothing else changes, 1/cells by chance.
+    turn = (net of a − net of b) / (mass of a + mass of b) in the cell; 1 if all its evidence turns from for to against.
+    A network may rely on other cells once one has changed, so a locality below 1 need not be a fault of the method; compare
+    methods on the same network.
     """
 
     changes = ("cell",)
@@ -43,7 +42,7 @@ class CellSwap(OnMosaics):
     ranges: ClassVar[dict[str, Bounds]] = {"turn": (-1.0, 1.0)}
 
     def case(self, world: World, seed: int, index: int) -> Case:
-        """One mosaic, and the same with one of its target cells swapped for a class that it shows elsewhere."""
+        """One mosaic, and the same with one target cell replaced by a class that the mosaic shows elsewhere."""
         name, scene = world.scene_at(seed, index)
         labels, target = [cell["label"] for cell in scene.params["cells"]], scene.params["target"]
         random = rng(seed, "cell swap", scene.key)
@@ -57,7 +56,7 @@ class CellSwap(OnMosaics):
         ask_together(bench, [scene for case in cases for scene in _scenes(case)])
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
-        """Where the change is, and which way the cell's evidence went."""
+        """The share of the change in the cell, and how its evidence turned."""
         before, after = (_unit_map(bench, scene) for scene in _scenes(case))
         grid, cell = grid_of(bench.frame(_scenes(case)[0])), case.payload["cell"]
         moved, _ = cell_masses(np.abs(before - after), grid)
@@ -72,7 +71,7 @@ class CellSwap(OnMosaics):
             yield Score("turn", float((up - down - up_after + down_after) / mass))
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """Both mosaics with their evidence, and what moved."""
+        """Both mosaics with their evidence, and the change."""
         (first, second), (before, after) = _scenes(case), (_unit_map(bench, scene) for scene in _scenes(case))
         frames = bench.frames([first, second])
         named = bench.world.object.class_name(first.params["target"])

@@ -39,7 +39,7 @@ from diorama.protocols.mosaics.evidence import (
     target_cells,
 )
 
-#: Rates that mean nothing for a method that never says "against": recall is 1, precision is accuracy, the rest constant.
+#: Rates that are meaningless without negative evidence: recall is 1, precision equals accuracy, the rest is constant.
 WITHHELD = ("recall", "f1", "specificity", "npv", "balanced_accuracy", "mcc")
 _WITHHELD = (
     "recall, f1, specificity, npv, balanced accuracy and mcc are withheld: the method gives no negative evidence"
@@ -50,15 +50,14 @@ SHARES = ("tp", "fp", "tn", "fn")
 
 @dataclass(frozen=True, slots=True)
 class Confusion(OnMosaics):
-    """TP, FP, TN, FN evidence (shares of all evidence) and the rates of `metrics.confusion`; channels are added up
-    first.
+    """TP, FP, TN, FN evidence (shares of all evidence) and the rates of `metrics.confusion`; channels are summed first.
 
-    undefined  what becomes of a rate whose denominator is zero: drop leaves the case out of the mean, as the authors'
-               tables do, zero counts it as 0, as Quantus and GridPG do; the count is shown either way
+    undefined  how a rate whose denominator is zero is treated: drop leaves the case out of the mean, like the authors'
+               tables, zero counts it as 0, like Quantus and GridPG; the number of such cases is shown either way
 
-    Precision is Focus. For answers without negative evidence (a mask, or a heat map that says so) all that needs it is
-    withheld, as in the paper. The released code's sums of FP and FN are right for as many target as other cells only;
-    here for any number.
+    Precision is Focus. For answers without negative evidence (a mask, or a heat map that is not signed) all rates that need
+    it are withheld, as in the paper. The released code's sums of FP and FN are right only if there are as many target cells
+    as others; here for any number.
     """
 
     metrics: ClassVar[tuple[str, ...]] = (*RATES, *SHARES)
@@ -74,7 +73,7 @@ class Confusion(OnMosaics):
     def prepare(self, bench: Bench, cases: Sequence[Case]) -> None:
         """Have the block's mosaics explained together.
 
-        Methods that work image by image are asked case by case, so that a slow one leaves a row after each.
+        Methods that explain one image at a time are called case by case, so that a slow one writes rows as it goes.
         """
         if not isinstance(bench.asked.object, ImageByImage):
             ask_together(bench, [case.scene for case in cases])
@@ -83,13 +82,13 @@ class Confusion(OnMosaics):
         """Every rate of one mosaic, and its four shares of evidence."""
         frame = bench.frame(case.scene)
         heat, signed = evidence_map(bench.answer(frame.scene, _target(frame)))
-        found = evidence(heat, target_cells(frame), grid_of(frame))
-        for name, value in rates(found).items():
+        masses = evidence(heat, target_cells(frame), grid_of(frame))
+        for name, value in rates(masses).items():
             if name in WITHHELD and not signed:
                 yield Score(name, None, status="undefined", reason=_WITHHELD)
             else:
-                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if found.any() else _EMPTY)
-        for name, share in zip(SHARES, found / (found.sum() or np.nan), strict=True):
+                yield self._score(name, float(value), f"{name}: {LACKS[name]}" if masses.any() else _EMPTY)
+        for name, share in zip(SHARES, masses / (masses.sum() or np.nan), strict=True):
             yield self._score(name, float(share), _EMPTY)
 
     def _score(self, name: str, value: float, lacks: str) -> Score:

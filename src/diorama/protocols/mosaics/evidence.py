@@ -1,4 +1,4 @@
-"""What protocols on mosaics share: signed evidence for every pixel, the truth and how it is spoilt, pictures."""
+"""What protocols on mosaics share: signed evidence for every pixel, the true evidence with doses of noise, pictures."""
 
 from collections.abc import Sequence
 from functools import singledispatch
@@ -42,7 +42,7 @@ class OnMosaics(Protocol):
 
 @singledispatch
 def evidence_map(answer: Answer) -> tuple[np.ndarray, bool]:
-    """The evidence (h, w) float64, channels added up, and whether the method has negative evidence at all."""
+    """The evidence (h, w) float64, summed over channels, and whether the method can give negative evidence."""
     raise AnswerError(f"{type(answer).__name__} says nothing about single pixels: a heat map or a mask is needed")
 
 
@@ -61,7 +61,7 @@ def _(answer: Mask) -> tuple[np.ndarray, bool]:
 
 
 def ask_together(bench: Bench, scenes: Sequence[Scene]) -> None:
-    """Have mosaics explained together, each for its target; one with a damaged photo does not hold up the others."""
+    """Have mosaics explained together, each for its target; one with a damaged photo does not stop the others."""
     whole = [scene for scene in scenes if attempt(lambda scene=scene: bench.frame(scene)).error is None]  # type: ignore[misc]
     bench.ask([(scene, scene.params["target"]) for scene in whole])
 
@@ -80,8 +80,8 @@ def noisy_truth(frame: Frame, dose: float) -> Heatmap:
     """1 on the target's cells and −1 elsewhere, with random signs on a share of the pixels; a larger dose adds pixels."""
     true = np.where(target_cells(frame)[frame.truth["cells"]["index"]], 1.0, -1.0)
     random = rng("mosaic noise", frame.scene.key)
-    spoilt, signs = random.random(true.shape) < dose, random.choice([-1.0, 1.0], true.shape)
-    return Heatmap(np.where(spoilt, signs, true), signed=True)
+    noisy, signs = random.random(true.shape) < dose, random.choice([-1.0, 1.0], true.shape)
+    return Heatmap(np.where(noisy, signs, true), signed=True)
 
 
 def mosaic_panel(caption: str, frame: Frame) -> Panel:
@@ -95,11 +95,11 @@ def evidence_panel(caption: str, heat: np.ndarray, frame: Frame) -> Panel:
 
 
 def _framed(image: np.ndarray, frame: Frame) -> np.ndarray:
-    shown, index = np.array(image, np.float64), frame.truth["cells"]["index"]
+    picture, index = np.array(image, np.float64), frame.truth["cells"]["index"]
     width = max(1, round(image.shape[0] / 64))
     for i, own in enumerate(target_cells(frame)):
         rows, columns = (np.flatnonzero((index == i).any(axis=axis)) for axis in (1, 0))
-        cell = shown[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        cell = picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         for edge in (cell[:width], cell[-width:], cell[:, :width], cell[:, -width:]):
             edge[:] = PURPLE_ORANGE[0 if own else 1]
-    return shown
+    return picture

@@ -1,4 +1,4 @@
-"""Accuracy: how often the model's largest logit is the true class; what every explanation of it rests on.
+"""Accuracy: how often the model's largest logit is that of the true class.
 
 asks      How often is the network right?
 accuracy  ↑ share of images whose largest logit is the true class
@@ -20,8 +20,8 @@ from diorama.protocols.parts.part_tables import label_of
 class Accuracy(Protocol):
     """1 where argmax f(x) = y, else 0. Judges the model; takes no method.
 
-    A mosaic shows other classes beside its target: a model that knows them all may name any of them, so that accuracy on
-    mosaics is low for good models too, and its rows say so. Measure it on the single images.
+    A mosaic shows other classes beside its target: a good model may name any of them, so that its accuracy on mosaics is
+    low, and rows say so. Measure it on the single images.
     """
 
     cite = ("hesse2023",)
@@ -39,8 +39,8 @@ class Accuracy(Protocol):
         """Right or wrong."""
         scene = case.scene
         predicted = int(bench.logits([scene])[0].argmax())
-        shown = (bench.frame(scene).truth.get("cells") or {}).get("labels", ())
-        if len(set(shown)) > 1:
-            told = f"the mosaic shows {len(set(shown))} classes, of which a good model may name any: use single images"
-            warnings.warn(told, Note, stacklevel=2)
+        labels = (bench.frame(scene).truth.get("cells") or {}).get("labels", ())
+        if len(set(labels)) > 1:
+            note = f"the mosaic shows {len(set(labels))} classes, of which a good model may name any: use single images"
+            warnings.warn(note, Note, stacklevel=2)
         yield Score("accuracy", float(predicted == label_of(bench, scene)))

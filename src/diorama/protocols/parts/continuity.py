@@ -1,11 +1,11 @@
 """Continuity: do part importances stay as they are when the camera or the lamp moves a little?
 
-Suggested in the supplement of FunnyBirds (Hesse et al. 2023, C.2) for a world that can be re-staged: the bird is the same,
-its parts are the same, so what an explanation says of them should hardly change.
+The supplement of FunnyBirds (Hesse et al. 2023, C.2) suggests it for worlds that can be staged again: the bird and its parts
+are the same, so their importances should hardly change.
 
 asks        {Do} {methods} stay the same when only the camera or the lamp moves a little?
-continuity  ↑ how much of the importance of the parts stays where it was: 1 unchanged, 0 opposite
-effect      · the same number for the effects measured by removing parts: how much the network itself changed its mind
+continuity  ↑ agreement of the parts' importances before and after: 1 unchanged, 0 opposite
+effect      · the same agreement of the effects measured by removing parts: how little the network itself changed
 """
 
 import math
@@ -30,13 +30,13 @@ from diorama.protocols.parts.pictures import bars
 
 @dataclass(frozen=True, slots=True)
 class Continuity(OnDilatedParts):
-    """1 − ½ Σ_p |q_p − q'_p| with q = PI / Σ|PI| over the parts seen in both images; 1: unchanged, 0: opposite.
+    """1 − ½ Σ_p |q_p − q'_p| with q = PI / Σ|PI| over the parts visible in both images; 1: unchanged, 0: opposite.
 
     change  what moves: camera or light
-    size    by how much: an angle in radians, in a random direction of pitch and roll
+    size    angle of the movement in radians, in a random direction of pitch and roll
 
     y is the true class. `effect` is the same number for the measured effects of removing each part: how much the model
-    itself changed its mind, which a truthful explanation follows.
+    itself changed, which a truthful explanation follows.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("continuity", "effect")
@@ -55,7 +55,7 @@ class Continuity(OnDilatedParts):
         return {"moved": f"{self.change} by {self.size:g} rad ({math.degrees(self.size):.1f}°)"}
 
     def case(self, world: World, seed: int, index: int) -> Case:
-        """One scene, and the same seen from, or lit from, a little further on."""
+        """One scene, and the same with the camera or lamp moved."""
         name, scene = world.scene_at(seed, index)
         angle, view = rng(seed, "continuity", index).uniform(0, 2 * math.pi), scene.params[self.change]
         moved = {
@@ -82,28 +82,26 @@ class Continuity(OnDilatedParts):
         yield Score("effect", agreement(*(single_drops(bench, scene)[both] for scene in scenes)))
 
     def oracle(self, bench: Bench, scene: Scene, target: int | None) -> Heatmap:
-        """For both views the effects measured in the first."""
+        """A heat map of the effects measured in the first view, for both views."""
         return heatmap_with(single_drops(bench, _views(bench.case)[0]), self.elements(bench, scene))
 
     def dosed(self, bench: Bench, scene: Scene, target: int | None, dose: float) -> Heatmap:
-        """The first view's effects, blended by the dose with random importances that differ between the views; both
-        have length one.
-        """
+        """The first view's effects and random importances that differ between the views, both of length one, blended."""
         drops = single_drops(bench, _views(bench.case)[0])
         noise = rng("continuity", scene.key).standard_normal(len(drops))
         return heatmap_with(blended(drops, noise, dose), self.elements(bench, scene))
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """Both views, both explanations, and the importances side by side."""
-        scenes, found = _views(case), []
+        scenes, shown_panels = _views(case), []
         for scene, name in zip(scenes, ("image", f"{self.change} moved"), strict=True):
             image, answer = bench.frame(scene).srgb(), bench.answer(scene, label_of(bench, scene))
-            found.append(Panel(name, image))
+            shown_panels.append(Panel(name, image))
             if isinstance(answer, Heatmap):
-                found.append(Panel("explanation", diverging(answer.values, image)))
+                shown_panels.append(Panel("explanation", diverging(answer.values, image)))
         first, second = (self._importance(bench, scene) for scene in scenes)
         names = bench.world.object.part_names
-        return [*found, Panel("importance before (orange), after (blue)", bars(names, first, second))]
+        return [*shown_panels, Panel("importance before (orange), after (blue)", bars(names, first, second))]
 
     def _importance(self, bench: Bench, scene: Scene) -> np.ndarray:
         return part_importance(bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene))

@@ -1,7 +1,6 @@
-"""What protocols on parts share: FunnyBirds' interface functions PI, how important each part is by an answer, and P,
-which parts are important.
+"""What protocols on parts share: FunnyBirds' interface functions PI, the importance of parts, and P, the important parts.
 
-A new kind of explanation joins every part-based protocol by registering one conversion with each (Hesse et al. 2023).
+A new kind of explanation works with every part-based protocol once it registers a conversion with both (Hesse et al. 2023).
 Parts and background objects are treated alike and called elements here.
 """
 
@@ -24,7 +23,7 @@ Ids = tuple[int, ...]
 
 
 class OnParts(Protocol):
-    """A protocol on objects whose parts can be taken away."""
+    """A protocol on objects whose parts can be removed."""
 
     __slots__ = ()
 
@@ -39,7 +38,7 @@ class OnParts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OnDilatedParts(OnParts):
-    """A protocol that counts attributions over part masks after a max filter.
+    """A protocol that sums attributions over part masks after a max filter.
 
     dilation  width of the max filter on part masks in pixels at 256 (published 5); at other sizes the nearest odd width
               in proportion (3 at 128)
@@ -48,7 +47,7 @@ class OnDilatedParts(OnParts):
     dilation: Count = field(default=5, kw_only=True)
 
     def elements(self, bench: Bench, scene: Scene, objects: Sequence[int] = ()) -> "Elements":
-        """The parts of a scene, then some background objects by their index; made once for all cells."""
+        """The parts of a scene, then background objects by their index; computed once for all cells."""
         world, frame = bench.world.object, bench.frame(scene)
         ids = [world.part_ids[name] for name in world.part_names]
         ids += [(world.background_id + i,) for i in objects]
@@ -57,9 +56,9 @@ class OnDilatedParts(OnParts):
         return bench.keep("unit", key, lambda: elements(frame.truth["parts"], ids, width))
 
     def dilated(self, size: int | None) -> str:
-        """What `settings` says about the width of the filter in images of a size."""
-        here = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
-        return f"{here}{self.dilation} pixels at 256"
+        """The entry of `settings` about the width of the filter in images of a size."""
+        own = f"{dilation_at(size, self.dilation)} pixels at {size}, " if size else ""
+        return f"{own}{self.dilation} pixels at 256"
 
 
 def dilation_at(size: int, at_256: int) -> int:
@@ -73,7 +72,7 @@ def dilation_at(size: int, at_256: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pixels:
-    """Pixels of several regions after each other: flat indices, and the region each belongs to."""
+    """Pixels of several regions, concatenated: flat indices, and the region of each."""
 
     index: np.ndarray
     region: np.ndarray
@@ -82,8 +81,8 @@ class Pixels:
     @classmethod
     def of(cls, masks: Sequence[np.ndarray]) -> "Pixels":
         """The pixels of some masks."""
-        found = [np.flatnonzero(mask) for mask in masks]
-        return cls(np.concatenate(found), np.repeat(np.arange(len(found)), [len(f) for f in found]), len(found))
+        indices = [np.flatnonzero(mask) for mask in masks]
+        return cls(np.concatenate(indices), np.repeat(np.arange(len(indices)), [len(f) for f in indices]), len(indices))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """The sum of flat values over each region, float64."""
@@ -92,10 +91,10 @@ class Pixels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """The elements of a frame by sub-part: their own pixels, those after a max filter, and whose sub-part each is.
+    """The elements of a frame by sub-part: a sub-part's own pixels, those after a max filter, and the element it belongs to.
 
-    The outline of a part is not in its mask, which is why attributions are counted over the dilated one; `covered` are the
-    pixels inside any dilated mask.
+    Attributions are summed over dilated masks, because the outline of a part is not in its mask; `covered` are the pixels
+    inside any dilated mask.
     """
 
     shape: tuple[int, int]
@@ -132,115 +131,112 @@ def elements(parts: np.ndarray, ids: Sequence[Ids], width: int) -> Elements:
 
 
 @singledispatch
-def part_importance(answer: Answer, found: Elements, published: bool = False) -> np.ndarray:
+def part_importance(answer: Answer, elements: Elements, published: bool = False) -> np.ndarray:
     """PI of every element, (elements,)."""
     raise AnswerError(f"no part importance is defined for {type(answer).__name__}")
 
 
 @part_importance.register
-def _(answer: Heatmap, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Heatmap, elements: Elements, published: bool = False) -> np.ndarray:
     """Σ over sub-parts, pixels and channels of the attribution inside the dilated mask; overlaps count more than once."""
-    return found.total(found.dilated.sums(_flat(answer)))
+    return elements.total(elements.dilated.sums(_flat(answer)))
 
 
 @part_importance.register
-def _(answer: Mask, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Mask, elements: Elements, published: bool = False) -> np.ndarray:
     """A binary map does not say how important a part is."""
     raise Undefined("a binary map gives no part importance")
 
 
 @part_importance.register
-def _(answer: Boxes, found: Elements, published: bool = False) -> np.ndarray:
+def _(answer: Boxes, elements: Elements, published: bool = False) -> np.ndarray:
     """Σ over boxes of weight · pixels of the element inside the box; no dilation. Published boxes end one pixel early."""
     boxes = zip(answer.corners, answer.weights, strict=True)
-    heat = sum((w * _box(corner, found.shape, published) for corner, w in boxes), np.zeros(found.shape))
-    return found.total(found.own.sums(heat.ravel()))
+    heat = sum((w * _box(corner, elements.shape, published) for corner, w in boxes), np.zeros(elements.shape))
+    return elements.total(elements.own.sums(heat.ravel()))
 
 
 @part_importance.register
-def _(answer: Similarity, found: Elements, published: bool = False) -> np.ndarray:
-    """As a heat map."""
-    return part_importance(Heatmap(answer.values, signed=True), found)
+def _(answer: Similarity, elements: Elements, published: bool = False) -> np.ndarray:
+    """PI of its map."""
+    return part_importance(Heatmap(answer.values, signed=True), elements)
 
 
 @part_importance.register
-def _(answer: PartScores, found: Elements, published: bool = False) -> np.ndarray:
-    """What was said of the parts; background objects, which come after them, have none."""
-    return np.concatenate([answer.values, np.zeros(found.count - len(answer.values))])
+def _(answer: PartScores, elements: Elements, published: bool = False) -> np.ndarray:
+    """The scores of the parts; background objects, which come after them, have 0."""
+    return np.concatenate([answer.values, np.zeros(elements.count - len(answer.values))])
 
 
 @singledispatch
-def important_parts(answer: Answer, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def important_parts(answer: Answer, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """P(t): which elements are important at every threshold, (thresholds, elements) of bool."""
     raise AnswerError(f"no important parts are defined for {type(answer).__name__}")
 
 
 @important_parts.register
-def _(answer: Heatmap, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+def _(answer: Heatmap, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
     """PI > t · total, with the signed sum over image and channels (published) or the positive evidence (corrected).
 
-    Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. Unlike the signed sum it is never
-    negative, where every part would be important, even hidden ones; a sum over positive *pixels* would let noise decide
-    that cancels within every part and that PI does not see either (Input × Gradient then has no important parts at all).
+    Positive evidence is Σ max(PI, 0) over the elements and the rest of the image. The signed sum can be negative, which
+    makes every part important, even hidden ones; a sum over positive *pixels* would be dominated by noise that cancels
+    within every part and does not affect PI (Input × Gradient then has no important parts at all).
     """
     heat = _flat(answer)
-    importance = part_importance(answer, found)
-    rest = heat.sum() - heat[found.covered].sum()
+    importance = part_importance(answer, elements)
+    rest = heat.sum() - heat[elements.covered].sum()
     total = heat.sum() if published else np.maximum(importance, 0).sum() + max(rest, 0.0)
     above = importance[None] > t[:, None] * total
-    return above if published else above & found.visible
+    return above if published else above & elements.visible
 
 
 @important_parts.register
-def _(answer: Mask, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """Any sub-part of which more than a share t of the pixels is marked; no dilation."""
-    return _covered(found, found.own.sums((answer.values != 0).ravel().astype(float)), t)
+def _(answer: Mask, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """The elements with a sub-part of which more than a share t of the pixels is marked; no dilation."""
+    return _covered(elements, elements.own.sums((answer.values != 0).ravel().astype(float)), t)
 
 
 @important_parts.register
-def _(answer: Boxes, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """Any sub-part covered by the boxes' union to more than t; published counts three channels, so to more than t/3."""
-    union = np.zeros(found.shape, bool)
-    for corner in answer.corners:
-        union |= _box(corner, found.shape, published)
-    return _covered(found, (3 if published else 1) * found.own.sums(union.ravel().astype(float)), t)
+def _(answer: Boxes, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """The elements with a sub-part of which the boxes cover more than a share t; published counts three channels: t/3."""
+    return _covered(elements, (3 if published else 1) * elements.own.sums(_union(answer, elements, published)), t)
 
 
 @important_parts.register
-def _(answer: Similarity, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """The share of an element's dilated pixels inside the boxes is above t; published: of its last sub-part alone.
+def _(answer: Similarity, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """The elements whose dilated pixels lie inside the boxes by more than a share t; published: by their last sub-part.
 
-    The released code writes the share of every sub-part over that of the one before.
+    The released code overwrites the share of every sub-part by that of the next.
     """
-    union = np.zeros(found.shape, bool)
-    for corner in answer.corners:
-        union |= _box(corner, found.shape, False)
-    inside, area = (
-        found.dilated.sums(union.ravel().astype(float)),
-        np.bincount(found.dilated.region, minlength=found.dilated.count),
-    )
+    inside = elements.dilated.sums(_union(answer, elements, False))
+    area = np.bincount(elements.dilated.region, minlength=elements.dilated.count)
     if published:
-        last = np.searchsorted(found.element, np.arange(found.count), side="right") - 1
+        last = np.searchsorted(elements.element, np.arange(elements.count), side="right") - 1
         return inside[last][None] > t[:, None] * area[last]
-    return found.total(inside)[None] > t[:, None] * found.total(area)
+    return elements.total(inside)[None] > t[:, None] * elements.total(area)
 
 
 @important_parts.register
-def _(answer: PartScores, found: Elements, t: np.ndarray, published: bool) -> np.ndarray:
-    """The score is above t of the sum: the signed one (published) or that of positive scores (corrected)."""
-    said = part_importance(answer, found)
+def _(answer: PartScores, elements: Elements, t: np.ndarray, published: bool) -> np.ndarray:
+    """The elements whose score is above t times the sum: the signed one (published) or that of positive scores."""
     total = answer.values.sum() if published else np.maximum(answer.values, 0).sum()
-    return said[None] > t[:, None] * total
+    return part_importance(answer, elements)[None] > t[:, None] * total
 
 
-def _covered(found: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
-    first = np.searchsorted(found.element, np.arange(found.count))  # every element has a sub-part
-    return np.logical_or.reduceat(marked[None] > t[:, None] * found.area, first, axis=1)
+def _covered(elements: Elements, marked: np.ndarray, t: np.ndarray) -> np.ndarray:
+    first = np.searchsorted(elements.element, np.arange(elements.count))  # every element has a sub-part
+    return np.logical_or.reduceat(marked[None] > t[:, None] * elements.area, first, axis=1)
 
 
 def _flat(answer: Heatmap) -> np.ndarray:
     values = answer.values
     return (values.sum(axis=2, dtype=np.float64) if values.ndim == 3 else values.astype(np.float64)).ravel()
+
+
+def _union(answer: Boxes | Similarity, elements: Elements, published: bool) -> np.ndarray:
+    """1.0 for the pixels inside any box, flat."""
+    masks = [_box(corner, elements.shape, published) for corner in answer.corners]
+    return np.logical_or.reduce([np.zeros(elements.shape, bool), *masks]).ravel().astype(float)
 
 
 def _box(corner: np.ndarray, shape: tuple[int, int], published: bool) -> np.ndarray:
@@ -257,20 +253,20 @@ def says_nothing(answer: Answer) -> bool:
     return isinstance(answer, Heatmap | Mask | PartScores | Similarity) and not np.any(answer.values)
 
 
-def heatmap_with(importance: np.ndarray, found: Elements) -> Heatmap:
-    """A heat map, constant on each element, whose PI is the given importance wherever the element can be seen.
+def heatmap_with(importance: np.ndarray, elements: Elements) -> Heatmap:
+    """A heat map, constant on each element, whose PI is the given importance of every visible element.
 
     Dilated masks overlap their neighbours, so the constants solve A v = importance with A[p, q] the number of pixels of
     element q inside the dilated sub-parts of p.
     """
-    owner = np.full(int(np.prod(found.shape)), found.count)
-    owner[found.own.index] = found.element[found.own.region]
-    pairs = found.element[found.dilated.region] * (found.count + 1) + owner[found.dilated.index]
-    overlap = np.bincount(pairs, minlength=found.count * (found.count + 1)).reshape(found.count, -1)[:, :-1]
-    seen = found.visible
-    values = np.zeros(found.count + 1)
-    values[:-1][seen] = np.linalg.lstsq(overlap[np.ix_(seen, seen)].astype(float), importance[seen], rcond=None)[0]
-    return Heatmap(values[owner].reshape(found.shape), signed=True)
+    owner = np.full(int(np.prod(elements.shape)), elements.count)
+    owner[elements.own.index] = elements.element[elements.own.region]
+    pairs = elements.element[elements.dilated.region] * (elements.count + 1) + owner[elements.dilated.index]
+    overlap = np.bincount(pairs, minlength=elements.count * (elements.count + 1)).reshape(elements.count, -1)[:, :-1]
+    visible = elements.visible
+    values, shared = np.zeros(elements.count + 1), overlap[np.ix_(visible, visible)].astype(float)
+    values[:-1][visible] = np.linalg.lstsq(shared, importance[visible], rcond=None)[0]
+    return Heatmap(values[owner].reshape(elements.shape), signed=True)
 
 
 def blended(true: np.ndarray, noise: np.ndarray, dose: float) -> np.ndarray:

@@ -43,7 +43,7 @@ class PartTable:
 
 
 def part_table(bench: Bench, scene: Scene) -> PartTable:
-    """The table of a scene, made once for all methods, variants and protocols."""
+    """The table of a scene, computed once for all methods, variants and protocols."""
     return bench.keep("unit", ("part table", scene.key), lambda: _part_table(bench, scene))
 
 
@@ -55,10 +55,9 @@ def _part_table(bench: Bench, scene: Scene) -> PartTable:
 
 
 def table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
-    """Every scene of the table: all part subsets in the order of their numbers, then without each background object."""
-    return bench.keep(
-        "unit", ("table scenes", scene.key), lambda: _table_scenes(bench, scene)
-    )  # making the keys of so many scenes takes long
+    """Every scene of the table: all part subsets in the order of their bit sets, then without each background object."""
+    # kept, because computing the keys of so many scenes takes long
+    return bench.keep("unit", ("table scenes", scene.key), lambda: _table_scenes(bench, scene))
 
 
 def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
@@ -66,14 +65,14 @@ def _table_scenes(bench: Bench, scene: Scene) -> list[Scene]:
     if len(names) > MOST_PARTS:
         raise Undefined(f"{len(names)} parts have {2 ** len(names)} subsets; at most {MOST_PARTS} parts are possible")
     subsets = []
-    for kept in range(2 ** len(names)):
-        gone = {part: None for i, part in enumerate(names) if not kept >> i & 1}
-        subsets.append(world.do(scene, **gone) if gone else scene)
+    for subset in range(2 ** len(names)):
+        removed = {part: None for i, part in enumerate(names) if not subset >> i & 1}
+        subsets.append(world.do(scene, **removed) if removed else scene)
     return [*subsets, *removal_scenes(bench, scene).values()]
 
 
 def removal_scenes(bench: Bench, scene: Scene) -> dict[int, Scene]:
-    """The scene without each background object, where the world has any."""
+    """The scene without each background object, by the object's index; empty if the world has none."""
     return dict(bench.world.object.removals(scene))
 
 
@@ -83,7 +82,7 @@ def with_deletions(bench: Bench, scene: Scene) -> list[Scene]:
 
 
 def single_drops(bench: Bench, scene: Scene, target: int | None = None) -> np.ndarray:
-    """f(x) − f(x without p) for every part p, from the few passes that takes; the target is the true class if not given."""
+    """f(x) − f(x without p) for every part p, without the other subsets; the target defaults to the true class."""
     logit = bench.logits(with_deletions(bench, scene))[:, label_of(bench, scene) if target is None else target]
     return logit[0] - logit[1:]
 

@@ -65,6 +65,6 @@ class SingleDeletion(OnDilatedParts):
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
         """The frame, its parts, the heat map, importances beside drops, and the frame with the parts that matter."""
         scene = case.scene
-        answer, seen = bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene)
-        kept = important_parts(answer, seen, np.array([0.02]), False)[0]
-        return panels(bench, scene, answer, seen, single_drops(bench, scene), kept)
+        answer, elements = bench.answer(scene, label_of(bench, scene)), self.elements(bench, scene)
+        important = important_parts(answer, elements, np.array([0.02]), False)[0]
+        return panels(bench, scene, answer, elements, single_drops(bench, scene), important)

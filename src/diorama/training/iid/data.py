@@ -43,11 +43,11 @@ class LayerOrder:
 
     @property
     def what(self) -> str:
-        """What they are for, for whoever waits."""
+        """What they are for, for the progress line."""
         return f"scenes to {self.purpose}"
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a folder to be taken up again."""
+        """What must be the same for the rows of a folder to be reused."""
         return asdict(self)
 
     def arrays(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
@@ -108,7 +108,7 @@ def _reduced(layer: np.ndarray, step: int) -> np.ndarray:
 
 
 def layered(order: LayerOrder, folder: Path, progress: Progress) -> LayerArrays:
-    """The layers of an order, rendered into `folder` where they are not there yet."""
+    """The layers of an order; scenes that `folder` does not have yet are rendered."""
     layers = np.array(filled(order, folder, progress, processes=1)["layers"])
     r, s, c, mask = np.split(layers, (3, 4, 5), axis=-1)
     return LayerArrays(r, s[..., 0], c[..., 0], mask[:, 0, ..., 0] > 0)
@@ -133,7 +133,7 @@ def _view(world: Tabletop, base: Scene, lamp: int, generator: np.random.Generato
 
 
 def pairs(data: LayerArrays, generator: np.random.Generator, count: int, tinted: bool = True) -> Batch:
-    """`count` images: any base scene, any paint, any lamp; `tinted=False` for white lamps only."""
+    """`count` images, each a random base scene, paint and lamp; `tinted=False` for white lamps only."""
     scene, paint, lamp = (generator.integers(n, size=count) for n in (len(data), data.views, data.views))
     return _composed(data, generator, scene, paint[:, None], lamp[:, None], tinted)
 
@@ -160,7 +160,7 @@ def _composed(
     lamp: np.ndarray,
     tinted: bool = True,
 ) -> Batch:
-    """Images of scene (n,) with paint and lamp (n, m), as n·m; with a generator every fourth is cut out, on black."""
+    """Images of scene (n,) with paint and lamp (n, m), as n·m; with a generator a quarter are cut out, on black."""
     row = scene[:, None]
     r = data.reflectance[row, paint].astype(np.float32)
     s, c = (layer[row, lamp].astype(np.float32)[..., None] for layer in (data.shading, data.specular))
@@ -179,14 +179,14 @@ def _composed(
 
 
 def _tints(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Lamps of 2,500 to 6,500 K, every second one exactly white: (…, 1, 1, 3)."""
+    """Tints of lamps of 2,500 to 6,500 K, half of them exactly white: (…, 1, 1, 3)."""
     kelvin = generator.integers(25, 66, size=shape) * 100.0
     tint = np.array([black_body(float(k)) for k in kelvin.ravel()], np.float32).reshape(*shape, 3)
     return np.where(generator.random((*shape, 1)) < 0.5, 1, tint)[..., None, None, :].astype(np.float32)
 
 
 def _mixes(generator: np.random.Generator, count: int) -> np.ndarray:
-    """(n, 3, 3) that swap the channels of paint and take out some of its colour; gray stays as it is."""
+    """Matrices (n, 3, 3) that permute the channels of paint and desaturate some of it; gray stays as it is."""
     swapped = np.stack([np.eye(3)[generator.permutation(3)] for _ in range(count)])
     gray = (generator.random(count) * (generator.random(count) < 0.4))[:, None, None]
     return ((1 - gray) * swapped + gray / 3).astype(np.float32)

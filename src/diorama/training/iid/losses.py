@@ -1,7 +1,7 @@
 """Losses of the three decomposition networks, after CGIntrinsics, BigTime and USI3D. Imports torch.
 
-Maps are (n, c, h, w), `valid` (n, 1, h, w) is how much a pixel counts; r and s are logarithms of reflectance and shading.
-Every loss is a mean over what counts, so that its weight does not depend on sizes.
+Maps are (n, c, h, w), `valid` (n, 1, h, w) is the weight of each pixel; r and s are logarithms of reflectance and shading.
+Every loss is a weighted mean, so that its size does not depend on that of the images.
 """
 
 import torch
@@ -25,7 +25,7 @@ def pair(x: Tensor, offset: Offset) -> tuple[Tensor, Tensor]:
 
 
 def mean(values: Tensor, weights: Tensor) -> Tensor:
-    """Σ w·v / Σ w, with w broadcast to v; 0 where nothing counts."""
+    """Σ w·v / Σ w, with w broadcast to v; 0 where all weights are 0."""
     wide = weights.expand_as(values)
     return (values * wide).sum() / wide.sum().clamp(min=1e-6)
 
@@ -55,9 +55,9 @@ def ordinal(r: Tensor, truth: Tensor, valid: Tensor, step: float = 0.12) -> Tens
     total = r.new_zeros(())
     for offset in FAR:
         (a, b), (c, d), (v, u) = (pair(x, offset) for x in (r, truth, valid))
-        told, true = a - b, c - d
-        unequal = (step - true.sign() * told).clamp(min=0).square()
-        total = total + mean(torch.where(true.abs() < step, told.square(), unequal), v * u)
+        difference, true = a - b, c - d
+        unequal = (step - true.sign() * difference).clamp(min=0).square()
+        total = total + mean(torch.where(true.abs() < step, difference.square(), unequal), v * u)
     return total / len(FAR)
 
 
@@ -70,15 +70,15 @@ def smooth_shading(s: Tensor, truth: Tensor, valid: Tensor, flat: float = 0.02) 
     return total
 
 
-def looks(image: Tensor, floor: float = 1e-3) -> Tensor:
-    """What makes two pixels alike: chromaticity / 0.025 and log intensity / 0.5, (n, 4, h, w)."""
+def appearance(image: Tensor, floor: float = 1e-3) -> Tensor:
+    """The features that pixels are compared by: chromaticity / 0.025 and log intensity / 0.5, (n, 4, h, w)."""
     lifted = image.clamp(min=floor)
     total = lifted.sum(1, keepdim=True)
     return torch.cat([lifted / total / 0.025, total.log() / 0.5], 1)
 
 
 def affinity(seen: Tensor, offset: Offset) -> Tensor:
-    """exp(−½‖f_p − f_q‖²) of pixels p, q = p + offset, with their `looks` and their place / 16 pixels."""
+    """exp(−½‖f_p − f_q‖²) of pixels p, q = p + offset, with f their `appearance` and their place / 16 pixels."""
     a, b = pair(seen, offset)
     far = (offset[0] ** 2 + offset[1] ** 2) / 256
     return torch.exp(-0.5 * ((a - b).square().sum(1, keepdim=True) + far))
@@ -86,10 +86,10 @@ def affinity(seen: Tensor, offset: Offset) -> Tensor:
 
 def smooth_reflectance(r: Tensor, image: Tensor, valid: Tensor) -> Tensor:
     """Σ w_pq (r_p − r_q)² / Σ w_pq over pairs at growing distance: dense smoothness on a stencil."""
-    seen, total, weight = looks(image), r.new_zeros(()), r.new_full((), 1e-6)
+    features, total, weight = appearance(image), r.new_zeros(()), r.new_full((), 1e-6)
     for offset in FAR:
         (a, b), (v, u) = pair(r, offset), pair(valid, offset)
-        w = affinity(seen, offset) * v * u
+        w = affinity(features, offset) * v * u
         total, weight = total + (w * (a - b).square()).sum(), weight + w.sum() * r.shape[1]
     return total / weight
 
@@ -115,11 +115,11 @@ def smooth_over_time(r: Tensor, image: Tensor, valid: Tensor) -> Tensor:
 
     r, image and valid are (n, m, c, h, w); pixel pairs lie on the stencil of `smooth_reflectance`.
     """
-    seen = looks(image.median(1).values)
+    features = appearance(image.median(1).values)
     total, weight = r.new_zeros(()), r.new_full((), 1e-6)
     for offset in FAR:
         (a, b), (v, u) = pair(r, offset), pair(valid, offset)
-        w = affinity(seen, offset)[:, None].sqrt() * v * u
+        w = affinity(features, offset)[:, None].sqrt() * v * u
         wide = w.expand_as(a)
         total = total + all_pairs(a, b, wide, torch.ones_like(wide))
         weight = weight + wide.square().sum() * r.shape[1]

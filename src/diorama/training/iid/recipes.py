@@ -31,7 +31,7 @@ _WORLD = "tabletop: products of layers rendered at 64 pixels; test scenes were d
 
 @dataclass(frozen=True, slots=True)
 class IidRecipe:
-    """A decomposition network: base scenes to train on, to watch (validate) and to report (test); `images` an epoch."""
+    """A decomposition network: numbers of base scenes to train on, validate on and test on; `images` in an epoch."""
 
     name: str
     schedule: Schedule
@@ -49,7 +49,7 @@ class IidRecipe:
 
 
 def _two_sizes(batch: int, rate: float, small: int = 12, full: int = 10) -> Schedule:
-    """The first epochs at 32 pixels, which cost a quarter, the others at 64."""
+    """The first epochs at 32 pixels, which cost a quarter of the others at 64."""
     return Schedule((32,) * small + (64,) * full, batch, rate, decay=1e-4, average=0.99, shift=0, flip=False)
 
 
@@ -62,7 +62,7 @@ IID_RECIPES: dict[str, IidRecipe] = {
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Batches as the regimes take them, composed when they are asked for."""
+    """Batches in the form that the regimes take, composed one at a time."""
 
     recipe: IidRecipe
     data: LayerArrays
@@ -71,7 +71,7 @@ class Feed:
         return self.recipe.images
 
     def batches(self, how: Schedule, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """(n, 10, h, w) and nothing to aim at beside it, one for every step of an epoch."""
+        """(n, 10, h, w) and an empty tensor of targets, for every step of an epoch."""
         data = self.data.at(how.sizes[epoch])
         for step in range(max(1, len(self) // how.batch)):
             yield stacked(self.drawn(data, how.batch, rng(how.seed, "batch", epoch, step))), torch.zeros(0)
@@ -87,7 +87,7 @@ class Feed:
 
 
 def unpaired(image: Batch, reflectance: Batch, shading: Batch) -> Batch:
-    """Images of one draw, layers of two others, each layer over its brightest value; cut out as its own image is."""
+    """Images of one batch with layers of two others, each layer over its brightest value and cut out like its image."""
     paint = exposed(reflectance.reflectance * (reflectance.weight > 0)[..., None])
     light = exposed(shading.shading * (shading.weight > 0)[..., None])
     return Batch(image.image, paint, light, image.weight)
@@ -104,33 +104,33 @@ def train_iid(recipe: IidRecipe, out: Path, progress: Progress) -> Path:
     with locked(out / "lock"):
         data = {purpose: layered(order, out / purpose, progress) for purpose, order in recipe.orders().items()}
         torch.manual_seed(recipe.schedule.seed)
-        made = REGIMES[recipe.name]
-        regime = made(recipe.views) if recipe.name == "iid_timelapse" else made()
-        watched = held_out(data["validate"])
+        regime_class = REGIMES[recipe.name]
+        regime = regime_class(recipe.views) if recipe.name == "iid_timelapse" else regime_class()
+        validation = held_out(data["validate"])
         betas = (0.5, 0.999) if recipe.name == "iid_translation" else (0.9, 0.999)
 
         def judge(net: nn.Module, batch: Batch) -> float:
             return -float(sum(errors(net.get_submodule("net"), batch).values()))
 
         feed = Feed(recipe, data["train"])
-        task = Task(regime, lambda loss, _: loss, feed, watched, recipe.schedule, judge, betas)
+        task = Task(regime, lambda loss, _: loss, feed, validation, recipe.schedule, judge, betas)
         state, test = fit(task, out, progress), held_out(data["test"])
         net = state.mean.get_submodule("net")
         return finish(recipe, net, state.history, _WORLD, lambda: _judged(net, test), out)
 
 
 def errors(net: nn.Module, batch: Batch, chunk: int = 20) -> dict[str, float]:
-    """Mean scale-invariant squared error of both layers over their mean square: 1 is what an answer of 0 would have."""
+    """Mean scale-invariant squared error of both layers over their mean square: an answer of 0 has 1."""
     net.eval()
-    found: dict[str, list[float]] = {branch: [] for branch in BRANCHES}
+    by_branch: dict[str, list[float]] = {branch: [] for branch in BRANCHES}
     x = stacked(batch)
     with torch.inference_mode():
         for i in range(0, len(x), chunk):
             image, *true = x[i : i + chunk, :9].split(3, 1)
             outputs = net(image**GAMMA)
             for branch, layer in zip(BRANCHES, true, strict=True):
-                found[branch] += relative_errors(net.component(branch, outputs[branch], image), layer).tolist()  # type: ignore[operator]
-    return {branch: float(np.mean(values)) for branch, values in found.items()}
+                by_branch[branch] += relative_errors(net.component(branch, outputs[branch], image), layer).tolist()  # type: ignore[operator]
+    return {branch: float(np.mean(values)) for branch, values in by_branch.items()}
 
 
 def relative_errors(answer: Tensor, truth: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def relative_errors(answer: Tensor, truth: Tensor) -> Tensor:
 
 
 def baselines(batch: Batch) -> dict[str, dict[str, float]]:
-    """The errors of answers that need no network: the image itself as a layer, and a constant."""
+    """The errors of two answers without a network: the image itself as a layer, and a constant."""
     image, *true = stacked(batch)[:, :9].split(3, 1)
     return {
         branch: {

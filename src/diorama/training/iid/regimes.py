@@ -1,8 +1,8 @@
 """How each decomposition network learns: a module whose forward pass is the loss of a batch. Imports torch.
 
-A batch is (n, 10, h, w): linear image (3), reflectance (3), shading (3), and how much a pixel counts. Only the supervised
-regime looks at the layers of its images. The time-lapse regime looks at images alone. The translation regime gets layers
-of other scenes than its images': domains without pairs.
+A batch is (n, 10, h, w): linear image (3), reflectance (3), shading (3) and the weight of each pixel. The supervised
+regime learns from the layers of its images, the time-lapse regime from images alone, the translation regime from images
+and layers of other scenes: domains without pairs.
 """
 
 from itertools import pairwise
@@ -37,11 +37,10 @@ class Supervised(nn.Module):
     def forward(self, batch: Tensor) -> Tensor:
         """The loss of images with their own layers."""
         image, reflectance, shading, valid = _parts(batch)
-        found = self.net(image**nets.GAMMA)
-        r, s = found["reflectance"], found["shading"]
+        outputs = self.net(image**nets.GAMMA)
+        r, s = outputs["reflectance"], outputs["shading"]
         true_r, true_s = _log(reflectance.sum(1, keepdim=True)), _log(shading.mean(1, keepdim=True))
-        told = self.net.component("reflectance", r, image)
-        total = losses.scale_invariant_mse(told, reflectance, valid)
+        total = losses.scale_invariant_mse(self.net.component("reflectance", r, image), reflectance, valid)
         total = total + losses.scale_invariant_mse(s.exp(), true_s.exp(), valid)
         total = total + 0.5 * losses.gradient_matching(r, true_r, valid)
         total = total + 0.5 * losses.gradient_matching(s, true_s, valid)
@@ -64,8 +63,8 @@ class Timelapse(nn.Module):
     def forward(self, batch: Tensor) -> Tensor:
         """The loss of sequences of `views` images that follow each other."""
         image, _, _, valid = _parts(batch)
-        found = self.net(image**nets.GAMMA)
-        maps = (found["reflectance"], found["shading"], image, valid)
+        outputs = self.net(image**nets.GAMMA)
+        maps = (outputs["reflectance"], outputs["shading"], image, valid)
         r, s, image, valid = (x.unflatten(0, (-1, self.views)) for x in maps)
         total = 2 * losses.mean_all_pairs(_log(image) - s, r, valid) + 2 * losses.mean_all_pairs(r, r, valid)
         total = total + 4 * losses.smooth_over_time(r, image, valid)
@@ -79,8 +78,8 @@ class Translation(nn.Module):
     Each domain has encoders of content and style and a decoder. 10·reconstruction within a domain + content of R̂ and Ŝ
     is that of the image (1) + 10·|I − k·R̂·Ŝ| + least-squares adversaries for R̂ and Ŝ (2) + 0.01·KL of styles to N(0, 1).
     R̂·Ŝ is taken of values in [0, 1] (the released code multiplies values in [−1, 1]); k is the best factor for each image,
-    since all three are over their own brightest value. Discriminators learn in the same step: their loss sees R̂ and Ŝ cut
-    from the graph, the networks' loss sees weights of discriminators cut from it.
+    since all three are divided by their own brightest value. Discriminators learn in the same step: R̂ and Ŝ are detached in
+    their loss, and the weights of the discriminators are detached in the networks' loss.
     """
 
     def __init__(self) -> None:
@@ -89,21 +88,21 @@ class Translation(nn.Module):
         self.contents = nn.ModuleDict({b: nets.Content() for b in nets.BRANCHES})
         self.styles = nn.ModuleDict({b: nets.style_encoder() for b in nets.BRANCHES})
         self.image, self.merge = nets.Decoder(), nets.mlp(2 * nets.STYLE, nets.STYLE)
-        self.judges = nn.ModuleDict({b: Judge() for b in nets.BRANCHES})
+        self.judges = nn.ModuleDict({b: Discriminators() for b in nets.BRANCHES})
 
     def forward(self, batch: Tensor) -> Tensor:
-        """The loss of images and of unpaired layers, all over their brightest value."""
+        """The loss of images and of unpaired layers, each divided by its brightest value."""
         image, reflectance, shading, _ = _parts(batch)
         x, real = image**nets.GAMMA, {"reflectance": reflectance**nets.GAMMA, "shading": shading**nets.GAMMA}
         content, style = self.net.content(x), self.net.style(x)
         split = self.net.split(style)
-        found = {b: nets.unit(out) for b, out in self.net.decoded(content, split).items()}
-        total = 10 * (x - fitted(found["reflectance"] * found["shading"], x)).abs().mean()
+        outputs = {b: nets.unit(out) for b, out in self.net.decoded(content, split).items()}
+        total = 10 * (x - fitted(outputs["reflectance"] * outputs["shading"], x)).abs().mean()
         total = total + 10 * (nets.unit(self.image(content, self.merge(split))) - x).abs().mean() + _prior(style)
         for branch in nets.BRANCHES:
             total = total + self._domain(branch, real[branch])
-            total = total + 2 * adversary(self.judges[branch], real[branch], found[branch])
-            again = self.contents[branch](found[branch])
+            total = total + 2 * adversary(self.judges[branch], real[branch], outputs[branch])
+            again = self.contents[branch](outputs[branch])
             total = total + sum((a - b).abs().mean() for a, b in zip(again, content, strict=True)) / 3
         return total
 
@@ -127,20 +126,20 @@ def fitted(answer: Tensor, truth: Tensor) -> Tensor:
     return factor[:, None, None, None] * answer
 
 
-class Judge(nn.Module):
-    """Discriminators of an image and of its half (USI3D has three scales): verdicts on small patches and on large ones."""
+class Discriminators(nn.Module):
+    """One discriminator for an image and one for it at half size (USI3D has three): logits for small and large patches."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fine, self.coarse = discriminator(), discriminator()
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, 3, h, w) → (n, verdicts)."""
+        """(n, 3, h, w) → (n, patches)."""
         return cat([self.fine(x).flatten(1), self.coarse(nn.functional.avg_pool2d(x, 2)).flatten(1)], 1)
 
 
 def discriminator() -> nn.Sequential:
-    """Three 4×4 convolutions of stride 2: one verdict for every patch."""
+    """Three 4×4 convolutions of stride 2: one logit for every patch."""
     widths = (3, 16, 32, 64)
     parts: list[nn.Module] = []
     for a, b in pairwise(widths):
@@ -149,7 +148,7 @@ def discriminator() -> nn.Sequential:
 
 
 def adversary(judge: nn.Module, real: Tensor, made: Tensor) -> Tensor:
-    """LSGAN: (D(real) − 1)² + D(made)² for the judge, (D(made) − 1)² for what made it (Mao et al. 2017)."""
+    """LSGAN: (D(real) − 1)² + D(made)² for the discriminators, (D(made) − 1)² for the generator (Mao et al. 2017)."""
     own = (judge(real) - 1).square().mean() + judge(made.detach()).square().mean()
     frozen = {k: v.detach() for k, v in judge.named_parameters()}
     return own + (functional_call(judge, frozen, (made,)) - 1).square().mean()

@@ -4,8 +4,8 @@
 
     log q(z_i) ≈ log Σ_j w_ij q(z_i | x_j)          for the joint and for each latent alone, over a batch of B images
 
-The KL is that of β-VAE; what its two other parts, mutual information and the KL of each latent, weigh is left at 1 (α = γ =
-1 in the paper), as disentanglement_lib has it.
+The KL is that of β-VAE; its two other parts, mutual information and the KL of each latent, keep the weight 1 (α = γ = 1 in
+the paper), as in disentanglement_lib.
 
     weighted    w_ij = 1/B. The paper has 1/(N·B) with N images in all: that adds (latents − 1)·log N to TC, a constant
                 without gradient; with 1/B the value reads as the total correlation of the batch's own mixture.
@@ -53,7 +53,7 @@ def total_correlation(seen: Passed, count: int, estimate: Estimate) -> Tensor:
 
 
 def log_weights(batch: int, count: int, estimate: Estimate) -> Tensor:
-    """log w (batch, batch): what image j weighs in the estimate of the density of code i.
+    """log w (batch, batch): the log weight of image j in the estimate of the density of code i.
 
     >>> log_weights(3, 10, "stratified").exp().sum(1).round(decimals=6).tolist()
     [1.0, 1.0, 1.0]

@@ -21,7 +21,7 @@ from diorama.training.objectives.objective import Objective, Passed, kl
 
 @dataclass(frozen=True, slots=True)
 class DipVae(Objective):
-    """KL + λ_od·(off the diagonal) + λ_d·(on it).
+    """KL + λ_od·(covariances) + λ_d·(variances).
 
     kind    i or ii: covariance of the means, or of the codes
     off     λ_od, the weight of covariances; the CANDLE experiments have 10
@@ -33,7 +33,7 @@ class DipVae(Objective):
     factor: float | None = None
 
     def penalty(self, seen: Passed, count: int) -> Tensor:
-        """KL and what the covariance costs."""
+        """KL and the penalty of the covariance matrix."""
         covariance = covariance_of(seen.mean)
         if self.kind == "ii":
             covariance = covariance + torch.diag(seen.log_variance.exp().mean(0))
@@ -45,5 +45,5 @@ class DipVae(Objective):
 
 def covariance_of(mean: Tensor) -> Tensor:
     """(latents, latents) over the rows."""
-    off = mean - mean.mean(0)
-    return off.T @ off / len(mean)
+    centred = mean - mean.mean(0)
+    return centred.T @ centred / len(mean)

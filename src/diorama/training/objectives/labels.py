@@ -1,4 +1,4 @@
-"""Labels of a few images (Locatello et al. 2020): the first latents are told what the factors are.
+"""Labels of a few images (Locatello et al. 2020): the first latents are trained to predict the factors.
 
     γ_sup·Σ_batch Σ_k −[t_k·log σ(μ_k) + (1 − t_k)·log(1 − σ(μ_k))]       t_k = level / number of levels of factor k
 

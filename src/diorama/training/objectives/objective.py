@@ -1,4 +1,4 @@
-"""What all objectives see of a batch, and what they must say."""
+"""What all objectives get of a batch, and what they must compute."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LOG_TWO_PI = 1.8378770664093453
 
 
 class Passed(NamedTuple):
-    """A batch on its way through a learner: images x, logits of the reconstruction, q(z|x) = N(mean, σ²), the sampled z.
+    """A learner's forward pass: images x, logits of the reconstruction, q(z|x) = N(mean, σ²), the sampled z.
 
-    `labelled` are the means of the images whose labels may be used (none: 0 rows); `judged` are the logits of the critic,
-    where the objective has one: of z with the critic's weights cut from the graph, of z cut from it, of z permuted.
-    `grown` is the share of its full weight that the penalty has at this step; below 1 only where a training has `anneal`.
+    `labelled` are the means of the images whose labels may be used (none: 0 rows). `judged` are the critic's logits, if the
+    objective has one: of z with the critic's weights detached, of z detached, of z detached and permuted. `grown` is the
+    share of its full weight that the penalty has at this step; it is below 1 only in a training with `anneal`.
     """
 
     x: Tensor
@@ -56,5 +56,5 @@ def kl(seen: Passed) -> Tensor:
 
 def log_densities(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
     """log q(z_i,l | x_j) of every code i under every image j: (i, j, latents)."""
-    off = (z[:, None] - mean[None]) ** 2 * torch.exp(-log_variance)[None]
-    return -0.5 * (off + log_variance[None] + LOG_TWO_PI)
+    squares = (z[:, None] - mean[None]) ** 2 * torch.exp(-log_variance)[None]
+    return -0.5 * (squares + log_variance[None] + LOG_TWO_PI)

@@ -2,14 +2,14 @@
 
 Hesse, Schaub-Meyer, Roth: FunnyBirds, a synthetic vision dataset for a part-based analysis of explainable AI methods
 (ICCV 2023). Geometry of the scene, camera, lamp, shading, outline and draw order are the published ones; the part
-meshes are Diorama's own unless `parts` names a folder with the official GLB files. Nothing casts a shadow, so a removed
+meshes are Diorama's own unless `parts` names a folder with the official GLB files. Nothing casts a shadow, so removing a
 part uncovers what is behind it and changes nothing else.
 
     world = Birds()
     scene = world.sample(rng)
     frames = world.render([scene, world.do(scene, beak=None), world.do(scene, background_without=3)])
 
-The part map `truth["parts"]` holds 0 where nothing is, 1 body, 2 beak, 3 and 4 eyes, 5 and 6 feet, 7 tail, 8 and 9
+The part map `truth["parts"]` is 0 where there is nothing, 1 body, 2 beak, 3 and 4 eyes, 5 and 6 feet, 7 tail, 8 and 9
 wings, and 10 + i for background object i; the first of a pair is the viewer's left. The outline belongs to no part: the
 map shows the surfaces without it, as published.
 """
@@ -41,14 +41,13 @@ class Birds(Parted):
     size          side of the square images in pixels; the paper has 256
     antialias     five samples per pixel of the image, sixteen above 128 pixels; False takes one
     parts         folder with the official GLB files; None for Diorama's own meshes
-    split         test shows whole birds; train removes n ~ U{0..5} random parts from every second one, as the published
+    split         test shows whole birds; train removes n ~ U{0..5} random parts from half of them, like the published
                   training set
-    classes_seed  which list of fifty classes is drawn
-    objects       most background objects of an image; their number is drawn from U{0..objects}, published 34
-    classes       how many of the fifty classes there are, 2 to 50: labels are 0 to classes − 1, and a bird of the list is
-                  the same whatever the number
+    classes_seed  seed of the list of fifty classes
+    objects       largest number of background objects; their number is drawn from U{0..objects}, published 34
+    classes       number of classes used, 2 to 50: the first of the list, with labels 0 to classes − 1
 
-    Afterwards `world.classes` holds the variants of each class; seed 0 gives the published ones.
+    After construction `world.classes` holds the variants of each class; seed 0 gives the published ones.
     """
 
     size: Annotated[int, Within(8, 4096)] = 128
@@ -80,7 +79,7 @@ class Birds(Parted):
         object.__setattr__(self, "classes", _first_classes(self.classes, self.classes_seed))
 
     def fingerprint(self) -> str:
-        """The digest of the part files, so that keys follow their content and not their place."""
+        """The digest of the part files, so that keys depend on their content and not on their path."""
         return "" if self.parts is None else files_digest(Path(self.parts).rglob("*.glb"), Path(self.parts))
 
     def sample(self, rng: np.random.Generator) -> Scene:
@@ -101,7 +100,7 @@ class Birds(Parted):
         return {kept: self.do(scene, **{p: None for p in PARTS if p not in kept}) for kept in SUBSETS}
 
     def removals(self, scene: Scene) -> dict[int, Scene]:
-        """For every background object, by its index, the scene without just that one."""
+        """The scene without each background object, by the object's index."""
         shown = (i for i, thing in enumerate(scene.params["background"]) if thing is not None)
         return {i: self.do(scene, background_without=i) for i in shown}
 
@@ -116,7 +115,7 @@ class Birds(Parted):
 
 
 def _first_classes(asked: Any, seed: int) -> tuple[Mapping[str, int], ...]:
-    """The first so many classes of a seed; asked for by number, or by a list of them (`dataclasses.replace`)."""
+    """The first classes of a seed, given their number, or a tuple of them as `dataclasses.replace` passes."""
     count = len(asked) if isinstance(asked, tuple) else asked
     if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= len(_classes(seed)):
         raise InputError(f"classes={asked!r}: give how many of the fifty classes there are, 2 to {len(_classes(seed))}")

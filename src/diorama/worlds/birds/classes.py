@@ -27,7 +27,7 @@ SUBSETS: tuple[tuple[str, ...], ...] = tuple(s for n in range(len(PARTS) + 1) fo
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One look of a part: which model, and its paint (CSS name) where the part is painted."""
+    """One variant of a part: its model, and its paint (CSS name) if the part is painted."""
 
     model: str
     color: str | None = None
@@ -49,7 +49,7 @@ CATALOGUE: dict[str, tuple[Variant, ...]] = {
 def draw_classes(stream: random.Random, count: int = 50) -> tuple[dict[str, int], ...]:
     """`count` different birds in the published draw order: one `randint` per part, in catalogue order.
 
-    The released code means to skip duplicates but compares unfinished birds; seed 0 draws none, so both agree there.
+    The released code tries to skip duplicates but compares unfinished birds; seed 0 draws none, so both agree there.
 
     >>> draw_classes(random.Random(0), 1)
     ({'beak': 3, 'eye': 1, 'foot': 0, 'tail': 4, 'wing': 4},)

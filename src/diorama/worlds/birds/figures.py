@@ -58,7 +58,7 @@ def _portrait(part: str, variant: int | None) -> Scene:
 
 
 def _close_up(frames: Sequence[Frame], part: str, tile: int) -> list[np.ndarray]:
-    """The images cut to one square that holds the part in all of them (the whole bird, but for beak and eyes)."""
+    """The images cropped to one square that contains the part in all of them (for beak and eyes; else the whole bird)."""
     import cv2
 
     ids = Birds.part_ids[part] if part in ("beak", "eye") else tuple(range(1, Birds.background_id))

@@ -49,7 +49,7 @@ def encode_parts(parts: np.ndarray) -> np.ndarray:
 
 
 def decode_parts(colours: np.ndarray) -> np.ndarray:
-    """The ids of a coloured part map; a colour that is no code (a blended edge pixel) counts as empty.
+    """The ids of a coloured part map; colours that are no code (blended edge pixels) become 0, empty.
 
     >>> decode_parts(np.array([[(255, 0, 2), (204, 204, 207), (9, 9, 9)]], np.uint8)).tolist()
     [[6, 13, 0]]

@@ -1,8 +1,7 @@
 """Diorama's own birds: every part as a formula, in bird units about the point where the part is attached.
 
-x points to the viewer's right, y up, z towards the camera. Paired parts are
-made for the viewer's left and mirrored. Shapes are tubes with elliptical cross-sections, so that a feather, a toe and
-a beak are one function.
+x points to the viewer's right, y up, z towards the camera. Paired parts are made for the viewer's left and mirrored. Most
+shapes are tubes with elliptical cross-sections, so that one function makes a feather, a toe and a beak.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from diorama.render.mesh import Mesh, merge, scaling, smooth_normals, sphere, tr
 Array = NDArray[np.float64]
 Colour = tuple[float, float, float]
 
-#: Softer than CSS names, so that the three tones of the toon ramp show. Linear reflectance.
+#: Linear reflectance, less saturated than the CSS colours, so that the three tones of the toon ramp are visible.
 PAINT: dict[str, Colour] = {
     "red": (0.80, 0.085, 0.07),
     "green": (0.07, 0.42, 0.09),
@@ -32,7 +31,7 @@ BLACK: Colour = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A mesh of a model; without a colour of its own it takes the paint of its part."""
+    """A mesh of a model; if its colour is None it has the paint of its part."""
 
     mesh: Mesh
     colour: Colour | None = None
@@ -69,7 +68,7 @@ def tube(path: ArrayLike, across: ArrayLike, thick: ArrayLike, side: ArrayLike =
 
 
 def _smooth(path: ArrayLike, across: ArrayLike, thick: ArrayLike, steps: int = 15) -> tuple[Array, Array, Array]:
-    """Catmull–Rom curves through the given points, and the same for the two half-axes; steps crowd at the ends."""
+    """Catmull–Rom curves through the given points and for the two half-axes, sampled more densely at the ends."""
     points = np.asarray(path, float)
     knots = np.arange(len(points), dtype=float)
     wide = np.broadcast_to(np.asarray(across, float), knots.shape)

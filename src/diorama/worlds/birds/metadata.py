@@ -1,4 +1,4 @@
-"""The published FunnyBirds metadata: the draw order of its generator, and its flat records to and from scenes.
+"""The published FunnyBirds metadata: the draw order of its generator, and conversion of its flat records to and from scenes.
 
 `classes.json`, `dataset_train.json` and `dataset_test.json` are functions of a seed and of CPython's `random`: seed 0
 gives the published ones. Classes and train samples come from one stream, test samples from a fresh one.

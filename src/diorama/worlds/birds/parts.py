@@ -1,4 +1,4 @@
-"""Where the parts of a bird go, and the stage that a bird scene puts in front of the renderer.
+"""Where the parts of a bird go, and the stage that is rendered for a bird scene.
 
 Placement is the published table (three.js r141 units). Own meshes are made in bird units about the same points; the
 official GLB files keep their own scales and rotations.
@@ -74,7 +74,7 @@ OWN_PLACES: dict[str, Matrix] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartSet:
-    """Models by name, where they go, and what their paints look like."""
+    """Models by name, the transform of every part, and the colours of paints."""
 
     models: Mapping[str, Model]
     places: Mapping[str, Matrix]
@@ -128,7 +128,7 @@ _UP = np.array([[0.0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])  # z-
 
 @lru_cache(maxsize=8192)
 def primitive(shape: str, scale: Vector) -> tuple[Mesh, Vector]:
-    """The mesh of a background object and the scale that brings it to size; meshes are shared where that is exact.
+    """The mesh of a background object and its scale; meshes are shared between objects where that is exact.
 
     box(x, y, z) · cone(radius x, height y, z segments) · sphere(radius x, y by z segments) ·
     cylinder(top radius x, bottom radius y, height z; 8 segments) · capsule(radius x, length y, z segments per cap).
@@ -147,7 +147,7 @@ def primitive(shape: str, scale: Vector) -> tuple[Mesh, Vector]:
 
 @lru_cache(maxsize=1024)
 def _shared(make: Callable[..., Mesh], *shape: float) -> Mesh:
-    """A mesh that is made once for every shape: objects of one mesh are drawn together."""
+    """A mesh, made once for each shape: objects with the same mesh are drawn together."""
     return make(*shape)
 
 
@@ -176,7 +176,7 @@ Cast = dict[str, tuple[Any, Any]]
 
 
 def cast_of(params: Params) -> Cast:
-    """What is on the stage, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
+    """The parts and objects of a scene, by layer name: ("wing", 3) for a part, (7, {…}) for background object 7."""
     cast: Cast = {"0 body": ("body", 0)}
     for i, (part, variant) in enumerate(params["parts"].items()):
         if variant is not None:

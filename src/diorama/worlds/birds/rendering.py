@@ -1,7 +1,7 @@
 """Rendering of bird scenes: scenes that share a camera and a lamp share one set of layers.
 
-Nothing casts a shadow, so every part and every background object is a layer of its own, and any choice of them is a
-nearest-depth composite, equal to the byte to rendering just those.
+Nothing casts a shadow, so every part and every background object is a separate layer, and any choice of them is a
+nearest-depth composite, byte for byte equal to rendering only those.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from diorama.render.toon import toon_image, toon_layers
 from diorama.worlds.birds.parts import Cast, PartSet, cast_of, part_set, stage_of
 from diorama.worlds.birds.scenes import Params
 
-#: Samples per pixel when anti-aliased: few up to 128 pixels, on which the bundled networks were trained; above, where the
-#: outline is 0.0015 of the picture wide and a line of dots to five samples, enough that none of its pixels goes without.
+#: Samples per pixel when anti-aliased: few up to 128 pixels, on which the bundled networks were trained; many above, where
+#: five samples would leave gaps in the outline, which is 0.0015 of the picture wide.
 FEW, MANY, SMALL = 5, 16, 128
 Arrays = dict[str, np.ndarray]
 

@@ -1,10 +1,10 @@
-"""What a bird scene says: its JSON, how one is drawn, and every change that `do` may make to it.
+"""The JSON of a bird scene, how one is drawn, and every change that `do` may make to it.
 
     {"label": 25, "parts": {"beak": 0, "eye": null, …}, "camera": {"distance", "pitch", "roll"},
      "light": {"distance", "pitch", "roll"}, "background": [{"shape", "radius", "pitch", "roll", "scale", "rotation",
      "color"}, null, …]}
 
-A removed part and a removed background object are `null`, so that what stays keeps its name and its number.
+Removed parts and removed background objects are `null`, so that the others keep their names and indices.
 """
 
 import math
@@ -36,7 +36,7 @@ FACTORS: dict[str, str] = {
 
 
 def point(radius: float, pitch: float, roll: float) -> tuple[float, float, float]:
-    """Where (radius, pitch, roll) lies: (r·sin p·cos q, −r·sin q, r·cos p·cos q).
+    """The point (r·sin p·cos q, −r·sin q, r·cos p·cos q) of radius r, pitch p and roll q.
 
     >>> [round(v, 3) for v in point(2.0, 0.0, 0.0)]
     [0.0, -0.0, 2.0]
@@ -73,9 +73,9 @@ def engulfs(thing: Mapping[str, Any], eye: Sequence[float]) -> bool:
 
 
 def draw_params(rng: np.random.Generator, classes: Sequence[Mapping[str, int]], most: int, removal: bool) -> Params:
-    """A scene drawn with the published distributions; objects that would swallow the camera are left out.
+    """A scene drawn with the published distributions, without objects that would contain the camera.
 
-    `removal` removes n ~ U{0..5} random parts from every second bird, as the training split does.
+    `removal` removes n ~ U{0..5} random parts from half of the birds, as in the training split.
     """
     label = int(rng.integers(len(classes)))
     distance, count = int(rng.integers(200, 401)), int(rng.integers(0, most + 1))
@@ -111,7 +111,7 @@ def _draw_objects(rng: np.random.Generator, count: int) -> list[Params]:
 
 
 def change(params: Params, changes: Mapping[str, Any], classes: Sequence[Mapping[str, int]]) -> Params:
-    """The parameters after `changes`; what a change does not name stays as it is."""
+    """The parameters after `changes`; all others stay as they are."""
     for name in changes:
         if name not in FACTORS:
             raise InputError(f"a bird has no {name!r}; {did_you_mean(name, list(FACTORS))}")
@@ -213,7 +213,7 @@ def check_params(params: Params, classes: int) -> None:
 
 
 def flat_factors(params: Params) -> dict[str, Any]:
-    """The factors of a scene, one name each."""
+    """The factors of a scene in a flat dictionary."""
     views = {f"{name}_{key}": params[name][key] for name in ("camera", "light") for key in VIEW}
     shown = sum(thing is not None for thing in params["background"])
     return {"label": params["label"], **params["parts"], **views, "background": shown}

@@ -3,16 +3,16 @@
 Reddy, Godfrey L, Balasubramanian: On Causally Disentangled Representations (AAAI 2022), and the CANDLE data set before
 it: 5 objects × 5 colours × 3 sizes × 6 rotations × 3 scenes × 3 lights = 4,050 combinations. Solids, paints, lamp, floor
 places, camera and its jitter are those of the released simulator; the sets are Diorama's own unless `hdri` names a
-folder of panoramas. The panorama is background and light at once, the lamp adds a competing shadow, and the floor is
-invisible but for the shadows on it.
+folder of panoramas. The panorama is both background and light, the lamp adds a second shadow, and of the floor only the
+shadows on it are visible.
 
     world = Candle()
     scene = world.sample(rng)
     frames = world.render([scene, world.do(scene, color="red"), world.do(scene, light="left")])
 
-Geometry truth (depth, normals, parts: 1 on the object) is that of object and floor. Boxes are x0, y0, x1, y1 from the
-top left: `object` is tight, `loose` the published one, made before the camera's jitter and not cut at the image's edge.
-Rotation shows on the cube only, unless `marked`.
+Depth, normals and parts (1 on the object) are those of object and floor. Boxes are x0, y0, x1, y1 from the top left:
+`object` is tight, `loose` is the published one, made before the camera's jitter and not cut off at the image's edge.
+Rotation is visible on the cube only, unless `marked`.
 """
 
 from collections.abc import Sequence
@@ -37,21 +37,21 @@ Confounding = Literal["none", "pairs", "semantic", "semantic_commented", "gaussi
 class Candle(Confounded):
     """Images of `width` by ¾·`width` pixels.
 
-    width         of the images in pixels; published 320
+    width         width of the images in pixels; published 320
     samples       light paths per pixel of the object; more give less noise
-    scenes        how many of the sixteen sets are used; the paper has 3
+    scenes        number of the sixteen sets that are used; the paper has 3
     hdri          folder of panoramas that replace Diorama's own sets; None for ours
     confounding   how `sample` couples factors: none; pairs, the paper's object and colour (1,620 images); semantic, the
-                  rule of the later data set (12,546 of sixteen scenes; semantic_commented as its comments say);
-                  gaussian, of the two factors in `couple`; one_to_all, of the first of them
+                  rule of the later data set (12,546 images of sixteen scenes; semantic_commented follows its comments);
+                  gaussian, which couples both factors in `couple`; one_to_all, which couples the first of them to all
     sigma         width of the gaussian coupling, factors scaled to 0 … 1; small is strong
     couple        the two factors that gaussian and one_to_all confound
     hidden        strength of the unobserved cause of light and scene, 0 (none) to 1
-    rotation_bug  takes degrees for radians, as the released simulator does
+    rotation_bug  takes degrees for radians, like the released simulator
     marked        paints stripes on the object, which make rotation visible on every shape
     lamp          power of the lamp in watts, 0 for none; published 5000
 
-    `sample` follows confounding and hidden cause, `do` does not.
+    `sample` depends on confounding and hidden cause, `do` does not.
     """
 
     width: Annotated[int, Within(16, 4096)] = 320
@@ -93,7 +93,7 @@ class Candle(Confounded):
 
     @property
     def height(self) -> int:
-        """Pixels of the image, upright."""
+        """The height of the images in pixels."""
         return round(self.width * 3 / 4)
 
     @property
@@ -102,7 +102,7 @@ class Candle(Confounded):
         return {name: known(name, self.scenes) for name in NAMES}
 
     def fingerprint(self) -> str:
-        """The digest of the panorama files, so that keys follow their content and not their place."""
+        """The digest of the panorama files, so that keys depend on their content and not on their path."""
         from diorama.io.digests import files_digest
         from diorama.worlds.candle.panoramas import panorama_files
 
@@ -114,7 +114,7 @@ class Candle(Confounded):
     # Causes
 
     def weights(self) -> np.ndarray:
-        """The chance of every combination (unscaled), in the published order."""
+        """The probability of every combination, not normalised, in the published order."""
         rows = grid(self.scenes)
         chosen = {
             "none": lambda: np.ones(len(rows)),
@@ -127,25 +127,25 @@ class Candle(Confounded):
         return chosen * graph.hidden(rows, self.hidden)
 
     def confounded(self, scene: Scene) -> bool:
-        """Whether a scene is in the world's confounded part; of a world without confounding, in the paper's "pairs"."""
+        """Whether the world's confounding leaves a scene in; for a world without confounding, whether "pairs" does."""
         rows = grid(self.scenes)
         weights = graph.pairs(rows) if self.confounding == "none" else self.weights()
         return bool(weights[graph.matches(rows, {name: scene.params[name] for name in NAMES})][0] > 0)
 
     def sample(self, rng: np.random.Generator) -> Scene:
-        """A scene as it is seen under the world's confounding."""
+        """A scene drawn under the world's confounding."""
         return self._drawn(rng, self.weights())
 
     def sample_given(self, rng: np.random.Generator, **values: Any) -> Scene:
-        """Seeing: a scene among those that have the values."""
+        """Conditioning: a scene among those that have the values."""
         return self._drawn(rng, graph.condition(grid(self.scenes), self.weights(), **values))
 
     def sample_do(self, rng: np.random.Generator, **values: Any) -> Scene:
-        """Doing: a scene with these values set by intervention; the others are drawn as without it."""
+        """Intervention: a scene with these values set; the other factors are drawn as without the intervention."""
         return self._drawn(rng, graph.intervene(grid(self.scenes), self.weights(), **values))
 
     def numbered(self, index: int, seed: int = 0) -> Scene:
-        """Combination `index` of the published order, at the place and with the jitter of (seed, index)."""
+        """Combination `index` of the published order, with the place and jitter drawn from (seed, index)."""
         if not 0 <= index < np.prod(levels(self.scenes)):
             raise InputError(
                 f"candle: there is no image {index}; {self.scenes} scenes have 0 to {np.prod(levels(self.scenes)) - 1}"
@@ -164,7 +164,7 @@ class Candle(Confounded):
         return Scene("candle", {**factors, "position": list(floor_place(rng, factors["scene"])), "camera": jitter})
 
     def do(self, scene: Scene, /, **changes: Any) -> Scene:
-        """The scene with some factors changed and everything else, place and jitter included, as it was."""
+        """The scene with some factors changed and everything else, place and jitter included, unchanged."""
         checked = {}
         for name, value in changes.items():
             if name in NAMES:
@@ -178,7 +178,7 @@ class Candle(Confounded):
     # Pictures
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Trace every scene; all use the same random numbers, so that what differs between two is what was done."""
+        """Trace every scene, all with the same random numbers, so that two images differ only by what was changed."""
         return [self._frame(scene) for scene in scenes]
 
     def _frame(self, scene: Scene) -> Frame:

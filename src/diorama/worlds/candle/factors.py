@@ -1,4 +1,4 @@
-"""The factors of CANDLE: their values in the published order, the number of a combination, the metadata of an image."""
+"""The factors of CANDLE: their values in the published order, the index of a combination, the metadata of an image."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 320, 240  # pixels of the published images, in which metadata co
 
 
 def levels(scenes: int) -> tuple[int, ...]:
-    """How many values each factor has, in the order of NAMES.
+    """The number of values of each factor, in the order of NAMES.
 
     >>> levels(3), int(np.prod(levels(3)))
     ((3, 3, 5, 5, 3, 6), 4050)
@@ -40,7 +40,7 @@ def known(name: str, scenes: int = len(SCENES)) -> tuple[Any, ...]:
 
 
 def level_of(name: str, value: Any, scenes: int = len(SCENES)) -> int:
-    """The position of a value among those of its factor; an InputError names the right ones.
+    """The index of a value among those of its factor; an InputError names the valid ones.
 
     >>> level_of("color", "yellow"), level_of("size", 2)
     (2, 1)
@@ -73,7 +73,8 @@ def metadata(
     """The published JSON of an image, with the tight box beside the published one.
 
     Both boxes are [[xmin, ymin], [xmax, ymax]] in pixels, with the origin at the bottom left and y upwards; `bounds` is
-    loose, not cut at the image's edge and made before the camera's jitter, `visible_bounds` is tight (far edge excluded).
+    loose, made before the camera's jitter and not cut off at the image's edge; `visible_bounds` is tight (far edge
+    excluded).
     The arguments are x0, y0, x1, y1 from the top left, as in `Frame.truth["boxes"]`.
 
     >>> m = metadata({"object": "cube", "color": "red", "size": 2.0, "rotation": 0, "scene": "hall", "light": "left"},

@@ -1,8 +1,8 @@
-"""The causes behind CANDLE as data: the graph, confounding, sampling by seeing or by doing.
+"""The causal model of CANDLE as data: the graph, confounding, sampling with conditions or interventions.
 
-A distribution over the factors is a vector of weights, one for every row of `grid()`; confounding makes or multiplies
-such vectors, sampling reads them. Reddy, Godfrey L and Balasubramanian 2022 (AAAI) give graph and sub-selections;
-Träuble et al. 2021 (ICML) the Gaussian coupling.
+A distribution over the factors is a vector of weights, one for every row of `grid()`; confounding makes or multiplies such
+vectors, sampling draws from them. Graph and sub-selections are from Reddy, Godfrey L and Balasubramanian 2022 (AAAI), the
+Gaussian coupling from Träuble et al. 2021 (ICML).
 
     rows = grid()
     seen = draw(rng, rows, pairs(rows), 100)                    # the confounded world
@@ -17,8 +17,8 @@ import numpy as np
 from diorama.core.errors import InputError, did_you_mean
 from diorama.worlds.candle.factors import NAMES, level_of
 
-#: The causes of each variable. U and C are not observed: U is the light that comes with a scene, C what a data set
-#: happens to contain. The image depends on all factors, on the place of the object and on the camera.
+#: The causes of each variable. U and C are not observed: U is the light that comes with a scene, C the selection of objects
+#: and colours in a data set. The image depends on all factors, on the place of the object and on the camera.
 GRAPH: dict[str, tuple[str, ...]] = {
     "U": (),
     "C": (),
@@ -40,7 +40,7 @@ PAIRS = {
     "cone": ("purple", "orange"),
     "torus": ("orange", "red"),
 }
-#: What the released rule of the later data set drops from the sixteen scenes. The first line was meant for indoors only.
+#: The combinations that the later data set's released rule drops from sixteen scenes; the first was meant for indoors only.
 DROPPED: tuple[dict[str, tuple[Any, ...]], ...] = (
     {"size": (2.5,), "object": ("cube", "sphere", "cylinder", "cone")},
     {"size": (1.5,), "scene": ("garden", "garage")},
@@ -50,8 +50,8 @@ DROPPED: tuple[dict[str, tuple[Any, ...]], ...] = (
     {"color": ("orange", "yellow"), "scene": ("station", "dusk city", "playground")},
     {"object": ("sphere",), "scene": ("skywalk",)},
 )
-#: As its comments say: large objects are dropped indoors only, orange cones on the bridge too. Which scenes are indoors
-#: is not said; these keep 16,146 images, the published lower count.
+#: The rule as its comments describe it: large objects are dropped indoors only, orange cones on the bridge too. They do not
+#: say which scenes are indoors; with these, 16,146 images are left, the published lower count.
 COMMENTED = (
     {"scene": ("indoor", "hall", "garage", "skywalk"), **DROPPED[0]},
     *DROPPED[1:],
@@ -94,7 +94,7 @@ def pairs(rows: np.ndarray) -> np.ndarray:
 
 
 def semantic(rows: np.ndarray, as_commented: bool = False) -> np.ndarray:
-    """The rule of the later data set, as it was executed or as its comments say.
+    """The rule of the later data set, as it was executed or as its comments describe it.
 
     >>> from diorama.worlds.candle.factors import grid
     >>> int(semantic(grid(16)).sum()), int(semantic(grid(16), as_commented=True).sum())
@@ -120,7 +120,7 @@ def one_to_all(rows: np.ndarray, name: str, sigma: float) -> np.ndarray:
 def hidden(rows: np.ndarray, strength: float) -> np.ndarray:
     """Light and scene with an unobserved cause U, uniform over three: p(light, scene) = Σ_u p(u) p(light|u) p(scene|u).
 
-    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, where every third scene goes with the same light.
+    p(light|u) = (1 − s)/3 + s·[light = u]; p(scene|u) likewise, where every third scene belongs to the same light.
     """
     if not 0 <= strength <= 1:
         raise InputError(f"candle: hidden={strength!r}: give the strength of the unobserved cause, 0 to 1")
@@ -145,7 +145,7 @@ def _scaled(rows: np.ndarray, name: str) -> np.ndarray:
 
 
 def condition(rows: np.ndarray, weights: np.ndarray, **values: Any) -> np.ndarray:
-    """Seeing: p(rows | values)."""
+    """Weights of p(rows | values)."""
     kept = weights * matches(rows, values)
     if not kept.sum() > 0:
         raise InputError(f"candle: no image has {_listed(values)} under this confounding; use do, or other values")
@@ -153,7 +153,7 @@ def condition(rows: np.ndarray, weights: np.ndarray, **values: Any) -> np.ndarra
 
 
 def intervene(rows: np.ndarray, weights: np.ndarray, **values: Any) -> np.ndarray:
-    """Doing: the values are set and the other factors keep their joint distribution, Σ over what the values were."""
+    """Weights of p(rows | do(values)): the other factors keep their joint distribution, summed over the named ones."""
     rest = [i for i, name in enumerate(NAMES) if name not in values]
     sizes = rows.max(0)[rest] + 1
     group = np.ravel_multi_index(rows[:, rest].T, sizes) if rest else np.zeros(len(rows), int)
@@ -161,7 +161,7 @@ def intervene(rows: np.ndarray, weights: np.ndarray, **values: Any) -> np.ndarra
 
 
 def draw(rng: np.random.Generator, rows: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    """The numbers of `count` rows drawn in proportion to the weights."""
+    """The indices of `count` rows drawn in proportion to the weights."""
     total = np.cumsum(weights)
     if not total[-1] > 0:
         raise InputError("candle: this confounding leaves no image; give other settings")

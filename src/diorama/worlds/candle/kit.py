@@ -29,7 +29,7 @@ Colour = tuple[float, float, float]
 
 
 class Sky(NamedTuple):
-    """Radiance by direction (…, 3), without the disc of the sun; the disc; and the sun as a lamp far away."""
+    """Radiance by direction (…, 3) without the sun's disc; that of the disc; and the sun as a lamp far away."""
 
     even: Callable[[np.ndarray], np.ndarray]
     disc: Callable[[np.ndarray], np.ndarray] | None = None
@@ -47,8 +47,8 @@ class Piece(NamedTuple):
 
 
 class Set(NamedTuple):
-    """A whole set: its pieces, the sky around it, lamps of its own, the mean brightness of its photograph, and how
-    many light paths per pixel that takes (rooms need more).
+    """A whole set: its pieces, the sky around it, its lamps, the mean brightness of its photograph, and the light paths per
+    pixel of that photograph (rooms need more).
     """
 
     pieces: Sequence[Piece]
@@ -59,7 +59,7 @@ class Set(NamedTuple):
 
 
 def at(right: float, depth: float, height: float = 0.0) -> np.ndarray:
-    """The move to a place on the set."""
+    """The translation to a place on the set."""
     return translation((-right, EYE[1] - depth, height))
 
 
@@ -84,7 +84,7 @@ def mixed(a: Colour, b: Colour, share: np.ndarray) -> np.ndarray:
 def speckled(
     dark: Colour, light: Colour, name: str, fine: float = 0.6, size: int = 1024, slope: float = 0.35
 ) -> np.ndarray:
-    """Ground: coarse patches and grain between two colours; `fine` is the share of the grain, `slope` how coarse it is."""
+    """Ground: coarse patches and grain between two colours; `fine` is the share of the grain, `slope` its coarseness."""
     coarse, grain = noise(name, 1.6, size), noise(name + " grain", slope, size)
     return mixed(dark, light, 0.5 + (1 - fine) * 2.2 * (coarse - 0.5) + fine * 2.2 * (grain - 0.5))
 
@@ -92,7 +92,7 @@ def speckled(
 def grooved(
     texture: np.ndarray, rows: int, columns: int, width: float, dark: float, stagger: bool = False
 ) -> np.ndarray:
-    """Joints between planks, slabs or bricks: darker lines, and a tone of its own for every piece."""
+    """Joints between planks, slabs or bricks: darker lines, and a different tone for every piece."""
     n = texture.shape[0]
     y, x = np.mgrid[0:n, 0:n] / n
     row = np.floor(y * rows).astype(int)
@@ -132,7 +132,7 @@ def sky(
 ) -> Sky:
     """A sky of two colours with a share of clouds; `sun` is (degrees right of the view, elevation, irradiance).
 
-    Nothing shines from below the horizon. The sun's disc has a radius of one degree, so that a map can hold it.
+    Nothing shines from below the horizon. The sun's disc has a radius of one degree, so that a map can resolve it.
     """
     field = noise("clouds", 1.7, 1024)
 
@@ -180,7 +180,7 @@ def _degrees_off(d: np.ndarray, sun: tuple[float, float, float]) -> np.ndarray:
 
 
 def _sun_lamp(towards: np.ndarray, power: float) -> RectLight:
-    """A square 2 degrees wide, 2 km away, that brings the irradiance `power`."""
+    """A square 2 degrees wide, 2 km away, that gives the irradiance `power`."""
     far, side = 2000.0, 70.0
     u = np.cross((0, 0, 1), towards)
     u *= side / np.linalg.norm(u)
@@ -239,7 +239,7 @@ def _upright_box() -> Mesh:
 
 
 def _leaves(count: int) -> Mesh:
-    """A crown: leaves scattered near the surface of lumps, within radius 1; each leaf a triangle with its own shade."""
+    """A crown of radius 1: triangular leaves scattered near the surface of lumps, each with a shade of its own."""
     chance = rng(0, "candle leaves")
     lumps = chance.normal(size=(22, 3)) * (0.42, 0.42, 0.36)
     out = chance.normal(size=(count, 3))
@@ -306,7 +306,7 @@ def post(right: float, depth: float, radius: float, tall: float, colour: Colour,
 
 
 def beam(a: tuple[float, float, float], b: tuple[float, float, float], radius: float, colour: Colour) -> Piece:
-    """A rod from one (right, depth, height) to another."""
+    """A rod between two places (right, depth, height)."""
     p, q = (np.array([-r, EYE[1] - d, h]) for r, d, h in (a, b))
     way = q - p
     long = float(np.linalg.norm(way))
@@ -317,7 +317,7 @@ def beam(a: tuple[float, float, float], b: tuple[float, float, float], radius: f
 
 
 def tree(right: float, depth: float, tall: float, turn: float, shade: Colour = (1, 1, 1)) -> list[Piece]:
-    """A trunk and a crown, turned by `turn` radians, so that trees differ."""
+    """A trunk and a crown rotated by `turn` radians, so that trees differ."""
     wide = 0.42 * tall
     crown = at(right, depth, 0.66 * tall) @ rotation((0, 0, 1), turn) @ scaling((wide, wide, 0.46 * tall))
     return [post(right, depth, 0.03 * tall, 0.6 * tall, (0.09, 0.06, 0.04)), Piece("leaves", crown, shade, "leaf")]
@@ -361,9 +361,9 @@ def room(half: float, back: float, tall: float, walls: str, ceiling: Colour, fro
 
 
 def turned(pieces: Sequence[Piece], degrees: float, pivot: np.ndarray, to: np.ndarray) -> list[Piece]:
-    """Pieces turned together about the upright axis through a place, which then comes to lie at another place.
+    """Pieces rotated together about the upright axis through `pivot`, which is then moved to the place `to`.
 
-    The places are moves as `at` makes them; a positive angle turns to the left as seen from above.
+    Places are translations made by `at`; a positive angle rotates to the left as seen from above.
     """
     move = to @ rotation((0, 0, 1), float(np.radians(degrees))) @ np.linalg.inv(pivot)
     return [piece._replace(transform=move @ piece.transform) for piece in pieces]

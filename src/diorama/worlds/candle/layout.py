@@ -27,10 +27,10 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NU
 
 
 def write_numbered(ask: Writing) -> Path:
-    """Write `<index>.png` and `<index>.json` as CANDLE was published, every combination once; goes on where it stopped.
+    """Write `<index>.png` and `<index>.json` as CANDLE was published, every combination once; resumes where it stopped.
 
     One process per core; each image is a function of (seed, index). The world `candle_recorded(root=…)` reads the folder.
-    Gives a contact sheet of a few of all images.
+    Gives the path of a contact sheet of a few images.
     """
     world, count, seed, changes, out = ask.world.object, ask.count, ask.seed, ask.changes, ask.out
     total = int(np.prod(levels(world.scenes)))
@@ -49,7 +49,7 @@ def write_numbered(ask: Writing) -> Path:
 
 
 def _claim(out: Path, made_by: dict[str, Any]) -> None:
-    """Say in manifest.json what the folder holds, or refuse to mix it with something else."""
+    """Write what the folder holds to manifest.json, or refuse to mix it with something else."""
     file = out / "manifest.json"
     if file.exists() and read_json(file) != made_by:
         raise InputError(f"{out} holds images of another world, seed or --do; choose another -o, or delete it")
@@ -57,7 +57,7 @@ def _claim(out: Path, made_by: dict[str, Any]) -> None:
 
 
 def _finished(world: Candle, missing: list[int], seed: int, changes: dict[str, Any], out: Path) -> Iterator[int]:
-    """Write the missing images; gives the number of each as it is done."""
+    """Write the missing images; yields the index of each when it is done."""
     workers = min(os.cpu_count() or 1, -(-len(missing) // 4))
     if workers <= 1:
         for i in missing:
@@ -73,7 +73,7 @@ def _finished(world: Candle, missing: list[int], seed: int, changes: dict[str, A
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes with one thread each; what is not begun is dropped when something goes wrong."""
+    """Processes with one thread each; after an error, tasks that have not begun are cancelled."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
@@ -88,9 +88,9 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def write_one(world: Candle, index: int, seed: int, changes: dict[str, Any], out: Path) -> None:
-    """Write one image, then its metadata: where there is metadata, the image is complete.
+    """Write one image, then its metadata: if there is metadata, the image is complete.
 
-    Boxes in metadata count in pixels of the image that is written.
+    Boxes in metadata are in pixels of the image that is written.
     """
     scene = world.numbered(index, seed)
     frame = world.render([world.do(scene, **changes) if changes else scene])[0]

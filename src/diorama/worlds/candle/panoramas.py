@@ -1,6 +1,6 @@
 """Panoramas for candle: photographs of its own sets, or real ones from a folder; the view of the camera and the light.
 
-A panorama is seen from the camera's place and is infinitely far, as in the published simulator. It is kept twice: as a
+A panorama is seen from the camera's place and is infinitely far, as in the published simulator. It is stored twice: as a
 sharp plate of what the camera may see, and as a small lat-long map that lights the object and the floor.
 """
 
@@ -23,7 +23,7 @@ from diorama.worlds.candle.sets import SETS, build, texture
 
 #: Half the width of the published view over its distance (18 mm / 50 mm), and the pitch down in degrees.
 HALF, PITCH = 0.36, 0.94
-#: How far, in degrees, the camera may be turned from its place; plates show this much more on every side.
+#: The largest jitter of the camera in degrees; plates show this much more on every side.
 TURN = 1.0
 _BOUNCES, _LIGHT, _FACE = 2, 256, 48
 KINDS = (".exr", ".hdr", ".png", ".jpg")
@@ -31,7 +31,7 @@ _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
 class Panorama(NamedTuple):
-    """The background behind the object and the light that falls on it, in the same unit of brightness."""
+    """The background behind the object and the light that falls on it, in the same unit."""
 
     plate: np.ndarray  # (h, w, 3): the view of the unturned camera and TURN degrees more
     light: Environment
@@ -39,7 +39,7 @@ class Panorama(NamedTuple):
 
 
 def view(pitch: float = 0.0, yaw: float = 0.0) -> np.ndarray:
-    """Rows right, up, forward of the camera turned by some degrees about its own axes (up and to the left)."""
+    """Rows right, up, forward of the camera rotated by some degrees about its own axes (up and to the left)."""
     down = np.radians(PITCH)
     basis = np.array([[-1, 0, 0], [0, -np.sin(down), np.cos(down)], [0, -np.cos(down), -np.sin(down)]])
     a, b = np.radians(pitch), np.radians(yaw)
@@ -63,7 +63,7 @@ def plate_half() -> float:
 
 
 def backdrop(panorama: Panorama, basis: np.ndarray, width: int, height: int) -> np.ndarray:
-    """The plate as the turned camera sees it, with four samples per pixel."""
+    """The plate as seen by the rotated camera, with four samples per pixel."""
     import cv2
 
     d = directions(basis, 2 * width, 2 * height, HALF) @ view().T
@@ -87,7 +87,7 @@ def panorama(scene: str, hdri: str | None, width: int) -> Panorama:
 
 @lru_cache(maxsize=len(SETS))
 def _staged(scene: str, width: int, height: int) -> Panorama:
-    """The photograph of a set, taken once and kept in the user's cache under a key of everything that makes it."""
+    """The photograph of a set, rendered once and kept in the user's cache under a key of all that determines it."""
     key = digest([source_key(Path(__file__)), scene, width, height])
     file = cache_folder() / f"candle-{key}.npz"
     try:
@@ -104,7 +104,7 @@ def _staged(scene: str, width: int, height: int) -> Panorama:
 
 
 def _kept(file: Path) -> Panorama | None:
-    """The panorama of a file in the cache; None where there is none, or a damaged one."""
+    """The panorama of a file in the cache; None if there is none or it is damaged."""
     if not file.is_file():
         return None
     try:
@@ -130,7 +130,7 @@ def _taken(scene: str, width: int, height: int) -> Panorama:
 def _photograph(
     made: Set, basis: np.ndarray, half: float, width: int, height: int, samples: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a camera at EYE sees of a set without its sky, and the share of the sky in every pixel."""
+    """The image of a set without its sky from a camera at EYE, and the share of the sky in every pixel."""
     from diorama.render.path import render
 
     fov = float(np.degrees(2 * np.arctan(half * height / width)))
@@ -147,8 +147,8 @@ def _photograph(
 def despeckled(image: np.ndarray) -> np.ndarray:
     """The image without lone bright dots, which rare light paths leave.
 
-    A dot is brighter than all but one of its eight neighbours by more than their own spread explains: on an even wall a few
-    per cent are enough, among leaves it takes more than twice as much.
+    A dot is brighter than all but one of its eight neighbours by more than their own spread explains: a few per cent on an
+    even wall, more than a factor of two among leaves.
     """
     h, w = image.shape[:2]
     wide = np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="edge")
@@ -168,7 +168,7 @@ def _stage(made: Set, camera: Camera) -> Stage:
 
 
 def _meet(light: RectLight, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far along every direction a lamp is, in lengths of the direction, and whether it is hit from its front."""
+    """The distance of a lamp along every direction, in lengths of the direction, and whether the ray hits its front."""
     u, v = np.array(light.edge_u), np.array(light.edge_v)
     normal, corner = np.cross(u, v), np.subtract(light.corner, EYE)
     facing = d @ normal
@@ -196,7 +196,7 @@ _FACES = tuple(
 
 
 def _light_map(made: Set) -> np.ndarray:
-    """The whole surroundings as a lat-long map: six photographs for the surfaces, the sky itself where it is free."""
+    """The surroundings as a lat-long map: surfaces from six photographs, the sky itself where nothing covers it."""
     d = map_directions(_LIGHT)
     light = made.sky.even(d) + (made.sky.disc(d) if made.sky.disc else 0)
     for basis in _FACES:
@@ -210,10 +210,10 @@ def _light_map(made: Set) -> np.ndarray:
 
 
 def _exposed(plate: np.ndarray, light: np.ndarray, key: float) -> Panorama:
-    """Bring the log-average of the plate to `key` (Reinhard et al. 2002), the light with it; read off the floor.
+    """Scale plate and light so that the plate's log-average is `key` (Reinhard et al. 2002); the floor's reflectance is the
+    ratio of the irradiance from below to that from above.
 
-    The light from below the horizon is left out once the floor is known: that floor hides it from every surface, and rays
-    drawn towards it would be lost.
+    Light from below the horizon is then set to 0: the floor hides it from every surface, and samples of it would be wasted.
     """
     from diorama.render.catcher import irradiance
 
@@ -228,7 +228,7 @@ def _exposed(plate: np.ndarray, light: np.ndarray, key: float) -> Panorama:
 
 
 def panorama_files(hdri: str) -> dict[str, Path]:
-    """The file of every scene: the one of its name, or else the next of the others in alphabetical order."""
+    """The file of every scene: the one with its name, or else the next of the other files in alphabetical order."""
     found = sorted(path for path in Path(hdri).expanduser().glob("*") if path.suffix.lower() in KINDS)
     if not found:
         raise InputError(f"candle: hdri={hdri!r} holds no panorama; put .exr or .hdr lat-long images there")
@@ -239,7 +239,7 @@ def panorama_files(hdri: str) -> dict[str, Path]:
 
 
 def read_panorama(path: Path) -> np.ndarray:
-    """A lat-long picture (h, 2h, 3), linear, its middle turned to the view and its columns to the azimuth."""
+    """A lat-long picture (h, 2h, 3), linear, rotated so that its middle is in view and columns follow the azimuth."""
     from diorama.core.frame import srgb_to_linear
     from diorama.worlds.recorded.reading import colour, read_picture
 

@@ -1,6 +1,4 @@
-"""The sixteen sets of candle, one for every scene name of the published data: which pieces stand where, and which sky
-is above them.
-"""
+"""The sixteen sets of candle, one for every scene name of the published data: their pieces, places and skies."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -137,7 +135,7 @@ TEXTURES: dict[str, Callable[[], np.ndarray]] = {
 
 
 def _indoor() -> Set:
-    """A large room, of which the camera sees one corner: a door in the wall on the left, a table at that on the right."""
+    """A large room of which the camera sees one corner: a door in the left wall, a table at the right wall."""
     red: Colour = (0.40, 0.085, 0.038)
     door = [
         block(-22.85, 32.7, (0.4, 3.3, 7.5), (0.03, 0.016, 0.01)),

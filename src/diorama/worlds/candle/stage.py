@@ -1,4 +1,4 @@
-"""The stage of candle: solids, paints, lamp and camera of the published simulator; boxes; the picture put together."""
+"""The stage of candle: solids, paints, lamp and camera of the published simulator; boxes; the composed picture."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -66,7 +66,7 @@ def _cube() -> Mesh:
 
 
 def marks(color: str) -> np.ndarray:
-    """A paint with two white stripes and a black one at unequal turns, as a texture (1, 720, 3) over the azimuth."""
+    """A paint with two white stripes and a black one at unequal angles, as a texture (1, 720, 3) over the azimuth."""
     azimuth = np.arange(720) / 2 + 0.25
     paint = np.broadcast_to(np.array(PAINT[color]), (720, 3)).copy()
     for middle, wide, stripe in _MARKS:
@@ -75,7 +75,7 @@ def marks(color: str) -> np.ndarray:
 
 
 def turn(params: Mapping[str, Any], bug: bool) -> float:
-    """The rotation in radians; with `bug` the degrees are taken for radians, as released.
+    """The rotation in radians; with `bug` degrees are taken for radians, as released.
 
     >>> [round(float(np.degrees(turn({"rotation": r}, True))) % 360, 1) for r in (15, 30, 90)]
     [139.4, 278.9, 116.6]
@@ -119,7 +119,8 @@ def project(points: np.ndarray, basis: np.ndarray, width: int, height: int) -> n
 
 
 def loose_box(params: Mapping[str, Any], bug: bool, width: int = WIDTH, height: int = HEIGHT) -> list[int]:
-    """The published box as x0, y0, x1, y1: the turned box around the object, before the camera's jitter, not cut."""
+    """The published box as x0, y0, x1, y1: that of the object's rotated bounding box, before the camera's jitter, not cut
+    off at the image's edge."""
     low, high = solids()[params["object"]].bounds.astype(float)
     corners = np.array([[x, y, z, 1] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
     seen = project((corners @ place(params, bug).T)[:, :3], view(), width, height)
@@ -158,8 +159,8 @@ def picture_of(
 ) -> dict[str, np.ndarray]:
     """Image and layers of a scene; `look` is (power of the lamp, marked, rotation bug).
 
-    image = reflectance·shading + specular. On the object these are the paint, its irradiance/π and the gloss; behind it
-    "reflectance" is the panorama and "shading" the share of light that the floor keeps: 1 where no shadow falls.
+    image = reflectance·shading + specular. On the object these are the paint, its irradiance/π and the gloss; elsewhere
+    "reflectance" is the panorama and "shading" the share of light left on the floor: 1 where no shadow falls.
     """
     from diorama.render.catcher import catch_shadows
     from diorama.render.path import render

@@ -54,15 +54,15 @@ class Concepts(OnTabletop, Sets):
 
     change    which sets: albedo (Δa), light (Δi) or both
     setting   one of the paper's four kinds of scene (flat paint or textures, one object or three), or all
-    scenes    base scenes of each setting
-    images    most images of a set; None for the paper's 100 of Δa and 44 of Δi
-    bounces   how often light is followed from surface to surface; then every image is traced for itself, and S follows
-              the paint a little; 0 for direct light only
-    specular  highlights, in a layer of their own; False for none
+    scenes    number of base scenes of each setting
+    images    largest number of images of a set; None for the paper's 100 of Δa and 44 of Δi
+    bounces   number of inter-reflections; with any, every image is traced separately and S depends on the paint a little; 0
+              for direct light only
+    specular  highlights, as a separate layer; False for none
     fill      radiance of a dim even sky of the lamp's tint, 0 for none
 
-    The sets are in turn of every change, setting and base scene asked for; lamps, paints and temperatures turn along.
-    The lamp has 1000 W and a half side of 0.5 m.
+    The order cycles through all changes, settings and base scenes asked for, with lamps, paints and temperatures varying
+    from set to set. The lamp has 1000 W and a half side of 0.5 m.
     """
 
     change: Literal["albedo", "light", "both"] = "both"
@@ -86,7 +86,7 @@ class Concepts(OnTabletop, Sets):
 
     @cached_property
     def entries(self) -> tuple[PlannedSet, ...]:
-        """All sets in order: by round, base scene, change and setting, so that a few already show every kind."""
+        """All sets in order: by round, base scene, setting and change, so that the first few show every kind."""
         changes = ("albedo", "light") if self.change == "both" else (self.change,)
         settings = SETTINGS if self.setting == "all" else (self.setting,)
         return tuple(
@@ -107,7 +107,7 @@ class Concepts(OnTabletop, Sets):
         return concept.params["name"], concept
 
     def opposite(self, concept: Scene) -> Scene:
-        """A set of the same base scene and temperature in which the other thing changes, for relative CAVs."""
+        """The set of the same base scene and temperature with the other change, for relative CAVs."""
         p = concept.params
         other = "light" if p["change"] == "albedo" else "albedo"
         return self._concept(
@@ -156,7 +156,7 @@ class Concepts(OnTabletop, Sets):
         return [concept.changed({"light_angle": a, "member": i}) for i, a in enumerate(angles)]
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The frames of members; a whole set is shown by its first paint (Δa), or with the lamp at 0° (Δi)."""
+        """The frames of members; a set itself is rendered with its first paint (Δa), or with the lamp at 0° (Δi)."""
         if self.bounces:
             return [self.table(scene.params["setting"]).render([scene])[0] for scene in scenes]
         return OnTabletop.render(self, scenes)

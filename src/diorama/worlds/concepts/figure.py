@@ -17,7 +17,7 @@ _SIGN = {"albedo": "Δa: the paint changes", "light": "Δi: the lamp moves"}
 
 
 def figure3(world: Any) -> str:
-    """A set of each kind of a world of concept sets, as rows of images, and the lamps of the first scene."""
+    """An SVG with a set of each kind as rows of images, and the lamps of the first scene."""
     shown = _one_of_each(world)
     rows = [_row(world, scene, i) for i, scene in enumerate(shown)]
     staged = [scene for scene in shown if "lights" in scene.params]
@@ -33,7 +33,7 @@ def figure3(world: Any) -> str:
 
 
 def _one_of_each(world: Any) -> list[Scene]:
-    """A set of each setting and change; the next base scene for the next setting, where there are so many."""
+    """A set of each setting and change; each setting shows another base scene if there are enough."""
     kinds: dict[tuple[str, str], list[Scene]] = {}
     for i in range(len(world)):
         scene = world.scene(i)[1]

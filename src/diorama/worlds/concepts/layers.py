@@ -1,9 +1,9 @@
 """The layers of staged tabletop scenes, each traced once and shared by all images that have it in common.
 
 With direct light only, shading and highlights do not depend on paint, reflectance does not depend on light, and the
-lamp's temperature is one factor on both. So R (per paint), S and C (per light, gray) are traced apart and every image is
-composed, R·S·tint + C·tint. In pixels that show several surfaces, R and S are the plain means over the pixel: there, and
-only there, the result differs from the traced image of `tabletop`, whose S takes the weight of the paints.
+lamp's temperature multiplies both. So R (per paint), S and C (per light, gray) are traced separately and every image is
+composed as R·S·tint + C·tint. In pixels that show several surfaces, R and S are the plain means over the pixel: only there
+the result differs from the traced image of `tabletop`, whose S is weighted by the paints.
 """
 
 from collections import OrderedDict
@@ -29,7 +29,7 @@ _KEPT = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Studio:
-    """What every picture of a world has in common."""
+    """The settings that all pictures of a world share."""
 
     size: int
     samples: int
@@ -66,7 +66,7 @@ def compose(studio: Studio, scene: Scene) -> Frame:
 
 
 def lighting(studio: Studio, params: Params) -> Lighting:
-    """Shading and highlights of a scene, whatever it is painted with."""
+    """Shading and highlights of a scene, which do not depend on its paints."""
     bare = [{k: v for k, v in thing.items() if k != "paint"} | {"paint": [UNIFORM] * 3} for thing in params["objects"]]
     kept = {k: params[k] for k in ("camera", "light_angle", "power", "radius", "fill", "specular", "pan")}
     place = {"lights": [params["lights"][params["light"]]], "light": 0, "objects": bare}
@@ -80,7 +80,7 @@ def _lit(studio: Studio, params: Params) -> tuple[np.ndarray, ...]:
 
 
 def reflectance(studio: Studio, params: Params) -> np.ndarray:
-    """The (h, w, 3) mean reflectance of each pixel, whatever lights it."""
+    """The mean reflectance (h, w, 3) of each pixel, which does not depend on the light."""
     paints = [[UNIFORM] * 3 if params["uniform"] else thing["paint"] for thing in params["objects"]]
     kept = {k: params[k] for k in ("camera", "pan", "table")}
     things = [{k: thing[k] for k in ("mesh", "position", "turn", "scale")} for thing in params["objects"]]
@@ -97,7 +97,7 @@ def _painted(studio: Studio, params: Params) -> tuple[np.ndarray]:
 
 
 def _shares(studio: Studio, params: Params) -> tuple[np.ndarray]:
-    """(h, w, 1 + objects): how much of each pixel shows the table and each object, which have pure colours."""
+    """(h, w, 1 + objects): the shares of table and objects in each pixel, from objects painted in pure colours."""
     picture = _traced(studio, params, _dark)
     things = picture["albedo"][:, :, : len(params["objects"])]
     table = picture["coverage"][:, :, None] - things.sum(axis=2, keepdims=True)
@@ -105,7 +105,7 @@ def _shares(studio: Studio, params: Params) -> tuple[np.ndarray]:
 
 
 def _dark(stage: Stage) -> Stage:
-    """The stage without any light: only what the camera meets is found, which is quick."""
+    """The stage without any light: only camera rays are traced, which is quick."""
     unlit = [replace(instance, specular=None) for instance in stage.instances]
     return replace(stage, instances=unlit, lights=(), environment=None)
 
@@ -131,7 +131,7 @@ HELD: OrderedDict[tuple[str, Studio, str], tuple[np.ndarray, ...]] = OrderedDict
 
 
 def _kept(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Studio, params: Params) -> Any:
-    """What `make` gives for these parameters, traced once; the longest unused goes when there is too much."""
+    """The result of `make` for these parameters, computed once; the least recently used results are dropped first."""
     key = make.__name__, studio, canonical(params)
     if key not in HELD:
         HELD[key] = tuple(_frozen(layer) for layer in _stocked(make, studio, params))
@@ -142,7 +142,7 @@ def _kept(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Stud
 
 
 def _stocked(make: Callable[[Studio, Params], tuple[np.ndarray, ...]], studio: Studio, params: Params) -> Any:
-    """What `make` gives, from the disk where an earlier run has left it there."""
+    """The result of `make`, from the disk if an earlier run stored it there."""
     named = {**asdict(studio), "meshes": studio.meshes is not None, "textures": studio.textures is not None}
     what = [_source(), make.__name__, named, params]
     found = DISK_CACHE.recall(what)
@@ -158,7 +158,7 @@ def _source() -> dict[str, object]:
 
 
 def _frozen(layer: np.ndarray) -> np.ndarray:
-    """A copy that nobody can write to, because it is shared."""
+    """A read-only copy, because it is shared."""
     kept = np.array(layer, order="C")
     kept.flags.writeable = False
     return kept

@@ -1,7 +1,7 @@
-"""Concept sets on disk as their authors keep them: one flat folder of 8-bit sRGB images per set, negatives in `randoms`.
+"""Concept sets on disk in their authors' layout: one flat folder of 8-bit sRGB images per set, negatives in `randoms`.
 
-OUT/<set>/000.png …                  8-bit sRGB; what is brighter than white is cut off
-OUT/<set>.json                       what the set shows, image by image; written last, so that a set that has it is whole
+OUT/<set>/000.png …                  8-bit sRGB; values above white are clipped
+OUT/<set>.json                       what the set shows, image by image; written last, so that a set with it is complete
 OUT/linear/<set>_<layer>.npy         optional: (n, h, w, 3) float32 linear image, reflectance, shading, specular
 OUT/randoms/<case>.png               the scenes of a world that has no sets
 OUT/figure3.svg                      samples of each kind of set with the path of the lamp
@@ -35,7 +35,7 @@ _VARYING = ("light_angle", "temperature", "member")
 def write_concepts(ask: Writing, linear: bool = False) -> Path:
     """Write concept sets with the paper's folder names, or the scenes of another world as their `randoms`.
 
-    8-bit sRGB; with `linear` also the linear layers as NPY. Goes on where it stopped. The world
+    8-bit sRGB; with `linear` also the linear layers as NPY. Resumes where it stopped. The world
     `natural_concepts(root=…, kind=folder)` reads the folder.
     """
     ask.unchanged("concepts")
@@ -48,12 +48,12 @@ def write_concepts(ask: Writing, linear: bool = False) -> Path:
 
 
 def write_linear(ask: Writing) -> Path:
-    """The same with the linear layers."""
+    """Write concept sets with the linear layers."""
     return write_concepts(ask, linear=True)
 
 
 def write_sets(world: Any, label: str, digest: str, count: int, out: Path, linear: bool, progress: Progress) -> None:
-    """Write the first `count` sets that are not there yet, and the manifest of all that are."""
+    """Write those of the first `count` sets that are missing, and the manifest of all sets in the folder."""
     with locked(out / ".lock"):
         _claim(out / "manifest.json", {"world": label, "digest": digest})
         for i in range(count):
@@ -121,7 +121,7 @@ def _layer(frame: Frame, layer: str) -> np.ndarray:
 
 
 def write_randoms(world: Any, count: int, seed: int, out: Path, progress: Progress) -> list[np.ndarray]:
-    """Write scenes that are not there yet as negatives; returns a few of them as pictures."""
+    """Write missing scenes as negatives; gives a few of them as pictures."""
     shown: list[Path] = []
     count = min(count, world.length or count)
     for i in range(count):

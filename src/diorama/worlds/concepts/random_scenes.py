@@ -1,7 +1,7 @@
 """Random scenes: staged negatives for concept vectors, in which solids, paint, camera, table and light all vary at once.
 
-They stand in for random photographs: 2,000 by default, drawn apart from the concept sets and the test scenes, and quick
-to render. One or three objects, some flat and some patterned, seen from near or far and from low or high, on a black to
+They replace random photographs: 2,000 by default, drawn independently of the concept sets and the test scenes, and quick to
+render. One or three objects, some flat and some patterned, are seen from near or far and from low or high, on a black to
 white table, under a lamp of any colour, power, size and place.
 """
 
@@ -21,7 +21,7 @@ from diorama.worlds.tabletop.tabletop import LIGHTS
 class RandomScenes(OnTabletop):
     """Scenes that have nothing in common but the renderer.
 
-    count  how many scenes
+    count  number of scenes
     """
 
     count: Count = 2000

@@ -1,7 +1,7 @@
 """The base scenes of concept sets: which solids stand on the table, and how they are painted and lit.
 
-With the meshes of Gupta et al. (2022) the ten single solids and ten triples are theirs; Cube and Sphere need no file, and
-where happy and max-planck are missing cow and rocker-arm take their place, in the names as well.
+With the meshes of Gupta et al. (2022) the ten single solids and ten triples are theirs. Cube and Sphere need no file; cow
+and rocker-arm replace happy and max-planck where those files are missing, also in names.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ _DARKEST, _LIGHTEST = 0.03, 0.88
 
 
 def casts(objects: int, count: int, folder: str | None) -> list[tuple[str, tuple[str, ...]]]:
-    """The name and the meshes of each base scene; what comes back gets a number.
+    """The name and the meshes of each base scene; a repeated name gets a number.
 
     >>> casts(1, 11, None)[-2:]
     [('Sphere', ('Sphere',)), ('duck-2', ('duck',))]
@@ -61,7 +61,7 @@ def _drawn(names: list[str], objects: int, index: int) -> tuple[str, ...]:
 
 
 def _paper_files(folder: str | None) -> dict[str, str]:
-    """The file of each solid of the paper, if a folder has them all; else nothing."""
+    """The file of each solid of the paper, if a folder has them all; else empty."""
     if folder is None:
         return {}
     stems = {name.rpartition(".")[0]: name for name in mesh_names(folder)} | {n: n for n in PLAIN}

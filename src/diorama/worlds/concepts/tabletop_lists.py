@@ -22,7 +22,7 @@ class OnTabletop(Listed):
     meshes    folder of OBJ, PLY or GLB files; None for Diorama's own solids
     textures  folder of images; None for Diorama's own patterns
     up        the axis that points up in the files of `meshes`
-    seed      draws other scenes
+    seed      seed of the scenes
     """
 
     size: Annotated[int, Within(8, 4096)] = 64
@@ -39,7 +39,7 @@ class OnTabletop(Listed):
     truth: ClassVar[tuple[str, ...]] = ("mask", "parts", "reflectance", "shading", "specular", "lights", "factors")
 
     def tabletop(self, objects: int, surface: str = "rgb", **further: Any) -> Tabletop:
-        """The tabletop on which scenes of so many objects stand."""
+        """The tabletop world that stages scenes with this number of objects."""
         files = {"meshes": self.meshes, "textures": self.textures, "up": self.up}
         return Tabletop(size=self.size, samples=self.samples, objects=objects, surface=surface, **files, **further)  # type: ignore[arg-type]
 

@@ -1,8 +1,8 @@
 """Test scenes: 40 staged complex scenes under 3 lights each, disjoint from the concept sets, with exact R, S and C.
 
-They stand in for the complex scenes of ARAP (`arap(root=…, exclude=gupta2022)`), on which Gupta, Saini and Narayanan
-(ICVGIP 2022) measure sensitivities: three objects each, flat and textured in turn, from another viewpoint and under
-other lamps than any concept set. The first 40 cases are the scenes under their key light, then the further lights follow.
+They replace the complex scenes of ARAP (`arap(root=…, exclude=gupta2022)`), on which Gupta, Saini and Narayanan (ICVGIP
+2022) measure sensitivities: three objects each, flat and textured in turn, with another viewpoint and other lamps than any
+concept set. The first 40 cases are the scenes under their key light, then the further lights follow.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _LIGHTS = (0, SECOND, *range(1, SECOND))
 class TestScenes(OnTabletop):
     """Scenes to test on, each under several lights.
 
-    scenes    how many scenes; the paper has 42 of ARAP
-    lights    of each scene, 1 to 12; the paper has 3 or 4
-    specular  highlights, in a layer of their own; False for none
+    scenes    number of scenes; the paper has 42 of ARAP
+    lights    number of lights of each scene, 1 to 12; the paper has 3 or 4
+    specular  highlights, as a separate layer; False for none
     fill      radiance of a dim even sky of the lamp's tint, 0 for none
     """
 

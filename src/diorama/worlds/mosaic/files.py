@@ -35,8 +35,8 @@ def is_finished(table: Path) -> bool:
 class Finished(Listed, Labelled):
     """The cells of finished mosaics as a world: scene {"file", "cell", "photo"} is one cell of one file.
 
-    Files are looked for in `data` beside the table, or beside it. Labels are numbers, or names that are numbered in
-    alphabetical order.
+    Files are looked for in `data` beside the table, or beside the table itself. Labels are numbers, or names, which are
+    numbered in alphabetical order.
     """
 
     truth = ("label",)
@@ -59,11 +59,11 @@ class Finished(Listed, Labelled):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """The class names in alphabetical order; where labels are numbers, all numbers from 0 to the largest, as text."""
-        said = {row[head] for row in self.rows for head in row if head.startswith("label_") or head == "target_class"}
-        if not all(text.isascii() and text.isdecimal() for text in said):
-            return tuple(sorted(said))
-        last = max(said, key=lambda text: (len(text), text))
+        """The class names in alphabetical order; for labels that are numbers, "0", "1", … up to the largest label."""
+        used = {row[head] for row in self.rows for head in row if head.startswith("label_") or head == "target_class"}
+        if not all(text.isascii() and text.isdecimal() for text in used):
+            return tuple(sorted(used))
+        last = max(used, key=lambda text: (len(text), text))
         if len(last) > len(str(CLASSES)) or int(last) >= CLASSES:
             raise InputError(
                 f"mosaic: {self.table} has the label {last[:40]}; labels are class numbers below {CLASSES}"
@@ -72,7 +72,7 @@ class Finished(Listed, Labelled):
 
     @cached_property
     def size(self) -> int:
-        """The side of a cell, by the first mosaic."""
+        """The side of a cell in the first mosaic."""
         return read_photo(self.base / self.rows[0]["filename"]).shape[0] // round(self.cells**0.5)
 
     @cached_property
@@ -91,15 +91,13 @@ class Finished(Listed, Labelled):
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """The case of every file: the file name without folder and ending, unless two photos would then have the same
-        name.
-        """
+        """The case name of every file: the file name without folder and ending, unless two files would share that name."""
         return distinct([row["filename"] for row in self.rows])
 
-    def _number(self, said: str) -> int:
-        if said not in self._numbers:
-            raise InputError(f"mosaic: {self.table} writes the label {said[:40]!r}; write it as {int(said)}")
-        return self._numbers[said]
+    def _number(self, label: str) -> int:
+        if label not in self._numbers:
+            raise InputError(f"mosaic: {self.table} writes the label {label[:40]!r}; write it as {int(label)}")
+        return self._numbers[label]
 
     def check(self, grid: int) -> None:
         """Raise InputError unless the table has grid² cells."""
@@ -112,7 +110,7 @@ class Finished(Listed, Labelled):
         return len(self.rows) * self.cells
 
     def scene(self, index: int) -> tuple[str, Scene]:
-        """The index-th cell of all."""
+        """The index-th cell over all mosaics."""
         row, cell = self.rows[index // self.cells], index % self.cells
         return f"{row['filename']}-{cell}", self._scene(row, cell)
 

@@ -1,7 +1,7 @@
-"""Mosaics of anything that has a label: some cells show the target class, the others do not; any cell can be swapped.
+"""Mosaics of labelled images: some cells show the target class, the others do not; any cell can be swapped.
 
-Arias-Duart et al.: Focus (2022) and the Attribution Confusion Matrix (2023). What the network should use for the target
-class lies in the target's cells, so evidence elsewhere is wrong, and known to be.
+Arias-Duart et al.: Focus (2022) and the Attribution Confusion Matrix (2023). Evidence for the target class lies in the
+target's cells, so positive evidence elsewhere is known to be wrong.
 
     mosaic(source=photos/)                                  a folder of class folders, or cat.1.jpg, dog.1.jpg …
     mosaic(source=photos/, train=100, per_class=100)        only photos that no head was fitted on
@@ -9,11 +9,11 @@ class lies in the target's cells, so evidence elsewhere is wrong, and known to b
     mosaic(source=birds(size=64))                           another world
     mosaic(source=mit670.csv)                               finished mosaics with their table, as the authors publish them
 
-Images are drawn as in the paper. For the target's cells the list of the class is repeated as often as needed and
-shuffled; for the others every other class gives the same number of images. Two things differ: no image stands twice in
-one mosaic (the released code allows it), and other classes that are too small are repeated as well (the released code
-fails; `reuse=False` makes that an error here). Pixels are exact; `recompress=True` passes every mosaic through a JPEG of
-quality 75, as the released ones were; a swap then also changes the colour of pixels next to the cell.
+Images are drawn as in the paper: for the target's cells the list of the class is repeated as often as needed and shuffled;
+for the others every other class gives the same number of images. Two things differ: no image appears twice in one mosaic
+(the released code allows it), and images of other classes that are too small are repeated as well (the released code fails;
+`reuse=False` makes that an error here). Pixels are exact unless `recompress=True` passes every mosaic through a JPEG of
+quality 75, like the released ones; a swap then also changes the colour of pixels next to the cell.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,16 +44,16 @@ POOL = 24
 class Mosaic(Listed, Labelled):
     """`grid`×`grid` cells, some of the target class.
 
-    source      where the images come from: a folder, a table, another world, or finished mosaics (see the text)
-    grid        cells in a row and in a column; the papers have 2
-    target      how many cells show the target class; the papers have 2 of 4
-    cell        side of a cell in pixels; None for 224 of photos, otherwise the size of the source's frames
-    per_class   mosaics for every class; the paper has 100 of dogs and cats and of MAMe, 10 of MIT67
-    seed        draws other mosaics of the same images
-    train       photos of every class of a folder that are left out because a head was fitted on them
-    split_seed  which photos those are: the same as the head's
+    source      source of the images: a folder, a table, another world, or finished mosaics (see the text)
+    grid        number of cells in a row and in a column; the papers have 2
+    target      number of cells that show the target class; the papers have 2 of 4
+    cell        side of a cell in pixels; None for 224 with photos, otherwise the size of the source's frames
+    per_class   number of mosaics for every class; the paper has 100 for dogs and cats and for MAMe, 10 for MIT67
+    seed        seed of the mosaics
+    train       number of photos of every class of a folder that are left out because a head was fitted on them
+    split_seed  seed that drew those photos, the same as the head's
     reuse       repeats images of classes that are too small; False makes that an error
-    recompress  passes every mosaic through a JPEG of quality 75, as the released ones were
+    recompress  passes every mosaic through a JPEG of quality 75, like the released ones
     """
 
     cite = ("ariasduart2023", "ariasduart2022")
@@ -95,7 +95,7 @@ class Mosaic(Listed, Labelled):
 
     @property
     def cells(self) -> int:
-        """How many cells a mosaic has."""
+        """The number of cells of a mosaic."""
         return self.grid**2
 
     @cached_property
@@ -118,16 +118,16 @@ class Mosaic(Listed, Labelled):
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The classes that a model must know; finished mosaics may show some of its classes only, so they name none."""
+        """The classes that a model must have; empty for finished mosaics, which may show only some of its classes."""
         return () if isinstance(self.images, Finished) else tuple(self.images.classes)
 
     @property
     def contents(self) -> frozenset[str]:
-        """The digests of the photos in the cells; none where they are no photos, or finished mosaics."""
+        """The digests of the photos in the cells; empty for staged images and finished mosaics."""
         return self.images.contents
 
     def fingerprint(self) -> str | None:
-        """The photos in the cells by content; another world is a parameter, and so in the key already."""
+        """The digest of the photos; None for another world, which is a parameter and so in the key already."""
         return self.images.fingerprint() if isinstance(self.source, str) else None
 
     @cached_property
@@ -139,7 +139,7 @@ class Mosaic(Listed, Labelled):
         return self.grid * side
 
     def sized(self, side: int) -> str:
-        """The parameter that makes mosaics of a side."""
+        """The parameters that give mosaics of this side."""
         return f"source=…, cell={side // self.grid}" if side % self.grid == 0 else f"source=…, grid=2, cell={side // 2}"
 
     @cached_property
@@ -165,7 +165,7 @@ class Mosaic(Listed, Labelled):
         return names[label] if len(names) > label and isinstance(names[label], str) else str(label)
 
     def _check_classes(self) -> None:
-        """Every class has the images it is asked for; said before anything runs."""
+        """Refuse, before anything runs, classes with too few images."""
         if len(self.pool) < 2:
             raise InputError(f"mosaic: {self._called} has {len(self.pool)} class; a mosaic needs at least two")
         others = self.cells - self.target
@@ -181,12 +181,12 @@ class Mosaic(Listed, Labelled):
                 raise InputError(f"{have}: per_class={self.per_class} needs {share} (allow repeats with reuse=True)")
 
     def _share(self) -> int:
-        """How many images every other class gives for the mosaics of one class: ⌈others · per_class / (C − 1)⌉."""
+        """Images that every other class gives for the mosaics of one class: ⌈others · per_class / (C − 1)⌉."""
         return -(-(self.cells - self.target) * self.per_class // (len(self.pool) - 1))
 
     @cached_property
     def _scenes(self) -> list[tuple[str, Scene]]:
-        """All mosaics with their names: one of every class in turn."""
+        """All mosaics with their names, cycling through the classes."""
         if isinstance(self.images, Finished):
             return [(name, _scene(target, cells)) for name, target, cells in self.images.mosaics]
         drawn = {label: self._drawn(label) for label in self.pool}
@@ -212,7 +212,7 @@ class Mosaic(Listed, Labelled):
         return self._scenes[index]
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The mosaic with one cell swapped for an image that it does not show yet; every other cell stays."""
+        """The mosaic with one cell replaced by an image that it does not show yet; all other cells stay."""
         for name in changes:
             if name != "cell":
                 raise InputError(f"mosaic cannot change {name!r}; it can swap a cell: cell=2 or cell=(2, 'cat')")
@@ -239,7 +239,7 @@ class Mosaic(Listed, Labelled):
         return label
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """The mosaics; every cell is rendered by the source, once however often it is shown."""
+        """The mosaics; the source renders every cell once, however often it is shown."""
         wanted = {cell.key: cell for scene in scenes for cell in self._cells(scene)}
         made = dict(zip(wanted, self.images.render(list(wanted.values())), strict=True))
         return [self._frame(scene, [made[cell.key] for cell in self._cells(scene)]) for scene in scenes]
@@ -267,13 +267,13 @@ class Mosaic(Listed, Labelled):
 
     @cached_property
     def _index(self) -> np.ndarray:
-        """The number of the cell at every pixel, row by row."""
+        """The index of the cell at every pixel; cells are numbered row by row."""
         numbers = np.arange(self.cells, dtype=np.uint8).reshape(self.grid, self.grid)
         return np.kron(numbers, np.ones((self.size // self.grid,) * 2, np.uint8))
 
 
 def _identity(scene: Scene) -> str:
-    """What two cells share that show the same image: its photo's name in a table of finished mosaics, else the scene."""
+    """What identifies the image of a cell: the photo's name in a table of finished mosaics, else the scene's key."""
     return str(scene.params.get("photo") or scene.key)
 
 
@@ -286,14 +286,14 @@ def _shuffled(scenes: Sequence[Scene], random: np.random.Generator) -> list[Scen
 
 
 def _target_pool(scenes: Sequence[Scene], wanted: int, random: np.random.Generator) -> Iterator[Scene]:
-    """The list as often as it takes, shuffled together (as in the paper); then, if need be, the list again and again."""
+    """The list repeated as often as needed and shuffled (as in the paper); after that, the list again and again."""
     yield from _shuffled([*scenes] * -(-wanted // len(scenes)), random)
     while True:
         yield from _shuffled(scenes, random)
 
 
 def _outer_pool(classes: Sequence[list[Scene]], share: int, random: np.random.Generator) -> Iterator[Scene]:
-    """`share` images of every class, no image more often than it must be, shuffled together; and so on."""
+    """`share` images of every class, repeated only if a class is too small, shuffled together; again without end."""
     while True:
         drawn = [scene for scenes in classes for scene in islice(_in_turns(scenes, random), share)]
         yield from _shuffled(drawn, random)
@@ -306,16 +306,16 @@ def _in_turns(scenes: Sequence[Scene], random: np.random.Generator) -> Iterator[
 
 def _deal(pool: Iterator[Scene], size: int, count: int) -> list[list[Scene]]:
     """Groups from the front of the pool; an image that a group already has waits for the next group."""
-    held: list[Scene] = []
-    dealt = []
+    waiting: list[Scene] = []
+    groups = []
     for _ in range(count):
         group: list[Scene] = []
         while len(group) < size:
-            fresh = next((scene for scene in held if scene not in group), None)
+            fresh = next((scene for scene in waiting if scene not in group), None)
             if fresh is None:
-                held.append(next(pool))
+                waiting.append(next(pool))
             else:
-                held.remove(fresh)
+                waiting.remove(fresh)
                 group.append(fresh)
-        dealt.append(group)
-    return dealt
+        groups.append(group)
+    return groups

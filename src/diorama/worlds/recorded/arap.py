@@ -29,11 +29,11 @@ class Arap(RecordedLights):
     root      folder with `input/<name>.png`, `reflectance/<scene>_albedo.png`, `shading/<name>_shading.png`,
               `mask/<scene>_alpha.png`
     exclude   published list of scenes that are left out, by whole name (`office`, not `oldoffice`); none keeps all
-    encoding  how the files are read; their colour space is not documented
+    encoding  encoding of the files; their colour space is not documented
 
     A name is a scene (`alley`) or a scene under a further light (`alley_light0`); reflectance and mask belong to the
-    scene. Every image is a case; `do(scene, light=i)` gives light i − 1 (0: the scene's own; numbers have gaps). Masks
-    count above one half.
+    scene. Every image is a case; `do(scene, light=i)` gives light i − 1 (0: the scene's own; numbers have gaps). Masks are
+    the pixels above one half.
     """
 
     cite = ("bonneel2017", "luo2024")
@@ -52,8 +52,8 @@ class Arap(RecordedLights):
     @cached_property
     def names(self) -> list[str]:
         """The images in alphabetical order, without those of excluded scenes."""
-        found = sorted(path.stem for path in (self.folder / "input").glob("*.png"))
-        return [name for name in found if _split(name)[0] not in EXCLUDED[self.exclude]]
+        stems = sorted(path.stem for path in (self.folder / "input").glob("*.png"))
+        return [name for name in stems if _split(name)[0] not in EXCLUDED[self.exclude]]
 
     def scene(self, index: int) -> tuple[str, Scene]:
         """The index-th image, by name."""

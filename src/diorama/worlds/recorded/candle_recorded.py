@@ -1,8 +1,8 @@
 """CANDLE as published: numbered images with their metadata, 4,050 of three scenes or more (recorded).
 
-A folder with `<index>.png` and `<index>.json`, in the older form (everything under the index as an outer key) or the
-later one. `do(scene, color="red")` is the recorded image that has the other factors in common: its object stands
-elsewhere and its camera is turned otherwise, because place and jitter were drawn anew for every image.
+A folder with `<index>.png` and `<index>.json`, in the older form (everything under the index as an outer key) or the later
+one. `do(scene, color="red")` is the recorded image with the same other factors: the object's place and the camera differ,
+because place and jitter were drawn for every image.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,11 @@ from diorama.worlds.recorded.reading import Recorded, colour, existing, read_pic
 
 @dataclass(frozen=True, slots=True)
 class CandleRecorded(Recorded, Levelled):
-    """The images of one folder. `truth["boxes"]` has the published loose box turned to x0, y0, x1, y1 from the top
-    left.
+    """The images of one folder. `truth["boxes"]` has the published loose box as x0, y0, x1, y1 from the top left.
 
     root  folder with `<index>.png` and `<index>.json`
 
-    The published boxes were made before the camera's jitter (a few pixels off) and are not cut at the image's edge; a
+    The published boxes were made before the camera's jitter (a few pixels off) and are not cut off at the image's edge; a
     data set written by `diorama render candle --layout candle` adds the tight box as `object`.
     """
 
@@ -62,7 +61,7 @@ class CandleRecorded(Recorded, Levelled):
         return {name: _levels(self.root, name) for name in NAMES}
 
     def records(self) -> list[dict[str, Any]]:
-        """The factors of every image, in order: what the queries of `diorama.data` take."""
+        """The factors of every image, in order, for the queries of `diorama.data`."""
         return [dict(_record(self.root, number)["factors"]) for number in self.names]
 
     def do(self, scene: Scene, /, **changes: Any) -> Scene:
@@ -77,7 +76,7 @@ class CandleRecorded(Recorded, Levelled):
         return Scene(scene.world, {"index": number, **wanted})
 
     def fingerprint(self) -> str:
-        """The digest of images and metadata, so that keys follow the data and not its place."""
+        """The digest of images and metadata, so that keys depend on the data and not on its path."""
         files = (self.folder / f"{i}.{kind}" for i in self.names for kind in ("png", "json"))
         return files_digest(files, self.folder)
 
@@ -94,8 +93,8 @@ class CandleRecorded(Recorded, Levelled):
 def _numbers(root: str) -> tuple[int, ...]:
     folder = Path(root).expanduser()
     images = {path.stem for path in folder.glob("*.png")}
-    found = (p.stem for p in folder.glob("*.json") if p.stem.isdecimal() and p.stem in images)
-    return tuple(sorted(int(stem) for stem in found if stem == str(int(stem))))
+    stems = (p.stem for p in folder.glob("*.json") if p.stem.isdecimal() and p.stem in images)
+    return tuple(sorted(int(stem) for stem in stems if stem == str(int(stem))))
 
 
 @lru_cache(maxsize=65536)

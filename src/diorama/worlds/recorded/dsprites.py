@@ -26,9 +26,8 @@ class Dsprites(Listed, Levelled):
 
     npz  the published file: arrays `imgs` (n, 64, 64) of 0 and 1, and `latents_values` (n, 6)
 
-    The i-th scene is the i-th of a fixed shuffle, named by its row. Colour, which is constant, is no factor. `do` looks up
-    the row with other values. The images are kept as bits: 377 MB for the whole set. The
-    file's pickled metadata is not read.
+    The i-th scene is the i-th of a fixed shuffle, named by its row. Colour is constant and no factor. `do` looks up the row
+    with other values. Images are kept in memory as bits: 377 MB for the whole set. The file's pickled metadata is not read.
     """
 
     cite = ("matthey2017",)
@@ -53,7 +52,7 @@ class Dsprites(Listed, Levelled):
             )
 
     def fingerprint(self) -> str:
-        """The checksums of the images and latents as the file's directory lists them."""
+        """The checksums of the images and latents from the archive's directory."""
         with self._open() as file:
             listed = {i.filename: i.CRC for i in file.infolist()}
         return "-".join(f"{listed.get(f'{name}.npy', 0):08x}" for name in ("imgs", "latents_values"))
@@ -64,10 +63,10 @@ class Dsprites(Listed, Levelled):
 
     @cached_property
     def _latents(self) -> np.ndarray:
-        found = read_archive(Path(self.npz).expanduser(), ["latents_values"])
-        if not found:
+        arrays = read_archive(Path(self.npz).expanduser(), ["latents_values"])
+        if not arrays:
             raise InputError(f"dsprites: {self.npz} has no array 'latents_values': is it the published file?")
-        return found["latents_values"]
+        return arrays["latents_values"]
 
     @cached_property
     def _packed(self) -> np.ndarray:
@@ -84,8 +83,8 @@ class Dsprites(Listed, Levelled):
     @cached_property
     def levels(self) -> dict[str, tuple[Any, ...]]:
         """The recorded values of every factor."""
-        found = {name: np.unique(self._latents[:, k]).tolist() for k, name in enumerate(NAMES) if k}
-        return {name: tuple(map(_SHAPES.get, v)) if name == "shape" else tuple(v) for name, v in found.items()}
+        values = {name: np.unique(self._latents[:, k]).tolist() for k, name in enumerate(NAMES) if k}
+        return {name: tuple(map(_SHAPES.get, v)) if name == "shape" else tuple(v) for name, v in values.items()}
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -113,8 +112,8 @@ class Dsprites(Listed, Levelled):
         code = {name: number for number, name in _SHAPES.items()}.get(wanted["shape"], 0.0)
         row = self._rows.get((code, *(wanted[name] for name in NAMES[2:])))
         if row is None:
-            shown = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-            raise InputError(f"dsprites: no recorded image has {shown} with the scene's other values (see levels)")
+            values = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+            raise InputError(f"dsprites: no recorded image has {values} with the scene's other values (see levels)")
         return scene.changed({**changes, "row": row})
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:

@@ -3,7 +3,7 @@
     images/cat.jpg           images/dogs/rex.png        a sub-folder is a class
     masks/cat/ear.png        masks/dogs/rex/ear.png     one mask per part, white where the part is
 
-A removed part is not gone: what stands in its place is guessed. The operator is therefore noted beside every score.
+What a removed part covered is unknown and can only be guessed, so a note beside every score names the operator.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Folder(Recorded, Parted):
     images   folder of PNG and JPEG files; a sub-folder is a class
     masks    folder with one folder per image, in it one mask per part, white where the part is
     size     side in pixels to which images are scaled and centre-cropped; None leaves them as they are
-    removal  what takes the place of a removed part: the image blurred, its mean colour, or inpainting
+    removal  what replaces a removed part: the image blurred, its mean colour, or inpainting
     labels   comma-separated sub-folder names in the model's order of classes; None for alphabetical order
 
     `do(scene, ear=None)` removes the part named ear.
@@ -76,7 +76,7 @@ class Folder(Recorded, Parted):
 
     @property
     def note(self) -> str:
-        """What every score on this world should be read with."""
+        """The note beside every score on this world."""
         return f"parts are removed by {self.removal}"
 
     @property
@@ -92,7 +92,7 @@ class Folder(Recorded, Parted):
 
     @property
     def truth(self) -> tuple[str, ...]:
-        """Labels are known where images stand in class folders."""
+        """The names of the truth; labels are known if images are in class folders."""
         return ("parts", "mask", *(("label",) if self._classes else ()))
 
     def scene(self, index: int) -> tuple[str, Scene]:
@@ -111,7 +111,7 @@ class Folder(Recorded, Parted):
 
     @cached_property
     def contents(self) -> frozenset[str]:
-        """The digests of all images: what a model must not have been fitted on."""
+        """The digests of all images, on which a model must not have been fitted."""
         return frozenset(map(file_digest, pictures(Path(self.images).expanduser())))
 
     def fingerprint(self) -> str:
@@ -127,9 +127,9 @@ class Folder(Recorded, Parted):
         for part, (i,) in self.part_ids.items():
             parts[self._mask(name, part, image.shape[:2])] = i
         if without:
-            gone = np.isin(parts, [self.part_ids[part][0] for part in without])
-            image = _REMOVE[self.removal](image, gone)
-            parts = np.where(gone, 0, parts).astype(np.uint8)
+            removed = np.isin(parts, [self.part_ids[part][0] for part in without])
+            image = _REMOVE[self.removal](image, removed)
+            parts = np.where(removed, 0, parts).astype(np.uint8)
         truth: dict[str, Any] = {"parts": parts, "mask": parts > 0}
         if self._classes:
             truth["label"] = self._label(name)
@@ -153,7 +153,7 @@ class Folder(Recorded, Parted):
         return mask
 
     def _square(self, image: np.ndarray) -> np.ndarray:
-        """Scaled so that the shorter side is `size`, then the centre; masks by nearest neighbour."""
+        """The image scaled so that its shorter side is `size`, then centre-cropped; masks by nearest neighbour."""
         if self.size is None:
             return image
         import cv2
@@ -174,7 +174,7 @@ def _read(base: Path, name: str) -> np.ndarray:
 
 
 def _blur(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
-    """The part's pixels from a strongly blurred image (σ a tenth of the longer side)."""
+    """The image with the part's pixels from a strongly blurred copy (σ a tenth of the longer side)."""
     import cv2
 
     blurred = cv2.GaussianBlur(image, (0, 0), max(image.shape[:2]) / 10)
@@ -182,13 +182,13 @@ def _blur(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
 
 
 def _mean(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
-    """The mean colour of everything else."""
+    """The image with the part's pixels in the mean colour of all others."""
     rest = image[~gone] if not gone.all() else image.reshape(-1, 3)
     return np.where(gone[:, :, None], rest.mean(axis=0), image)
 
 
 def _inpaint(image: np.ndarray, gone: np.ndarray) -> np.ndarray:
-    """Filled from the border by the fast marching method (Telea 2004)."""
+    """The image with the part filled from its border by the fast marching method (Telea 2004)."""
     import cv2
 
     return cv2.inpaint(np.ascontiguousarray(image), gone.astype(np.uint8), 3, cv2.INPAINT_TELEA)

@@ -1,8 +1,8 @@
 """FunnyBirds from disk: the published folder, or one in its layout, with its interventions (recorded).
 
-Recorded are the full bird, each of the 32 part subsets of a test bird, and a test bird without one background object.
-`do` knows exactly these; anything else is an error that says what is recorded. The part map is recorded for the full
-bird only, so frames of interventions have no `parts`, `mask` and `boxes`.
+The folder has whole birds, each of the 32 part subsets of a test bird, and a test bird without one background object. `do`
+gives exactly these; anything else is an error that says what is recorded. Part maps exist for whole birds only, so frames
+of interventions have no `parts`, `mask` and `boxes`.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class FunnybirdsRecorded(Recorded, Parted):
 
     @property
     def names(self) -> list[dict[str, Any]]:
-        """The samples of the split, as they were recorded."""
+        """The samples of the split as recorded."""
         return _samples(str(self.root), self.split)
 
     def scene(self, index: int) -> tuple[str, Scene]:
@@ -74,7 +74,7 @@ class FunnybirdsRecorded(Recorded, Parted):
         return f"{params['label']}/{index:06d}", scene
 
     def fingerprint(self) -> str:
-        """The digest of the split's metadata and images, so that keys follow the data and not its place."""
+        """The digest of the split's metadata and images, so that keys depend on the data and not on its path."""
         root = Path(self.root)
         images = (path for folder in root.glob(f"{self.split}*") for path in folder.rglob("*.png"))
         return files_digest([root / "classes.json", root / f"dataset_{self.split}.json", *images], root)
@@ -91,11 +91,11 @@ class FunnybirdsRecorded(Recorded, Parted):
         return new
 
     def _part(self, scene: Scene, part: str, value: Any) -> Scene:
-        here = self._whole(scene)[part]
+        own = self._whole(scene)[part]
         if isinstance(value, str) and value.lower() == "none":
             value = None
-        if value is not None and value != here:
-            raise InputError(f"{part}={value!r}: recorded are None (removed) and {here!r} (the bird's own)")
+        if value is not None and value != own:
+            raise InputError(f"{part}={value!r}: recorded are None (removed) and {own!r} (the bird's own)")
         return scene.changed({"parts": scene.params["parts"] | {part: value}})
 
     def _without(self, scene: Scene, value: Any) -> Scene:
@@ -109,10 +109,10 @@ class FunnybirdsRecorded(Recorded, Parted):
 
     def subsets(self, scene: Scene) -> dict[tuple[str, ...], Scene]:
         """All 32 part interventions by the parts they keep; () is the bare body."""
-        return {kept: self.do(scene, **{p: None for p in PARTS if p not in kept}) for kept in SUBSETS}
+        return {subset: self.do(scene, **{p: None for p in PARTS if p not in subset}) for subset in SUBSETS}
 
     def removals(self, scene: Scene) -> dict[int, Scene]:
-        """For every background object, by its index, the scene without just that one."""
+        """The scene without each background object, by the object's index."""
         return {i: self.do(scene, background_without=i) for i in range(len(scene.params["background"]))}
 
     def read(self, scene: Scene) -> Frame:
@@ -134,8 +134,8 @@ class FunnybirdsRecorded(Recorded, Parted):
             raise InputError("interventions are recorded for the test split only; use split='test'")
         if p["without"] is not None:
             return removal_path(root, p["label"], p["index"], p["without"])
-        kept = [part for part in PARTS if p["parts"][part] is not None]
-        return subset_path(root, p["label"], p["index"], kept)
+        present = [part for part in PARTS if p["parts"][part] is not None]
+        return subset_path(root, p["label"], p["index"], present)
 
 
 def _factors(params: dict[str, Any]) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def _factors(params: dict[str, Any]) -> dict[str, Any]:
 def _variants(index: int, entry: Any, path: Path) -> dict[str, int]:
     """The part variants of a class, each one of the catalogue."""
     parts = entry.get("parts") if isinstance(entry, dict) else None
-    found = parts if isinstance(parts, dict) else {}
-    wrong = [part for part in PARTS if found.get(part) not in range(len(CATALOGUE[part]))]
+    variants = parts if isinstance(parts, dict) else {}
+    wrong = [part for part in PARTS if variants.get(part) not in range(len(CATALOGUE[part]))]
     if wrong:
         raise InputError(f"{path}: class {index} has no {wrong[0]} of the catalogue: fetch the file again")
-    return {part: int(found[part]) for part in PARTS}
+    return {part: int(variants[part]) for part in PARTS}
 
 
 @lru_cache(maxsize=4)

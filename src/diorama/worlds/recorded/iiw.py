@@ -19,9 +19,9 @@ class Iiw(Recorded):
     """A folder with `<id>.json` beside `<id>.png` (or .jpg), as released; photos are sRGB.
 
     root   folder with the photos and their judgements
-    split  all, or by id in numeric order: test is every fifth, the 1,046 of Narihira & Maire, train the others; no
+    split  all, or by id in numeric order: test is every fifth photo (the 1,046 of Narihira & Maire), train the others; no
            primary source confirms that rule
-    ids    text file with one id per line, which takes the place of `split`
+    ids    text file with one id per line, which replaces `split`
 
     `truth["factors"]["judgements"]` is the file's content: `intrinsic_points` and `intrinsic_comparisons`, which
     `metrics.whdr.judgements` reads (null weights, verdicts and points that are not opaque are left out there).
@@ -58,23 +58,23 @@ class Iiw(Recorded):
         return files_digest(files, self.folder)
 
     def _photo(self, name: str) -> Path:
-        found = [path for end in ENDINGS if (path := self.folder / f"{name}{end}").is_file()]
-        if not found:
+        paths = [path for end in ENDINGS if (path := self.folder / f"{name}{end}").is_file()]
+        if not paths:
             raise InputError(f"iiw: {name}.json has no photo {name}.png or {name}.jpg beside it")
-        return found[0]
+        return paths[0]
 
     def read(self, scene: Scene) -> Frame:
         """The photo with its judgements."""
         name = scene.params["photo"]
-        told = read_judgements(self.folder / f"{name}.json")
-        return Frame(scene, colour(read_picture(self._photo(name))), "srgb", {"factors": {"judgements": told}})
+        judgements = read_judgements(self.folder / f"{name}.json")
+        return Frame(scene, colour(read_picture(self._photo(name))), "srgb", {"factors": {"judgements": judgements}})
 
 
 def read_judgements(path: Path) -> dict[str, Any]:
     """The points and comparisons of a file of IIW or SAW."""
     try:
-        told = read_json(path)
-        return {name: list(told[name]) for name in ("intrinsic_points", "intrinsic_comparisons")}
+        content = read_json(path)
+        return {name: list(content[name]) for name in ("intrinsic_points", "intrinsic_comparisons")}
     except (KeyError, TypeError) as error:
         raise InputError(f"{path} is not a file of judgements: it has no lists of points and comparisons") from error
 

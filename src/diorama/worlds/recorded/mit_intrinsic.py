@@ -13,12 +13,12 @@ from diorama.io.digests import files_digest
 from diorama.io.images import read_png
 from diorama.worlds.recorded.reading import Recorded, existing
 
-#: The two halves in which learned methods were trained and tested; taken in turn, so that the parity of a case's index
-#: says which half it belongs to.
+#: The two halves on which learned methods were trained and tested; they alternate in SCORED, so that the parity of a case's
+#: index gives its half.
 SET1 = ("box", "cup1", "cup2", "dinosaur", "panther", "squirrel", "sun", "teabag2")
 SET2 = ("deer", "frog1", "frog2", "paper1", "paper2", "raccoon", "teabag1", "turtle")
 SCORED = tuple(name for pair in zip(SET1, SET2, strict=True) for name in pair)
-#: In the data set, but with slight problems and not scored by the paper.
+#: Objects of the data set with slight problems, which the paper does not score.
 EXTRA = ("apple", "pear", "phone", "potato")
 
 
@@ -26,8 +26,8 @@ EXTRA = ("apple", "pear", "phone", "potato")
 class MitIntrinsic(Recorded):
     """A folder with one sub-folder per object.
 
-    root     the folder
-    image    what is decomposed: the diffuse image (as in the paper), or the original one with highlights
+    root     folder of the data set
+    image    image to decompose: the diffuse one (as in the paper), or the original one with highlights
     objects  names of the sub-folders that are used; the paper scores 16
 
     `do(scene, light=i)` gives the i-th of the ten further lights (0: the frame itself). Truth is known up to one global
@@ -42,8 +42,8 @@ class MitIntrinsic(Recorded):
     objects: tuple[str, ...] = SCORED
 
     def __post_init__(self) -> None:
-        found = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
-        known = list(dict.fromkeys([*SCORED, *EXTRA, *found]))  # other objects in the same layout are welcome
+        names = [path.name for path in existing("mit_intrinsic", self.root, "box, cup1, …").iterdir() if path.is_dir()]
+        known = list(dict.fromkeys([*SCORED, *EXTRA, *names]))  # other objects in the same layout are welcome
         for name in self.objects:
             if name not in known:
                 raise InputError(f"mit_intrinsic: unknown object {name!r}; {did_you_mean(name, known)}")
@@ -54,7 +54,7 @@ class MitIntrinsic(Recorded):
 
     @property
     def truth(self) -> tuple[str, ...]:
-        """The diffuse image has no specular layer."""
+        """The names of the true layers; the diffuse image has no specular layer."""
         return ("mask", "reflectance", "shading", *(("specular",) if self.image == "original" else ()))
 
     @property
@@ -79,7 +79,7 @@ class MitIntrinsic(Recorded):
         return scene.changed({"light": light})
 
     def fingerprint(self) -> str:
-        """The digest of every file of the objects, so that keys follow the data and not its place."""
+        """The digest of every file of the objects, so that keys depend on the data and not on its path."""
         files = [path for name in self.objects for path in self._path(name, "").glob("*.png")]
         return files_digest(files, self.folder)
 
@@ -87,7 +87,7 @@ class MitIntrinsic(Recorded):
         return self.folder / name / file
 
     def read(self, scene: Scene) -> Frame:
-        """The image with its mask; its layers are known for the frame itself."""
+        """The image with its mask; layers are known for light 0 only."""
         name, light = scene.params["object"], scene.params["light"]
         stored = read_png(self._path(name, "mask.png"))
         mask = (stored if stored.ndim == 2 else stored.max(axis=2)) > 0

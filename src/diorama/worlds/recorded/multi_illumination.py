@@ -24,8 +24,8 @@ class MultiIllumination(RecordedLights):
     root  folder with one sub-folder per scene
     mip   resolution of the files that are read, the number in their names: 2 is a quarter of the full side
 
-    JPEGs are tone-mapped sRGB, EXRs linear. The material map, where there is one, is `truth["parts"]` (its colours,
-    numbered in the order of their values). There is no true reflectance: `invariance` is the score for this world.
+    JPEGs are tone-mapped sRGB, EXRs linear. The material map, if there is one, is `truth["parts"]` (its colours, numbered
+    in the order of their values). There is no true reflectance: `invariance` is the score for this world.
     The chrome and gray probes are part of the picture and are not masked.
     """
 
@@ -38,8 +38,8 @@ class MultiIllumination(RecordedLights):
     def __post_init__(self) -> None:
         base = existing("multi_illumination", self.root, "everett_kitchen2, …, each with dir_0_mip2.jpg")
         if not self.names:
-            found = sorted({p.stem.rpartition("mip")[2] for p in base.glob("*/dir_0_mip*.*")})
-            hint = f"; there are mip={', '.join(found)}" if found else ""
+            levels = sorted({p.stem.rpartition("mip")[2] for p in base.glob("*/dir_0_mip*.*")})
+            hint = f"; there are mip={', '.join(levels)}" if levels else ""
             raise InputError(f"multi_illumination: no scene in {self.root} has dir_0_mip{self.mip}{hint}")
 
     @cached_property
@@ -62,7 +62,7 @@ class MultiIllumination(RecordedLights):
         )
 
     def read(self, scene: Scene) -> Frame:
-        """The photo, with the material map where there is one."""
+        """The photo, with the material map if there is one."""
         folder = self.folder / scene.params["scene"]
         stem = f"dir_{scene.params['light']}_mip{self.mip}"
         path = next((p for end in (".exr", ".jpg", ".png") if (p := folder / f"{stem}{end}").is_file()), None)
@@ -75,6 +75,6 @@ class MultiIllumination(RecordedLights):
 
 
 def _materials(path: Path) -> np.ndarray:
-    """The material map as small numbers."""
+    """The material map with colours numbered from 0."""
     coded = colour(read_picture(path)).astype(np.float64) @ np.array([65536.0, 256.0, 1.0])
     return np.unique(coded, return_inverse=True)[1].reshape(coded.shape)

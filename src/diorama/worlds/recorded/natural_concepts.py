@@ -37,13 +37,12 @@ class NaturalConcepts(Recorded, Sets):
     """Sets of photographs, each of one scene.
 
     root        folder of the data set
-    kind        which data set it is, or folder for images of your own
+    kind        name of the data set, or folder for images of your own
     min_images  sets with fewer images are refused; Kim et al. (ICML 2018) advise at least 20 for a concept
-    size        side in pixels of the square into which images are squeezed, as the paper does; None leaves them as they
-                are
+    size        side in pixels of the square to which images are resized, as in the paper; None leaves them as they are
     mip         resolution of Multi-Illumination files
 
-    In folders named as the paper's, the name says what changes; in others it is the light.
+    A folder named like the paper's tells by its name what changes; in all others the light does.
     """
 
     cite = ("gupta2022",)
@@ -68,31 +67,31 @@ class NaturalConcepts(Recorded, Sets):
 
     @property
     def note(self) -> str:
-        """How many images a set has; a warning where that is few."""
+        """The number of images of a set, with a warning if there are few."""
         counts = sorted({len(members) for members in self._sets.values()})
-        said = f"{len(self)} natural concept sets of {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} images"
-        return said + (", fewer than the 20 that Kim et al. (2018) advise" if counts[0] < 20 else "")
+        sizes = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        few = ", fewer than the 20 that Kim et al. (2018) advise" if counts[0] < 20 else ""
+        return f"{len(self)} natural concept sets of {sizes} images{few}"
 
     @cached_property
     def _source(self) -> Any:
         """The world that reads the photos; None for folders."""
         if self.kind == "multi_illumination":
             return MultiIllumination(self.root, self.mip)
-        return (
-            {"mit": MitIntrinsic, "stereo": PhotometricStereo}[self.kind](self.root) if self.kind != "folder" else None
-        )
+        worlds = {"mit": MitIntrinsic, "stereo": PhotometricStereo}
+        return None if self.kind == "folder" else worlds[self.kind](self.root)
 
     @cached_property
     def _sets(self) -> dict[str, list[Any]]:
-        """Of every set, its lights or its files, in order."""
+        """The lights, or files, of every set, in order."""
         if self._source is not None:
             scenes = dict(self._source.scene(i) for i in range(len(self._source)))
             if self.kind == "mit":  # its own image and the ten further lights
                 return {name: list(range(11)) for name in scenes}
             return {name: list(self._source.lights(scene)) for name, scene in scenes.items()}
         base = existing("natural_concepts", self.root, "one sub-folder of images per set")
-        found = {path.name: _pictures(path) for path in sorted(base.iterdir()) if path.is_dir()}
-        return {name: files for name, files in found.items() if files and name != "randoms"}
+        files_of = {path.name: _pictures(path) for path in sorted(base.iterdir()) if path.is_dir()}
+        return {name: files for name, files in files_of.items() if files and name != "randoms"}
 
     @property
     def names(self) -> list[str]:
@@ -104,9 +103,9 @@ class NaturalConcepts(Recorded, Sets):
         name = self.names[index]
         match = _NAMED.fullmatch(name) if self.kind == "folder" else None
         change = "albedo" if match and match[3] == "light" else "light"
-        said = {"change": change, "setting": f"natural-{self.kind}", "index": index}
-        said["temperature"] = int(match[5]) if match else None
-        return name, Scene("natural_concepts", {"name": name, **said, "member": 0})
+        about = {"change": change, "setting": f"natural-{self.kind}", "index": index}
+        about["temperature"] = int(match[5]) if match else None
+        return name, Scene("natural_concepts", {"name": name, **about, "member": 0})
 
     def members(self, concept: Scene) -> list[Scene]:
         """The images of a set in order."""
@@ -126,7 +125,7 @@ class NaturalConcepts(Recorded, Sets):
         return files_digest([path for files in self._sets.values() for path in files], self.folder)
 
     def read(self, scene: Scene) -> Frame:
-        """The image of a member; a set is shown by its first."""
+        """The image of a member; that of the first for a set."""
         member = self._sets[scene.params["name"]][scene.params["member"]]
         if self._source is None:
             image, encoding = colour(read_picture(member)), "linear" if member.suffix == ".exr" else "srgb"

@@ -1,4 +1,4 @@
-"""A folder of photos without labels or masks, each squeezed into a square: negatives for concept vectors (recorded)."""
+"""A folder of photos without labels or masks, each resized to a square: negatives for concept vectors (recorded)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +19,8 @@ from diorama.worlds.recorded.reading import Recorded, check_side, colour, existi
 class PhotoFolder(Recorded):
     """Every PNG and JPEG of a folder, in the order of their paths, as square sRGB images.
 
-    root  the folder; its sub-folders are read too
-    size  side in pixels of the square into which a photo is squeezed
+    root  folder of the photos; its sub-folders are read too
+    size  side in pixels of the square to which photos are resized
     """
 
     root: str
@@ -51,6 +51,6 @@ class PhotoFolder(Recorded):
         return files_digest(pictures(self.folder), self.folder)
 
     def read(self, scene: Scene) -> Frame:
-        """The photo, squeezed into the square."""
+        """The photo, resized to the square."""
         image = colour(read_picture(inside(self.folder, scene.params["photo"])))
         return Frame(scene, resize(image, self.size, self.size).astype(np.float32), "srgb", {})

@@ -23,11 +23,11 @@ class PhotometricStereo(RecordedLights):
     """`<object>/<object>.<0, 1, …>.png` with `<object>.mask.png`; `lights.txt` holds their number, then x y z of each.
 
     root      folder with one sub-folder per object, and `lights.txt`
-    encoding  how the photos are encoded; camera files are taken as linear
+    encoding  encoding of the photos
 
-    `do(scene, light=i)` is the i-th photo. The direction, towards the lamp, is `truth["lights"]` where `lights.txt`
-    gives as many as there are photos. Chrome and gray balls, which calibrate, are left out. There is no true
-    reflectance: `invariance` is the score for this world.
+    `do(scene, light=i)` is the i-th photo. The direction towards the lamp is `truth["lights"]` if `lights.txt` has as many
+    directions as there are photos. The chrome and gray calibration balls are left out. There is no true reflectance:
+    `invariance` is the score for this world.
     """
 
     cite = ("woodham1980",)
@@ -45,8 +45,8 @@ class PhotometricStereo(RecordedLights):
     @cached_property
     def names(self) -> list[str]:
         """The objects in alphabetical order."""
-        found = sorted(path.parent.name for path in self.folder.glob("*/*.mask.png"))
-        return [name for name in found if name not in ("chrome", "gray") and 0 in self._photos(name)]
+        objects = sorted(path.parent.name for path in self.folder.glob("*/*.mask.png"))
+        return [name for name in objects if name not in ("chrome", "gray") and 0 in self._photos(name)]
 
     def _photos(self, name: str) -> dict[int, Path]:
         files = (p for p in (self.folder / name).glob(f"{name}.*") if p.suffix in _ENDINGS)

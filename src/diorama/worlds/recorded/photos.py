@@ -5,8 +5,8 @@
     MAMe_dataset.csv           columns `Image file`, `Medium`, `Subset`, the files in data beside it (MAMe)
     any.csv                    columns `filename`, `label` and perhaps `subset`
 
-A photo is resized to 8/7 of `size` whatever its shape, and the centre kept, as the Attribution Confusion Matrix does
-(256 and 224). Resizing is antialiased bilinear, as Pillow's, to a level or so.
+A photo is resized to 8/7 of `size`, whatever its shape, and centre-cropped, as in the Attribution Confusion Matrix (256 and
+224). Resizing is antialiased bilinear and agrees with Pillow's to about one level of 255.
 """
 
 from dataclasses import dataclass
@@ -34,18 +34,18 @@ _COLUMNS = (("Image file", "Medium", "Subset"), ("filename", "label", "subset"))
 
 @dataclass(frozen=True)
 class Photos(Recorded, Labelled):
-    """Square photos with the number of their class.
+    """Square photos with the index of their class.
 
     source      folder of class folders, list of files or table (see the text)
-    images      folder of the files, where a list or table does not stand beside them
-    subset      the part of a table that is used: train, val or test as it names them; None for all
+    images      folder of the files, if they are not beside the list or table
+    subset      part of a table that is used: train, val or test as it names them; None for all
     size        side of the images in pixels; the Attribution Confusion Matrix has 224
-    crop        resizes to 8/7 of `size` and keeps the centre; False squeezes the whole photo into the square
-    train       photos of every class that are left out because a head was fitted on them
-    split_seed  which photos those are: the same as the head's
+    crop        resizes to 8/7 of `size` and crops the centre; False resizes the whole photo to the square
+    train       number of photos of every class that are left out because a head was fitted on them
+    split_seed  seed that drew those photos, the same as the head's
     labels      comma-separated class names in the model's order; None for alphabetical order
 
-    A damaged photo raises Excluded with its name: cases that show it do not count.
+    A damaged photo raises Excluded with its name: cases that show it are excluded.
     """
 
     located = ("source", "images")
@@ -63,7 +63,7 @@ class Photos(Recorded, Labelled):
     def __post_init__(self) -> None:
         check_side("photos", self.size)
         if self.train and not Path(self.source).expanduser().is_dir():
-            raise InputError(f"photos: train={self.train} is for folders; a list or table says itself what it holds")
+            raise InputError(f"photos: train={self.train} is for folders; a list or table already names its photos")
         missing = [path for path in self.files.values() if not path.is_file()]
         if missing:
             raise InputError(f"photos: {missing[0]} and {len(missing) - 1} more of {self.source} are missing")
@@ -87,14 +87,14 @@ class Photos(Recorded, Labelled):
         """The names of the photos of every class."""
         source = Path(self.source).expanduser()
         if source.suffix in (".txt", ".csv") and source.is_file():
-            found: dict[str, list[str]] = {}
+            by_class: dict[str, list[str]] = {}
             for name, label in _listed(source, self.subset):
-                found.setdefault(label, []).append(name)
-            if not found:
+                by_class.setdefault(label, []).append(name)
+            if not by_class:
                 raise InputError(
                     f"photos: {source} lists no photo" + (f" of subset {self.subset!r}" * bool(self.subset))
                 )
-            return {label: sorted(found[label]) for label in sorted(found)}
+            return {label: sorted(by_class[label]) for label in sorted(by_class)}
         learnt, held_out = split(source, self.train, self.split_seed)
         known = {file_digest(p) for files in learnt.values() for p in files}
         if known:  # also left out are copies of these photos under other names
@@ -117,7 +117,7 @@ class Photos(Recorded, Labelled):
 
     @cached_property
     def names(self) -> list[str]:
-        """One photo of every class in turn, so that the first few are of all classes."""
+        """The photos, cycling through the classes, so that the first few show every class."""
         return [name for names in zip_longest(*self._by_class.values()) for name in names if name is not None]
 
     def scene(self, index: int) -> tuple[str, Scene]:
@@ -134,7 +134,7 @@ class Photos(Recorded, Labelled):
 
     @cached_property
     def contents(self) -> frozenset[str]:
-        """The digests of all photos: what a model must not have been fitted on."""
+        """The digests of all photos, on which a model must not have been fitted."""
         return frozenset(map(file_digest, self.files.values()))
 
     def fingerprint(self) -> str:

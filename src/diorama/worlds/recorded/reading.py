@@ -1,4 +1,4 @@
-"""What recorded worlds share: reading pictures of any common format, names, and methods that are all alike.
+"""What recorded worlds share: reading pictures of any common format, and the methods that are the same for all.
 
 A world of photographs derives from `Recorded`, one with several recorded lights from `RecordedLights`.
 """
@@ -19,25 +19,25 @@ from diorama.io.images import read_image
 
 
 class Recorded(Listed):
-    """Photographs below the folder `root`: a world says their names, the scene of each, and how one is read."""
+    """Photographs below the folder `root`: a subclass gives their names and scenes, and reads them."""
 
     located: ClassVar[tuple[str, ...]] = ("root",)
     root: str
 
     @property
     def factors(self) -> dict[str, str]:
-        """Nothing about a photograph can be changed, unless a world says otherwise."""
+        """Empty: nothing about a photograph can be changed, unless a subclass overrides this."""
         return {}
 
     @property
     def truth(self) -> tuple[str, ...]:
-        """Nothing is known about a photograph, unless a world says otherwise."""
+        """Empty: nothing is known about a photograph, unless a subclass overrides this."""
         return ()
 
     @property
     @abstractmethod
     def names(self) -> Sequence[Any]:
-        """The names of its scenes, in order."""
+        """The names of the scenes, in order."""
 
     @abstractmethod
     def read(self, scene: Scene) -> Frame:
@@ -76,7 +76,7 @@ def existing(world: str, root: str, holds: str) -> Path:
 
 
 def check_side(world: str, side: int | None) -> None:
-    """Refuse squares in which nothing could be seen; None leaves images as they are."""
+    """Refuse squares of less than 8 pixels; None is no square."""
     if side is not None and side < 8:
         raise InputError(f"{world}: size={side} is too small; give the side of the square in pixels")
 

@@ -25,11 +25,11 @@ class Saw(Recorded):
     `saw_splits/<split>_ids.npy`.
 
     root   folder that holds the released folders
-    split  which of the released splits; all for every photo
+    split  one of the released splits; all for every photo
 
     `truth["factors"]["saw"]` is an (h, w) map: 0 normal or depth discontinuity, 1 shadow boundary, 2 smooth, 100 ignored; a
-    photo may have no label at all. Where `saw_annotations/<id>.json` exists, `factors["judgements"]` holds it for WHDR:
-    its comparisons of shading (`compare_what` "S") are left out there. Photos are sRGB.
+    photo may have no label at all. `factors["judgements"]` is the content of `saw_annotations/<id>.json`, if it exists, for
+    WHDR, which ignores its comparisons of shading (`compare_what` "S"). Photos are sRGB.
     """
 
     cite = ("kovacs2017",)
@@ -45,11 +45,11 @@ class Saw(Recorded):
 
     @cached_property
     def _labels(self) -> Path:
-        """The one folder of labels; its name says how they were made."""
-        held = [p for p in (self.folder / "saw_pixel_labels").glob("*") if p.is_dir()]
-        if len(held) != 1:
-            raise InputError(f"saw: saw_pixel_labels holds {len(held)} folders of labels, expected one")
-        return held[0]
+        """The only folder of labels; its name encodes the settings of the labels."""
+        folders = [p for p in (self.folder / "saw_pixel_labels").glob("*") if p.is_dir()]
+        if len(folders) != 1:
+            raise InputError(f"saw: saw_pixel_labels holds {len(folders)} folders of labels, expected one")
+        return folders[0]
 
     @cached_property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Objects for the tabletop: Diorama's own solids, or a folder of meshes. Each stands on z = 0 and fits its place."""
+"""Objects for the tabletop: Diorama's own solids, or a folder of meshes. Each stands on z = 0 and has a standard size."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -114,7 +114,7 @@ def mesh_names(folder: str | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def mesh_named(name: str, folder: str | None, up: str) -> Mesh:
-    """A mesh by name, upright, standing on z = 0 at the origin, scaled to its place."""
+    """A mesh by name, upright, standing on z = 0 at the origin, scaled to the standard size."""
     if folder is None or name in PLAIN:
         return _placed({**_OWN, **PLAIN}[name]())
     path = Path(folder).expanduser() / name
@@ -135,7 +135,7 @@ def _placed(shape: Mesh) -> Mesh:
 
 
 def _charted(shape: Mesh) -> Mesh:
-    """The mesh with texture coordinates: |angle| and height, mirrored front to back, so that there is no seam."""
+    """The mesh with texture coordinates |angle| and height: mirrored front to back, so that there is no seam."""
     low, high = shape.bounds.astype(float)
     x, y, z = (shape.vertices - (low + high) / 2).T / max(np.ptp(shape.bounds, axis=0).max(), 1e-9)
     return Mesh(shape.vertices, shape.normals, np.stack([np.abs(np.arctan2(x, z)) / np.pi, y + 0.5], 1), shape.faces)

@@ -1,4 +1,4 @@
-"""Staged objects in the layout of MIT Intrinsic Images: 16-bit files of one exposure, every light in a file of its own."""
+"""Staged objects in the layout of MIT Intrinsic Images: 16-bit files with one exposure, one file for every light."""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ _LAYERS = ("reflectance", "shading", "specular")
 def write_mit(ask: Writing) -> Path:
     """Write `<case>/{original,diffuse,shading,reflectance,specular,mask,light01…light10}.png` as MIT Intrinsic Images.
 
-    16-bit linear RGB, 0 outside the mask; shading is gray when the light is white and nothing interreflects. One
-    exposure for all files of a scene keeps every layer within range; manifest.json says which. The
-    world `mit_intrinsic(root=…, objects=…)` reads the folder.
+    16-bit linear RGB, 0 outside the mask; shading is gray if the light is white and there is no inter-reflection. One
+    exposure for all files of a scene, written to manifest.json, keeps every layer within range. The world
+    `mit_intrinsic(root=…, objects=…)` reads the folder.
     """
     if {"light", "light_angle"} & ask.changes.keys():
         raise InputError("layout 'mit' writes every light: leave --do light=… out")
@@ -38,9 +38,9 @@ def write_mit(ask: Writing) -> Path:
 def mit_layers(frame: Frame, lights: list[Frame], gray: bool) -> tuple[dict[str, np.ndarray], float]:
     """The 16-bit files of one object and the exposure that brings all of them within range.
 
-    Layers are rounded first and the images made from them: original = round(R·S + C) holds to the last bit. In pixels
-    that show several paints the shading of each channel differs a little; with `gray`, S is the largest of the three and
-    R = diffuse/S there, as in the real capture, whose twin is gray.
+    Layers are rounded first and images computed from them, so that original = round(R·S + C) holds to the last bit. In
+    pixels that show several paints the channels of the shading differ a little; with `gray`, S is the largest of the three
+    and R = diffuse/S there, as in the real capture, whose twin is gray.
     """
     inside, top = frame.mask[:, :, None], 65535
     r, s, c = (np.where(inside, frame.truth[name], 0).astype(np.float64) for name in _LAYERS)

@@ -1,4 +1,4 @@
-"""Paint for tabletop objects: a flat colour, a pattern made from numbers, or an image of a folder. Linear reflectance."""
+"""Paint for tabletop objects, in linear reflectance: a flat colour, a procedural pattern, or an image of a folder."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -93,7 +93,7 @@ def _pattern(paint: dict[str, Any]) -> np.ndarray:
 
 
 def _patches(x: np.ndarray, y: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """The nearest of some random sites, on a sheet whose left and right edges meet."""
+    """The index of the nearest random site, on a sheet whose left and right edges are joined."""
     sites = rng(seed, "patches").random((count, 2))
     across = np.abs(x[..., None] - sites[:, 0])
     return (np.minimum(across, 1 - across) ** 2 + (y[..., None] - sites[:, 1]) ** 2).argmin(axis=2)

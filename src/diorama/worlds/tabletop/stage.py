@@ -1,4 +1,4 @@
-"""The studio: a white table whose far end curves up into a backdrop, a camera in front, a square lamp, a little fill."""
+"""The studio: a white table whose far end curves up into a backdrop, a camera in front, a square lamp, a dim even sky."""
 
 from functools import lru_cache
 from typing import Any
@@ -11,18 +11,18 @@ from diorama.render.stage import Camera, Environment, Instance, RectLight, Stage
 from diorama.worlds.tabletop.meshes import mesh_named
 from diorama.worlds.tabletop.paint import texture_of
 
-#: Reflectance of the paint that the uniformly painted twin gets.
+#: Reflectance of the uniformly painted twin.
 UNIFORM = 0.75
 #: Image value per unit of radiance (W/(m²·sr)); makes a white card under 1,000 W at 5 m about 1.
 EXPOSURE = 0.28
-#: Rays that a light path sends to lamp and sky where its pixel lies in the lamp's shadow.
+#: Rays that a light path sends to lamp and sky if its pixel lies in the lamp's penumbra.
 SHADOWS = 4
 _FOV, _TARGET = 24.0, (0.0, 0.0, 0.62)
 Params = dict[str, Any]
 
 
 def lamp_position(params: Params) -> np.ndarray:
-    """Where the lamp is: one of the scene's positions, or the key light's turned to `light_angle` from the camera."""
+    """The lamp's position: one of the scene's, or the key light's rotated to `light_angle` from the camera."""
     position = np.array(params["lights"][params["light"]])
     if params["light_angle"] is None:
         return position
@@ -82,7 +82,7 @@ def _place(thing: dict[str, Any]) -> np.ndarray:
 
 
 def _camera(params: Params) -> Camera:
-    """In front of the table; `pan` moves the picture by that share of its height, right and down."""
+    """The camera in front of the table; `pan` moves the picture right and down by shares of its height."""
     view = params["camera"]
     tilt = np.radians(view["elevation"])
     eye = np.add(_TARGET, view["distance"] * np.array([0.0, -np.cos(tilt), np.sin(tilt)]))

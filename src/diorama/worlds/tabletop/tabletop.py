@@ -1,9 +1,9 @@
 """Tabletop: one or three objects on a white table under a movable lamp, with exact R, S and C (staged).
 
 The experiment of Grosse, Johnson, Adelson and Freeman (ICCV 2009), rendered: image = reflectance·shading + specular in
-linear light, to the last bit. Lengths are in metres, power in watts. Light 0 is the key light, 1 to 10 are held by hand,
-11 is the second fixed light; `do(scene, uniform=True)` is the twin painted with one gray. The simple and complex, flat
-and textured settings are those of the concept sets of Interpreting Intrinsic Image Decomposition (ICVGIP 2022).
+linear light, to the last bit. Lengths are in metres, power in watts. Light 0 is the key light, 1 to 10 are hand-held, 11 is
+the second fixed light; `do(scene, uniform=True)` is the twin painted with one gray. The simple and complex, flat and
+textured settings are those of the concept sets of Interpreting Intrinsic Image Decomposition (ICVGIP 2022).
 
     world = Tabletop(objects=3, surface="textured")
     scene = world.sample(rng)
@@ -27,7 +27,7 @@ from diorama.core.scene import Scene
 from diorama.io.digests import files_digest
 
 KEY, SECOND, LIGHTS = 0, 11, 12
-#: What a number that `do` changes may be.
+#: The ranges of the numbers that `do` changes.
 _RANGES = {
     "light_angle": Within(-180, 180),
     "temperature": Within(1000, 20000),
@@ -36,7 +36,7 @@ _RANGES = {
     "fill": Within(0, 100),
     "table": Within(0, 1),
 }
-#: Those that may also be None.
+#: The ones that may also be None.
 _OPTIONAL = ("light_angle", "temperature")
 _SLOTS = {1: ((0.0, 0.0),), 3: ((-0.88, -0.2), (0.86, -0.42), (0.08, 0.85))}
 
@@ -46,14 +46,13 @@ class Tabletop(World):
     """Square images of a table with objects, exact layers and geometry.
 
     size         side of the images in pixels
-    samples      light paths per pixel; more give softer noise in the shadows
-    bounces      how often light is followed from surface to surface; 0 for direct light only, whose layers do not
-                 depend on each other
+    samples      light paths per pixel; more give less noise in the shadows
+    bounces      number of inter-reflections; 0 for direct light only, with which the layers do not depend on each other
     objects      1 (the paper's simple scenes) or 3 (complex)
-    surface      how objects are painted: each in one colour (rgb), or textured
-    specular     highlights, in a layer of their own; False for none
-    temperature  of the lamp's black body in kelvin; None for exactly white, so that shading is gray
-    power        of the lamp in watts
+    surface      paint of the objects: one colour each (rgb), or textured
+    specular     highlights, as a separate layer; False for none
+    temperature  black-body temperature of the lamp in kelvin; None for exactly white, so that shading is gray
+    power        power of the lamp in watts
     radius       half side of the square lamp in metres; larger makes softer shadows
     fill         radiance of a dim even sky of the lamp's tint, 0 for none
     meshes       folder of OBJ, PLY or GLB files; None for Diorama's own solids
@@ -106,7 +105,7 @@ class Tabletop(World):
                 raise InputError(f"tabletop: {name}={folder!r}: there is no such folder")
 
     def fingerprint(self) -> str:
-        """The digest of the mesh and texture files, so that keys follow their content and not their place."""
+        """The digest of the mesh and texture files, so that keys depend on their content and not on their path."""
         from diorama.worlds.tabletop.meshes import KINDS
         from diorama.worlds.tabletop.paint import IMAGES
 
@@ -164,7 +163,7 @@ class Tabletop(World):
         return {"image": names[int(rng.integers(len(names)))]}
 
     def do(self, scene: Scene, **changes: Any) -> Scene:
-        """The scene with some factors changed; see `Tabletop.factors`. `light` ends an earlier `light_angle`."""
+        """The scene with some factors changed; see `Tabletop.factors`. `light` resets an earlier `light_angle`."""
         if {"light", "light_angle"} <= changes.keys():
             raise InputError("tabletop: give light or light_angle, not both: each says where the lamp is")
         params = dict(scene.params)
@@ -182,7 +181,7 @@ class Tabletop(World):
         return Scene(scene.world, params)
 
     def render(self, scenes: Sequence[Scene]) -> list[Frame]:
-        """Trace every scene; all use the same random numbers, so that what differs between two is what was done."""
+        """Trace every scene, all with the same random numbers, so that two images differ only by what was changed."""
         return [self._frame(scene) for scene in scenes]
 
     def _frame(self, scene: Scene) -> Frame:

@@ -16,7 +16,7 @@ from diorama.adapt.state_dicts import fill, read_file
 from diorama.core.errors import InputError
 from diorama.core.frame import Frame, linear_to_srgb
 from diorama.io.digests import file_digest
-from diorama.methods.decompose.iid.passes import WatchedNetwork, exposed, tensor
+from diorama.methods.decompose.iid.passes import HookedNetwork, exposed, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from diorama.adapt.folding import Folded
 
 Family = Literal["cgintrinsics", "bigtime", "usi3d"]
-#: A name that only the state dict of this family has, after `model.` and `module.` are taken away.
-_TELLING: dict[Family, str] = {
+#: A tensor's name that only the state dict of this family has, after `model.` and `module.` are removed.
+_TELLTALE: dict[Family, str] = {
     "cgintrinsics": "upconv_model_1.4.weight",
     "bigtime": ".".join(["submodule"] * 6) + ".fc.0.weight",
     "usi3d": "fs.mlp.model.0.fc.weight",
@@ -39,11 +39,11 @@ _SHORTER = 256
 
 
 @dataclass(frozen=True)
-class IidCheckpoint(WatchedNetwork):
+class IidCheckpoint(HookedNetwork):
     """The network in `path`, a torch or safetensors file of weights as the authors released them.
 
     path     the file
-    family   cgintrinsics, bigtime or usi3d; None reads it off the names in the file
+    family   cgintrinsics, bigtime or usi3d; None recognises it by the names in the file
     size     side of square input; None: the family's own (U-Nets: 512×256, 384×256, 512×384 or 384×384 by the ratio of the
              sides; USI3D: the shorter side 256, both multiples of 4)
     feed     usi3d only: images in [−1, 1], as it was trained (trained), or in [0, 1], as its released test.py (test)
@@ -85,7 +85,7 @@ class IidCheckpoint(WatchedNetwork):
 
     @cached_property
     def kind(self) -> Family:
-        """The family, given or found."""
+        """The family, given or recognised."""
         return self.family or recognise(self._tensors, self.path)
 
     @cached_property
@@ -94,8 +94,8 @@ class IidCheckpoint(WatchedNetwork):
 
     @cached_property
     def module(self) -> nn.Module:
-        """The network in eval mode, its parameters without gradients; made at first use."""
-        net = _maker(self.kind)()
+        """The network in eval mode, its parameters without gradients; built at first use."""
+        net = _network_class(self.kind)()
         if self.kind == "usi3d":  # the layers' encoders, the image's decoder and the merger are not used
             state = {name: self._tensors[name] for name in net.state_dict() if name in self._tensors}
         else:
@@ -105,19 +105,19 @@ class IidCheckpoint(WatchedNetwork):
 
     @cached_property
     def twin(self) -> Folded | None:
-        """The faster twin that `decompose` asks."""
+        """The faster twin that `decompose` uses."""
         return folded(self.module, self.size or 128)
 
-    def fed(self, frame: Frame) -> Tensor:
-        """The image as the released network takes it."""
+    def network_input(self, frame: Frame) -> Tensor:
+        """The input of the released network."""
         import cv2
 
         image = exposed(frame.linear())
         height, width = self._sides(*image.shape[:2])
         if image.shape[:2] != (height, width):
-            image = np.clip(cv2.resize(image, (width, height), interpolation=_way(image, height)), 0, 1)
-        shown = tensor(linear_to_srgb(image).astype(np.float32))
-        return 2 * shown - 1 if self.kind == "usi3d" and self.feed == "trained" else shown
+            image = np.clip(cv2.resize(image, (width, height), interpolation=_interpolation(image, height)), 0, 1)
+        x = tensor(linear_to_srgb(image).astype(np.float32))
+        return 2 * x - 1 if self.kind == "usi3d" and self.feed == "trained" else x
 
     def _sides(self, height: int, width: int) -> tuple[int, int]:
         """The input's height and width for a frame's."""
@@ -131,40 +131,40 @@ class IidCheckpoint(WatchedNetwork):
         return (longer, shorter) if height > width else (shorter, longer)
 
 
-def _way(image: np.ndarray, height: int) -> int:
-    """Smaller by area, larger bilinearly."""
+def _interpolation(image: np.ndarray, height: int) -> int:
+    """By area if the image gets smaller, else bilinear."""
     import cv2
 
     return cv2.INTER_AREA if height < image.shape[0] else cv2.INTER_LINEAR
 
 
-def released_tensors(found: Any, path: str) -> dict[str, Tensor]:
-    """The tensors of a released file by name: parts of USI3D prefixed by their name, `model.` and `module.` taken away."""
-    if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
-        found = found["state_dict"]
-    if isinstance(found, Mapping) and all(isinstance(found.get(part), Mapping) for part in _USI3D_PARTS):
-        parts = {part: found[part] for part in (*_USI3D_PARTS, "fm") if part in found}
-        found = {f"{part}.{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
-    if not isinstance(found, Mapping) or not found or not all(hasattr(v, "shape") for v in found.values()):
+def released_tensors(content: Any, path: str) -> dict[str, Tensor]:
+    """The tensors of a released file by name: parts of USI3D prefixed by their name, `model.` and `module.` removed."""
+    if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
+        content = content["state_dict"]
+    if isinstance(content, Mapping) and all(isinstance(content.get(part), Mapping) for part in _USI3D_PARTS):
+        parts = {part: content[part] for part in (*_USI3D_PARTS, "fm") if part in content}
+        content = {f"{part}.{k}": v for part, tensors in parts.items() for k, v in tensors.items()}
+    if not isinstance(content, Mapping) or not content or not all(hasattr(v, "shape") for v in content.values()):
         raise InputError(f"iid_checkpoint: {path} holds no state dict of cgintrinsics, bigtime or usi3d")
-    state = dict(found)
+    state = dict(content)
     while any(all(name.startswith(prefix) for name in state) for prefix in _PREFIXES):
         state = {name.partition(".")[2]: tensor for name, tensor in state.items()}
     return state
 
 
 def recognise(state: Mapping[str, Tensor], path: str) -> Family:
-    """The family whose telling tensor a state dict has."""
-    found = next((family for family, name in _TELLING.items() if name in state), None)
-    if found is None:
+    """The family whose telltale tensor a state dict has."""
+    family = next((family for family, name in _TELLTALE.items() if name in state), None)
+    if family is None:
         raise InputError(
             f"iid_checkpoint: {path} is not of cgintrinsics, bigtime or usi3d ({len(state)} tensors, the first is"
             f" {next(iter(state))!r}): give the authors' own state dict"
         )
-    return found
+    return family
 
 
-def _maker(family: Family) -> Callable[[], nn.Module]:
+def _network_class(family: Family) -> Callable[[], nn.Module]:
     if family == "usi3d":
         from diorama.methods.decompose.iid.released_usi3d import Usi3d
 

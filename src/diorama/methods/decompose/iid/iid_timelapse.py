@@ -1,4 +1,4 @@
-"""A small U-Net that watched staged table tops under changing light, without truth, with the losses of BigTime."""
+"""A small U-Net trained without truth on staged table tops under changing light, with the losses of BigTime."""
 
 from dataclasses import dataclass
 

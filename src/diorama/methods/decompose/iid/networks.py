@@ -1,7 +1,7 @@
 """The networks of the three decomposers: a U-Net with two decoders, and a content/style translator. Imports torch.
 
 Each takes gamma-encoded images (n, 3, 64, 64) in [0, 1] and gives one map per branch; `component` turns a map, resized to
-any grid, into a layer in linear light. `place` finds the module whose output is a named layer of a branch.
+any size, into a layer in linear light. `place` gives the module whose output is a named layer of a branch.
 """
 
 from itertools import pairwise
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 BRANCHES = ("reflectance", "shading")
-#: Images, and everything that a translator makes, are linear light to this power.
+#: Images, and all outputs of a translator, are linear light to this power.
 GAMMA = 1 / 2.2
 WIDTHS = (16, 32, 48, 48, 48)
 
@@ -20,7 +20,7 @@ class Unet(nn.Module):
     """The two-decoder U-Net of CGIntrinsics and BigTime, five levels instead of seven and a quarter of the channels.
 
     Levels of the encoder: LeakyReLU, 4×4 convolution of stride 2, batch norm (neither in the first, no norm in the last).
-    Levels of a decoder: ReLU, 4×4 transposed convolution of stride 2, batch norm; the encoder's level is put beside it.
+    Levels of a decoder: ReLU, 4×4 transposed convolution of stride 2, batch norm; the encoder's level is concatenated.
     `coloured=False` is CGIntrinsics: log R and log S have one channel, colour is the image's chromaticity, S is gray.
     `coloured=True` is BigTime: log R has three channels, log S one, and a head on the deepest level gives the lamp's colour.
     """
@@ -40,11 +40,11 @@ class Unet(nn.Module):
         for level in self.encoder:
             x = level(x)
             levels.append(x)
-        found = {branch: _decoded(cast(nn.ModuleList, self.decoders[branch]), levels) for branch in BRANCHES}
+        outputs = {branch: _decoded(cast(nn.ModuleList, self.decoders[branch]), levels) for branch in BRANCHES}
         if self.coloured:
             lamp = self.lamp(levels[-1].mean((2, 3)))[:, :, None, None]
-            found["shading"] = found["shading"] + lamp
-        return found
+            outputs["shading"] = outputs["shading"] + lamp
+        return outputs
 
     def component(self, branch: str, output: Tensor, image: Tensor) -> Tensor:
         """The layer in linear light: exp(output), for gray networks times I/ΣI in the reflectance."""
@@ -71,13 +71,13 @@ def _down(inner: int, outer: int, level: int, levels: int) -> nn.Module:
 
 def _decoder(channels: int) -> nn.ModuleList:
     """From the deepest level outwards; the last one ends with a 1×1 convolution to `channels`."""
-    found = []
+    levels = []
     for i in range(len(WIDTHS) - 1, -1, -1):
         inner = WIDTHS[i] if i == len(WIDTHS) - 1 else 2 * WIDTHS[i]
         outer = WIDTHS[i - 1] if i else 12
-        found.append(nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(inner, outer, 4, 2, 1), nn.BatchNorm2d(outer)))
-    found[-1].extend([nn.ReLU(), nn.Conv2d(12, channels, 1)])
-    return nn.ModuleList(found)
+        levels.append(nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(inner, outer, 4, 2, 1), nn.BatchNorm2d(outer)))
+    levels[-1].extend([nn.ReLU(), nn.Conv2d(12, channels, 1)])
+    return nn.ModuleList(levels)
 
 
 def _decoded(decoder: nn.ModuleList, levels: list[Tensor]) -> Tensor:
@@ -119,7 +119,7 @@ class Translator(nn.Module):
 
 
 def unit(output: Tensor) -> Tensor:
-    """[−1, 1] → [0, 1], never quite 0: a power has no slope there."""
+    """[−1, 1] → [0, 1], never quite 0, where a power has no gradient."""
     return ((output + 1) / 2).clamp(min=1e-4)
 
 
@@ -134,15 +134,15 @@ class Content(nn.Module):
 
     def forward(self, x: Tensor) -> list[Tensor]:
         """(n, 3, h, w) → (n, 8, h, w), (n, 16, h/2, w/2), (n, 32, h/4, w/4)."""
-        found = []
+        outputs = []
         for level in self.levels:
             x = level(x)
-            found.append(x)
-        return [found[0], found[1], found[-1]]
+            outputs.append(x)
+        return [outputs[0], outputs[1], outputs[-1]]
 
 
 def style_encoder() -> nn.Sequential:
-    """7×7, three 4×4 of stride 2, the mean over places, dense: (n, 3, h, w) → (n, 8)."""
+    """7×7, three 4×4 of stride 2, global average pooling, dense: (n, 3, h, w) → (n, 8)."""
     widths = (8, 16, 32, 32)
     parts: list[nn.Module] = [nn.Conv2d(3, widths[0], 7, 2, 3), nn.ReLU()]
     for a, b in pairwise(widths):
@@ -162,13 +162,13 @@ def _normed(conv: nn.Conv2d) -> nn.Sequential:
 class InstanceNorm(nn.Module):
     """Every channel of every image with mean 0 and variance 1.
 
-    An image that is alone gets a twin: torch 2.13 has a wrong gradient for batches of one in channels-last memory.
+    A single image is passed twice: torch 2.13 has a wrong gradient for batches of one in channels-last memory.
     """
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, c, h, w) → the same shape."""
-        twins = x if len(x) > 1 else torch.cat([x, x])
-        return nn.functional.instance_norm(twins)[: len(x)]
+        batch = x if len(x) > 1 else torch.cat([x, x])
+        return nn.functional.instance_norm(batch)[: len(x)]
 
 
 class Residual(nn.Module):
@@ -178,9 +178,9 @@ class Residual(nn.Module):
         super().__init__()
         self.first, self.second = nn.Conv2d(WIDE, WIDE, 3, 1, 1), nn.Conv2d(WIDE, WIDE, 3, 1, 1)
 
-    def forward(self, x: Tensor, how: Tensor | None = None) -> Tensor:
-        """`how` is (n, 4·32): scale and shift of the first norm, then of the second (AdaIN, Huang and Belongie 2017)."""
-        scales = [None] * 4 if how is None else list(how[:, :, None, None].chunk(4, 1))
+    def forward(self, x: Tensor, modulation: Tensor | None = None) -> Tensor:
+        """`modulation` (n, 4·32): scale and shift of the first norm, then of the second (AdaIN, Huang and Belongie 2017)."""
+        scales = [None] * 4 if modulation is None else list(modulation[:, :, None, None].chunk(4, 1))
         y = torch.relu(_scaled(self.first(x), scales[0], scales[1]))
         return x + _scaled(self.second(y), scales[2], scales[3])
 
@@ -191,9 +191,9 @@ def _scaled(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
 
 
 class Decoder(nn.Module):
-    """Two AdaIN residual blocks, two of (3×3, layer norm, ×2) with finer content beside, 3×3 with tanh.
+    """Two AdaIN residual blocks, two of (3×3, layer norm, ×2), each with finer content concatenated, 3×3 with tanh.
 
-    The style sets the AdaIN. USI3D decodes the coarsest content alone; networks of this size then blur.
+    The style sets the AdaIN. USI3D decodes the coarsest content alone, which blurs with networks of this size.
     """
 
     def __init__(self) -> None:
@@ -204,8 +204,8 @@ class Decoder(nn.Module):
 
     def forward(self, content: list[Tensor], style: Tensor) -> Tensor:
         """Content and (n, 8) → (n, 3, h, w)."""
-        x, how = content[2], self.adapt(style).chunk(2, 1)
-        x = self.levels[1](self.levels[0](x, how[0]), how[1])
+        x, modulation = content[2], self.adapt(style).chunk(2, 1)
+        x = self.levels[1](self.levels[0](x, modulation[0]), modulation[1])
         x = torch.cat([self.levels[2](x), content[1]], 1)
         x = torch.cat([self.levels[3](x), content[0]], 1)
         return self.levels[4](x)

@@ -1,9 +1,9 @@
 """What the three decomposition networks share: images in, layers, inner activations and gradients of the loss out.
 
 An image is divided by its 99th percentile, so exposure does not matter, clipped to [0, 1], resized to 64×64 (by area; the
-networks were trained at that size, and activations of all images then have one length) and gamma-encoded. What comes out
-is resized bilinearly to the frame's grid and decoded to linear light. The scale of both layers is relative. Frames go
-through one by one: an answer does not depend on the company it was asked in.
+networks were trained at that size, and activations of all images then have one length) and gamma-encoded. The output is
+resized bilinearly to the frame's grid and decoded to linear light. The scale of both layers is relative. Frames pass one
+by one, so that an answer does not depend on the other frames of a call.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def exposed(images: np.ndarray, share: float = 0.99) -> np.ndarray:
     return np.clip(images / np.maximum(top, 1e-6), 0, 1).astype(np.float32)
 
 
-class WatchedNetwork(Layered):
-    """A decomposition network asked frame by frame; a subclass says which module it is and how a frame becomes its input.
+class HookedNetwork(Layered):
+    """A decomposition network that passes frames one by one; a subclass has the module and makes its input of a frame.
 
     `loss_grad` differentiates the mean squared error, in linear light on the frame's grid, of one image's layer; a truth
     with more channels than the layer is averaged over them, one with fewer is repeated.
@@ -59,21 +59,21 @@ class WatchedNetwork(Layered):
         """The network: images → a map for every branch; `component` and `place` as in `networks.py`."""
 
     @abstractmethod
-    def fed(self, frame: Frame) -> Tensor:
-        """A frame as the network takes it, (1, 3, h, w)."""
+    def network_input(self, frame: Frame) -> Tensor:
+        """The network's input (1, 3, h, w) for a frame."""
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """The layers of frames[0]."""
         import torch
 
         with torch.no_grad():
-            found = self.outputs(frames[0], self.twin.module if self.twin else self.module)
-            layers = [_numbers(self._on_grid(frames[0], name, found[name])) for name in ("reflectance", "shading")]
+            outputs = self.outputs(frames[0], self.twin.module if self.twin else self.module)
+            layers = [_to_numpy(self._on_grid(frames[0], name, outputs[name])) for name in ("reflectance", "shading")]
         return Layers(*layers)
 
     @property
     def twin(self) -> Folded | None:
-        """The faster twin that `decompose` asks: what looks at inner layers asks the network itself."""
+        """The faster twin that `decompose` uses; activations and gradients come from the network itself."""
         return None
 
     def features(self, frames: Sequence[Frame], branch: str, layer: str) -> np.ndarray:
@@ -85,14 +85,14 @@ class WatchedNetwork(Layered):
         return self.features_of(frames, [(branch, layers)])[0]
 
     def features_of(self, frames: Sequence[Frame], asked: Sequence[At]) -> list[list[np.ndarray]]:
-        """Activations on the way to several branches, from one pass for each frame."""
+        """Activations of layers of several branches, from one pass for each frame."""
         import torch
 
         self._check(asked)
         with torch.no_grad():
-            seen = [self.watched(frame, asked) for frame in frames]
+            passed = [self.activations_and_answers(frame, asked) for frame in frames]
         return [
-            [np.stack([_numbers(of_frame[k][0][layer]).ravel() for of_frame in seen]) for layer in layers]
+            [np.stack([_to_numpy(of_frame[k][0][layer]).ravel() for of_frame in passed]) for layer in layers]
             for k, (_, layers) in enumerate(asked)
         ]
 
@@ -109,36 +109,35 @@ class WatchedNetwork(Layered):
     def loss_grads_of(
         self, frames: Sequence[Frame], asked: Sequence[At], truths: Sequence[Sequence[np.ndarray]]
     ) -> list[list[np.ndarray]]:
-        """Gradients for several branches, or truths of one, from one pass forward for each frame."""
+        """Gradients for several branches, or for several truths of one, from one forward pass for each frame."""
         self._check(asked)
-        found = [self._grads(f, asked, of_frame) for f, of_frame in zip(frames, zip(*truths, strict=True), strict=True)]
-        return [[np.stack(rows) for rows in zip(*of_asked, strict=True)] for of_asked in zip(*found, strict=True)]
+        grads = [self._grads(f, asked, of_frame) for f, of_frame in zip(frames, zip(*truths, strict=True), strict=True)]
+        return [[np.stack(rows) for rows in zip(*of_asked, strict=True)] for of_asked in zip(*grads, strict=True)]
 
     def _grads(self, frame: Frame, asked: Sequence[At], truths: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
         import torch
 
-        found = []
+        grads = []
         with torch.enable_grad():
-            for (activations, answer), (_, layers), truth in zip(
-                self.watched(frame, asked), asked, truths, strict=True
-            ):
+            passed = self.activations_and_answers(frame, asked)
+            for (activations, answer), (_, layers), truth in zip(passed, asked, truths, strict=True):
                 loss = (answer - _matched(truth, answer)).square().mean()
-                places = [activations[layer] for layer in layers]
-                found.append(torch.autograd.grad(loss, places, retain_graph=True))
-        return [[_numbers(one).ravel() for one in of_asked] for of_asked in found]
+                inner = [activations[layer] for layer in layers]
+                grads.append(torch.autograd.grad(loss, inner, retain_graph=True))
+        return [[_to_numpy(grad).ravel() for grad in of_asked] for of_asked in grads]
 
-    def watched(self, frame: Frame, asked: Sequence[At]) -> list[tuple[dict[str, Tensor], Tensor]]:
-        """For each branch and its layers: their activations, and the answer that was computed through them; one pass."""
-        seen: list[dict[str, Tensor]] = [{} for _ in asked]
+    def activations_and_answers(self, frame: Frame, asked: Sequence[At]) -> list[tuple[dict[str, Tensor], Tensor]]:
+        """For each branch and its layers: their activations, and the branch's answer; all from one pass."""
+        activations: list[dict[str, Tensor]] = [{} for _ in asked]
 
-        def note(k: int, layer: str) -> Callable[..., None]:
+        def recorder(k: int, layer: str) -> Callable[..., None]:
             def hook(module: nn.Module, given: Any, out: Tensor) -> None:
-                seen[k].setdefault(layer, out)
+                activations[k].setdefault(layer, out)
 
             return hook
 
         hooks = [
-            self.module.place(branch, layer).register_forward_hook(note(k, layer))  # type: ignore[operator]
+            self.module.place(branch, layer).register_forward_hook(recorder(k, layer))  # type: ignore[operator]
             for k, (branch, layers) in enumerate(asked)
             for layer in layers
             if layer != "output"
@@ -151,7 +150,7 @@ class WatchedNetwork(Layered):
         answers = {branch: self._on_grid(frame, branch, outputs[branch]) for branch, _ in asked}
         return [
             ({**known, "output": answers[branch]}, answers[branch])
-            for known, (branch, _) in zip(seen, asked, strict=True)
+            for known, (branch, _) in zip(activations, asked, strict=True)
         ]
 
     def layer_of(self, frame: Frame, branch: str) -> Tensor:
@@ -159,11 +158,11 @@ class WatchedNetwork(Layered):
         return self._on_grid(frame, branch, self.outputs(frame, self.module)[branch])
 
     def outputs(self, frame: Frame, module: nn.Module) -> Mapping[str, Tensor]:
-        """What the network, or its twin, gives for a frame: a map of its own size for every branch."""
+        """The outputs of the network, or of its twin, for a frame: a map of the network's size for every branch."""
         import torch
 
-        where = next(module.parameters()).device
-        return module(self.fed(frame).to(where).requires_grad_(torch.is_grad_enabled()))
+        device = next(module.parameters()).device
+        return module(self.network_input(frame).to(device).requires_grad_(torch.is_grad_enabled()))
 
     def _on_grid(self, frame: Frame, branch: str, output: Tensor) -> Tensor:
         """An output of the network as a layer."""
@@ -184,33 +183,33 @@ class WatchedNetwork(Layered):
 
 
 @dataclass(frozen=True)
-class IidNetwork(Weighted, WatchedNetwork):
-    """A bundled network, which `diorama train NAME` makes again, or one like it."""
+class IidNetwork(Weighted, HookedNetwork):
+    """A bundled network, which `diorama train NAME` makes again, or the same network with other weights."""
 
     checkpoint: str | None = None
 
     layers = UNET_LAYERS
 
     def network(self) -> nn.Module:
-        """The network of its name."""
+        """The network named `name`, with fresh weights."""
         from diorama.methods.decompose.iid.networks import NETWORKS
 
         return NETWORKS[self.name]()
 
     @cached_property
     def twin(self) -> Folded | None:
-        """The faster twin that `decompose` asks."""
+        """The faster twin that `decompose` uses."""
         return folded(self.module, SIDE)
 
-    def fed(self, frame: Frame) -> Tensor:
-        """A frame as the network takes it, (1, 3, h, w)."""
+    def network_input(self, frame: Frame) -> Tensor:
+        """The network's input (1, 3, 64, 64) for a frame."""
         from diorama.methods.decompose.iid.networks import GAMMA
 
         return tensor(shrunk(frame)) ** GAMMA
 
 
 def shrunk(frame: Frame) -> np.ndarray:
-    """The frame's linear image as the networks take it: 64×64, exposed; not yet gamma-encoded."""
+    """The frame's linear image, resized to 64×64 and `exposed`."""
     import cv2
 
     image = frame.linear()
@@ -238,7 +237,7 @@ def _matched(truth: np.ndarray, answer: Tensor) -> Any:
     return torch.from_numpy(np.ascontiguousarray(fitting.transpose(2, 0, 1)[None], np.float32)).to(answer.device)
 
 
-def _numbers(tensor: Tensor) -> np.ndarray:
-    """(1, c, h, w) → (h, w, c) float32, as layers of frames lie; other activations as they are."""
+def _to_numpy(tensor: Tensor) -> np.ndarray:
+    """(1, c, h, w) → (h, w, c) float32, like layers of frames; activations of other shapes without the first axis."""
     array = tensor.detach().cpu().numpy()[0]
     return array.transpose(1, 2, 0).astype(np.float32) if array.ndim == 3 else array.astype(np.float32)

@@ -2,7 +2,7 @@
 
 Seven levels of 64, 128, 256, 512, 512, 512, 512 channels. A level of the encoder is LeakyReLU, 4×4 convolution of stride 2,
 batch norm (the outermost has only the convolution, the innermost no norm); a level of a decoder is ReLU, 4×4 transposed
-convolution of stride 2, batch norm. Levels are nested as their authors nest them, so that the names of weights are theirs.
+convolution of stride 2, batch norm. Levels are nested as in the authors' code, so that weights have the released names.
 Sides of images must be multiples of 128.
 
 CGIntrinsics gives log R and log S of linear light, one channel each; colour is the image's chromaticity. BigTime gives log S
@@ -25,7 +25,7 @@ LEVELS = len(WIDTHS)
 LAYERS = (*(f"encoder{i + 1}" for i in range(LEVELS)), *(f"decoder{i + 1}" for i in range(LEVELS)), "output")
 #: BigTime's gamma.
 GAMMA = 0.4545
-#: Colours of pixels darker than this are not trusted, as released.
+#: Pixels are lifted to this before their chromaticity is taken, as released.
 _FLOOR = 1e-4
 
 
@@ -47,11 +47,11 @@ class Level(nn.Module):
         self.innermost, self.outermost = inside is None, outermost
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What both decoders make of a level, each with the level itself beside it (except the outermost)."""
+        """The outputs of both decoders at this level, each concatenated with the level's input (not at the outermost)."""
         y = self.downconv_model(x)
         first, second = (y, y) if self.innermost else self.submodule(y)
-        found = self.upconv_model_1(first), self.upconv_model_2(second)
-        return found if self.outermost else (torch.cat([found[0], x], 1), torch.cat([found[1], x], 1))
+        decoded = self.upconv_model_1(first), self.upconv_model_2(second)
+        return decoded if self.outermost else (torch.cat([decoded[0], x], 1), torch.cat([decoded[1], x], 1))
 
 
 def _up(inner: int, outer: int, innermost: bool) -> list[nn.Module]:
@@ -107,7 +107,7 @@ def _gray_end() -> list[nn.Module]:
 
 
 class _WithLamp(Level):
-    """The innermost level of BigTime, which tells the colour of the light as well."""
+    """The innermost level of BigTime, which also estimates the colour of the light."""
 
     def __init__(
         self, outer: int, inner: int, last: tuple[list[nn.Module], list[nn.Module]], inside: Level | None

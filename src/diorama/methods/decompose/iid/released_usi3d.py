@@ -20,7 +20,7 @@ BLOCKS = 4
 
 
 class Conv(nn.Module):
-    """A convolution behind reflecting padding, a norm, an activation."""
+    """Reflection padding, a convolution, a norm, an activation."""
 
     def __init__(
         self, inside: int, outside: int, kernel: int, stride: int, padding: int, norm: nn.Module, act: nn.Module
@@ -35,7 +35,7 @@ class Conv(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """Every image over all its values, with the standard deviation of a sample, then a scale and shift by channel."""
+    """Normalise each image over all its values (sample standard deviation), then scale and shift each channel."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class AdaIN(nn.Module):
 
 
 class Adapted(nn.Module):
-    """A convolution behind reflecting padding and AdaIN."""
+    """Reflection padding, a convolution, AdaIN."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,15 +88,15 @@ class Residual(nn.Module):
 
 
 class AdaptedResidual(nn.Module):
-    """The same, its norms steered by the style."""
+    """x + AdaIN(conv(ReLU(AdaIN(conv x)))); the style sets scale and shift of both norms."""
 
     def __init__(self) -> None:
         super().__init__()
         self.model = nn.ModuleList([Adapted(), Adapted()])
 
-    def forward(self, x: Tensor, how: Tensor) -> Tensor:
-        """`how` is (n, 4·256): shift and scale of the first norm, then of the second."""
-        shift1, scale1, shift2, scale2 = how.chunk(4, 1)
+    def forward(self, x: Tensor, modulation: Tensor) -> Tensor:
+        """`modulation` is (n, 4·256): shift and scale of the first norm, then of the second."""
+        shift1, scale1, shift2, scale2 = modulation.chunk(4, 1)
         y = torch.relu(self.model[0](x, shift1, scale1))
         return x + self.model[1](y, shift2, scale2)
 
@@ -119,7 +119,7 @@ class Content(nn.Module):
 
     @property
     def levels(self) -> list[nn.Module]:
-        """What follows each other."""
+        """The modules in order."""
         return [*self.model[:3], *cast(Blocks, self.model[3]).model]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ class Content(nn.Module):
 
 
 class Style(nn.Module):
-    """7×7, four 4×4 of stride 2, the mean over places, 1×1: (n, 3, h, w) → (n, 8)."""
+    """7×7, four 4×4 of stride 2, global average pooling, 1×1: (n, 3, h, w) → (n, 8)."""
 
     def __init__(self, style: int) -> None:
         super().__init__()
@@ -187,9 +187,9 @@ class Decoder(nn.Module):
         """The layers in order, without those that only upsample."""
         return [*cast(Blocks, self.model[0]).model, self.model[2], self.model[4], self.model[5]]
 
-    def forward(self, x: Tensor, how: Tensor) -> Tensor:
-        """Content (n, 256, h, w) and what steers its norms → (n, 3, 4h, 4w)."""
-        for block, own in zip(cast(Blocks, self.model[0]).model, how.chunk(BLOCKS, 1), strict=True):
+    def forward(self, x: Tensor, modulation: Tensor) -> Tensor:
+        """Content (n, 256, h, w) and shifts and scales of the norms → (n, 3, 4h, 4w)."""
+        for block, own in zip(cast(Blocks, self.model[0]).model, modulation.chunk(BLOCKS, 1), strict=True):
             x = block(x, own)
         for level in self.model[1:]:
             x = level(x)
@@ -197,7 +197,7 @@ class Decoder(nn.Module):
 
 
 class Layer(nn.Module):
-    """What makes a layer of content and style: `r` and `s` of the checkpoint, their encoders left out."""
+    """Decodes content and style to a layer: `r` and `s` of the checkpoint, without their encoders."""
 
     def __init__(self, style: int) -> None:
         super().__init__()

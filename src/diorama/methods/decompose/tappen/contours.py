@@ -34,35 +34,35 @@ class Field:
         unit = np.stack([along, across]) / np.maximum(magnitude, 1e-12)
         vertical = np.arange(len(along)) < edges.vertical
         down, right = np.where(vertical, unit, unit[::-1])  # the image's own axes
-        found = []
+        pairs = []
         for dy, dx in _STEPS:
             a, b = neighbours(edges, dy, dx)
             tangent = (right * dy - down * dx) ** 2 / (dy * dy + dx * dx)
             m = np.minimum(magnitude[a], magnitude[b])
-            found.append((a, b, (2 * beta - 1) * tangent[a] * tangent[b] * m / (m + strength)))
-        first, second, coupling = map(np.concatenate, zip(*found, strict=True))
+            pairs.append((a, b, (2 * beta - 1) * tangent[a] * tangent[b] * m / (m + strength)))
+        first, second, coupling = map(np.concatenate, zip(*pairs, strict=True))
         bound = coupling > 0.02  # weaker pairs change nothing and cost time
         return cls(first[bound], second[bound], coupling[bound])
 
     def propagate(self, evidence: np.ndarray, iterations: int = 30, damping: float = 0.5) -> np.ndarray:
-        """The log-odds of every node after `iterations` rounds, all messages at once, each kept by a share of `damping`.
+        """The log-odds of every node after `iterations` rounds in which all messages are updated at once, with `damping`.
 
         >>> chain = Field(np.array([0, 1]), np.array([1, 2]), np.array([0.8, 0.8]))
         >>> (chain.propagate(np.array([2.0, -0.1, 2.0])) > 0).tolist()
         [True, True, True]
         """
-        there, back = np.zeros((2, len(self.coupling)))
+        forth, back = np.zeros((2, len(self.coupling)))  # messages to the second node of a pair, and to the first
         for _ in range(iterations):
-            belief = self._belief(evidence, there, back)
-            there, back = (
+            belief = self._belief(evidence, forth, back)
+            forth, back = (
                 damping * old + (1 - damping) * self._message(belief[node] - other)
-                for old, node, other in ((there, self.first, back), (back, self.second, there))
+                for old, node, other in ((forth, self.first, back), (back, self.second, forth))
             )
-        return self._belief(evidence, there, back)
+        return self._belief(evidence, forth, back)
 
-    def _belief(self, evidence: np.ndarray, there: np.ndarray, back: np.ndarray) -> np.ndarray:
+    def _belief(self, evidence: np.ndarray, forth: np.ndarray, back: np.ndarray) -> np.ndarray:
         count = len(evidence)
-        return evidence + np.bincount(self.second, there, count) + np.bincount(self.first, back, count)
+        return evidence + np.bincount(self.second, forth, count) + np.bincount(self.first, back, count)
 
     def _message(self, cavity: np.ndarray) -> np.ndarray:
         return 2 * np.arctanh(self.coupling * np.tanh(cavity / 2))

@@ -1,4 +1,4 @@
-"""What the learned algorithms see of an image: derivatives of Gaussians of the log gray image, at every edge of the mask.
+"""The features of the learned algorithms: derivatives of Gaussians of the log gray image, at every edge of the mask.
 
 Off the mask the log image is continued by its nearest pixel inside, so that the silhouette is no gradient. Features of
 vertical edges are those of the transposed image: the first axis of a filter always lies along the difference of the edge.
@@ -53,9 +53,9 @@ def truth_gradients(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
 def training(
     examples: Iterable[Sequence[Frame]], samples: int, directions: tuple[bool, ...] = (True, False)
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """About `samples` gradients, as many from every example, drawn by a fixed seed: responses, true ∇ log R and ∇ log S.
+    """Responses, true ∇ log R and true ∇ log S of about `samples` gradients, drawn with a fixed seed.
 
-    `directions` says which edges: vertical (True), horizontal (False).
+    Every example gives the same number. `directions` are those of the edges: vertical (True), horizontal (False).
     """
     frames = [example[0] for example in examples]
     parts = [_drawn(frame, number, max(1, samples // len(frames)), directions) for number, frame in enumerate(frames)]
@@ -74,14 +74,14 @@ def _drawn(frame: Frame, number: int, count: int, directions: tuple[bool, ...]) 
 
 def bank(log: np.ndarray) -> np.ndarray:
     """All responses (COUNT − 1, h, w) at the pixels, steered from the derivatives along the axes."""
-    found = []
+    filtered = []
     for sigma in SCALES:
         smooth = scipy.ndimage.gaussian_filter(log, sigma, mode="nearest", truncate=3)
-        y, x = (sigma * d for d in np.gradient(smooth))  # differences of it: a truncated G″ would answer to a constant
+        y, x = (sigma * d for d in np.gradient(smooth))  # not by filters: a truncated G″ does not sum to zero
         (yy, xy), xx = ((sigma * d for d in np.gradient(y)), sigma * np.gradient(x, axis=1))
         for c, s in _directions():
-            found += [c * y + s * x, c * c * yy + 2 * c * s * xy + s * s * xx]
-    return np.array(found, np.float32)
+            filtered += [c * y + s * x, c * c * yy + 2 * c * s * xy + s * s * xx]
+    return np.array(filtered, np.float32)
 
 
 @lru_cache(maxsize=1)

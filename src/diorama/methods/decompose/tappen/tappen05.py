@@ -1,4 +1,4 @@
-"""TAP-05: boosted stumps say of each gradient whether it is reflectance; a random field lets contours agree."""
+"""TAP-05: boosted stumps classify each gradient as reflectance or shading; a random field makes contours agree."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,7 @@ _NAMES = ("feature", "threshold", "vote")
 
 @dataclass(frozen=True, slots=True)
 class Tappen05(Fitting, Decomposer):
-    """A re-implementation of Tappen, Freeman and Adelson (PAMI 2005) from the paper, in the gray setting of Grosse
-    2009.
+    """Tappen, Freeman and Adelson (PAMI 2005), implemented from the paper, in the gray setting of Grosse 2009.
 
     rounds    boosted stumps for vertical and for horizontal differences each
     samples   training gradients for each of the two, the same number from every object
@@ -33,7 +32,7 @@ class Tappen05(Fitting, Decomposer):
     strength  gradient in log intensity at which a contour counts half
     norm      l2 (least squares), l1 (by ADMM) or l1_irls (by reweighting)
 
-    The authors' code was never released. What the papers leave open is chosen as follows.
+    The authors' code was never released. Where the papers leave something open, it is chosen as follows.
     - A gradient of the log gray image is labelled reflectance where |∇ log R| > |∇ log S| in the measured truth.
     - Filters: first and second derivatives of Gaussians, σ = 1, 2, 4, 8, in four directions, and the difference itself,
       33 absolute responses; off the mask the image is continued by its nearest pixel.
@@ -45,7 +44,7 @@ class Tappen05(Fitting, Decomposer):
       (squared cosines, gradient at σ = 2) times m/(m + `strength`); 15 rounds of damped sum–product. `beta=0.5` is
       the classifier alone.
     - The colour test of the 2005 paper is left out, as in Grosse 2009.
-    The constants are set by hand, not tuned per fold; a few settings were looked at on the 16 MIT objects themselves.
+    The constants are set by hand, not tuned per fold; a few settings were compared on the 16 MIT objects themselves.
     """
 
     cite = ("tappen2005", "grosse2009")
@@ -64,17 +63,17 @@ class Tappen05(Fitting, Decomposer):
         listed, fit = list(examples), dict[str, np.ndarray]()
         for i, vertical in enumerate((True, False)):
             x, r, s = training(listed, self.samples, (vertical,))
-            found = boost(np.abs(x), np.abs(r) > np.abs(s), np.abs(x[:, 0]) + 1e-4, self.rounds)
-            fit |= {f"{name}{i}": getattr(found, name) for name in _NAMES}
+            stumps = boost(np.abs(x), np.abs(r) > np.abs(s), np.abs(x[:, 0]) + 1e-4, self.rounds)
+            fit |= {f"{name}{i}": getattr(stumps, name) for name in _NAMES}
         return fit
 
     def fitted(self, fit: dict[str, np.ndarray]) -> "Fitted05":
-        """The method with what was learnt."""
+        """The method with its fitted classifiers."""
         down, right = (Stumps(*(fit[f"{name}{i}"] for name in _NAMES)) for i in range(2))
         return Fitted05(self, down, right)
 
     def decompose(self, frames: Sequence[Frame]) -> Layers:
-        """Only what `fitted` returns can answer."""
+        """Refused: only the object that `fitted` returns can decompose."""
         raise InputError("tappen05 is not fitted: run it under a protocol, or call fitted(fit(examples, None))")
 
 
@@ -102,14 +101,14 @@ class Fitted05(Decomposer):
     def decompose(self, frames: Sequence[Frame]) -> Layers:
         """Gradients with p > ½ are reflectance; then the reconstruction that all gradient methods share."""
         frame = frames[0]
-        seen = responses(frame)
-        return layers(frame, seen, self.pooled(frame, self.log_odds(frame, seen), seen), self.method.norm)
+        filtered = responses(frame)
+        return layers(frame, filtered, self.pooled(frame, self.log_odds(frame, filtered), filtered), self.method.norm)
 
 
-def layers(frame: Frame, seen: np.ndarray, log_odds: np.ndarray, norm: Norm = "l2") -> Layers:
+def layers(frame: Frame, filtered: np.ndarray, log_odds: np.ndarray, norm: Norm = "l2") -> Layers:
     """The layers where gradients with positive log-odds are reflectance."""
-    kept = np.where(log_odds > 0, seen[:, 0], 0.0).astype(np.float64)[:, None]
-    return only(reconstruct(frame.mask, clipped_gray(frame), kept, norm))
+    reflectance = np.where(log_odds > 0, filtered[:, 0], 0.0).astype(np.float64)[:, None]
+    return only(reconstruct(frame.mask, clipped_gray(frame), reflectance, norm))
 
 
 def labels(frame: Frame) -> np.ndarray:

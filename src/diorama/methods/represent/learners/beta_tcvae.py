@@ -8,7 +8,7 @@ from diorama.methods.represent.learners.trained import TrainedVae
 
 @dataclass(frozen=True)
 class BetaTcvae(TrainedVae):
-    """The VAE of Burgess et al. in which the total correlation of the code weighs β times."""
+    """The VAE of Burgess et al. in which the total correlation of the code has weight β."""
 
     cite = ("chen2018", "burgess2018")
     learner: ClassVar[str] = "beta_tcvae"

@@ -8,7 +8,7 @@ from diorama.methods.represent.learners.trained import TrainedVae
 
 @dataclass(frozen=True)
 class BetaVae(TrainedVae):
-    """The VAE of Burgess et al. in which the KL weighs β times."""
+    """The VAE of Burgess et al. in which the KL has weight β."""
 
     cite = ("higgins2017", "burgess2018")
     learner: ClassVar[str] = "beta_vae"

@@ -1,4 +1,4 @@
-"""β-VAE told the labels of a tenth of its images, bundled; `diorama train ss_beta_vae` makes it again."""
+"""β-VAE trained with the labels of a tenth of its images, bundled; `diorama train ss_beta_vae` makes it again."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from diorama.methods.represent.learners.trained import TrainedVae
 
 @dataclass(frozen=True)
 class SsBetaVae(TrainedVae):
-    """β-VAE, and the means of the first latents are told the factors of a tenth of the images."""
+    """β-VAE whose first latents are trained to predict the factors of a tenth of the images."""
 
     cite = ("higgins2017", "burgess2018", "locatello2020")
     learner: ClassVar[str] = "ss_beta_vae"

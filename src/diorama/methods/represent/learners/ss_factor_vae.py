@@ -1,4 +1,4 @@
-"""FactorVAE told the labels of a tenth of its images, bundled; `diorama train ss_factor_vae` makes it again."""
+"""FactorVAE trained with the labels of a tenth of its images, bundled; `diorama train ss_factor_vae` makes it again."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from diorama.methods.represent.learners.trained import TrainedVae
 
 @dataclass(frozen=True)
 class SsFactorVae(TrainedVae):
-    """FactorVAE, and the means of the first latents are told the factors of a tenth of the images."""
+    """FactorVAE whose first latents are trained to predict the factors of a tenth of the images."""
 
     cite = ("kim2018", "burgess2018", "locatello2020")
     learner: ClassVar[str] = "ss_factor_vae"

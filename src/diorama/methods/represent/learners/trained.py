@@ -1,4 +1,4 @@
-"""What the learners share: bundled weights for some worlds, chosen by the world that is asked about."""
+"""What the learners share: bundled weights for some worlds, chosen by the world of the run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class TrainedVae(BurgessVae):
     """`burgess_vae` with bundled weights; the card beside them says how they were made.
 
     checkpoint  weights of your own, as `diorama train` makes them; None for bundled ones
-    learnt_on   world whose bundled weights are used, e.g. candle; None for those of the world that is asked about
+    learnt_on   world whose bundled weights are used, e.g. candle; None for the world of the run
     seed        not used: there are weights
     """
 
@@ -34,22 +34,22 @@ class TrainedVae(BurgessVae):
 
     @property
     def file(self) -> Path:
-        """The checkpoint given, else the bundled one for the world; if no world is asked about, the first bundled one."""
+        """The checkpoint given, else the bundled one for the world; without a world the first bundled one."""
         if self.checkpoint:
             return Path(self.checkpoint).expanduser()
         known = bundled_on(self.learner)
         if self.learnt_on is None and known:
             return next(iter(known.values()))
         if self.learnt_on not in known:
-            there = f"there are some for {', '.join(known)}" if known else "none are bundled"
+            available = f"there are some for {', '.join(known)}" if known else "none are bundled"
             world = self.learnt_on or "sprites"
             raise InputError(
-                f"{self.learner} has no weights for {world}, {there}: diorama train"
+                f"{self.learner} has no weights for {world}, {available}: diorama train"
                 f' "{self.learner}(world={world})" -o FOLDER, then'
                 f" {self.learner}(checkpoint=FOLDER/{self.learner}.safetensors)"
             )
         return known[self.learnt_on]
 
     def on_world(self, world: str) -> Mapping[str, Any]:
-        """The weights learnt there, unless others are given."""
+        """The parameter that selects the weights learnt on a world, unless a checkpoint is given."""
         return {} if self.checkpoint else {"learnt_on": RECORDED.get(world, world)}

@@ -1,39 +1,39 @@
-"""CSM: does a decomposer's reflectance answer to changes of paint and its shading to those of light? (Gupta et al. 2022)
+"""CSM: is a decomposer's reflectance sensitive to changes of paint and its shading to those of light? (Gupta et al. 2022)
 
-A concept is a set of images in which one thing changes: the paint (Δa) or the light (Δi). A CAV parts the activations of
-a set from others; a branch's sensitivity to the concept is the share of test images whose loss falls along the CAV.
+A concept is a set of images in which one thing changes: the paint (Δa) or the light (Δi). A CAV separates the activations
+of a set from others; a branch's sensitivity to the concept is the share of test images whose loss falls along the CAV.
 CSM_S = R_Δa / S_Δa, CSM_R = S_Δi / R_Δi; ideally R_Δa = S_Δi = 1 and the other two are 0.
 
-What to know before quoting it: at the output layer the loss gradient is the residual, so the score is the sign of the
-error's product with the CAV, and no Jacobian is in it. Positives of one scene against unrelated negatives part scenes rather
-than concepts, which `cos_concepts` and `cos_scenes` beside every score show. Rescaling the answer can turn every sign.
+Limits: at the output layer the loss gradient is the residual, so the score is the sign of the error's product with the CAV
+and contains no Jacobian. Positives of one scene against unrelated negatives separate scenes rather than concepts, which
+`cos_concepts` and `cos_scenes` beside every score show. Rescaling the answer can change every sign.
 
-asks          {Do} {methods} answer to changes of paint with the reflectance and to changes of light with the shading?
-csm_r         ↑ sensitivity of shading to changes of light over that of reflectance: above 1 the reflectance is the
-              calmer one
-csm_s         ↑ sensitivity of reflectance to changes of paint over that of shading: above 1 the shading is the calmer
-              one
-log_csm_r     ↑ logarithm of csm_r: above 0 the reflectance is the calmer one under changes of light
-log_csm_s     ↑ logarithm of csm_s: above 0 the shading is the calmer one under changes of paint
+asks          {Do} {methods} respond to changes of paint in the reflectance and to changes of light in the shading?
+csm_r         ↑ sensitivity of shading to changes of light over that of reflectance: above 1 the reflectance is less
+              sensitive
+csm_s         ↑ sensitivity of reflectance to changes of paint over that of shading: above 1 the shading is less
+              sensitive
+log_csm_r     ↑ logarithm of csm_r: above 0 the reflectance is less sensitive to changes of light
+log_csm_s     ↑ logarithm of csm_s: above 0 the shading is less sensitive to changes of paint
 r_a           ↑ share of test images on which reflectance is sensitive to paint
 s_a           ↓ share of test images on which shading is sensitive to paint
 r_i           ↓ share of test images on which reflectance is sensitive to light
 s_i           ↑ share of test images on which shading is sensitive to light
 p_r           · p of the test that the reflectance's directions are better than random ones
 p_s           · p of the test that the shading's directions are better than random ones
-passed_r      · share of the reflectance's directions that pass it
-passed_s      · share of the shading's directions that pass it
+passed_r      · share of the reflectance's directions that pass that test
+passed_s      · share of the shading's directions that pass that test
 accuracy_r    ↑ held-out accuracy of the reflectance's directions
 accuracy_s    ↑ held-out accuracy of the shading's directions
 stability_r   ↑ cosine of the reflectance's directions of two runs
 stability_s   ↑ cosine of the shading's directions of two runs
-cos_concepts  · cosine of directions of different concepts in one scene; high: they part scenes, not concepts
+cos_concepts  · cosine of directions of different concepts in one scene; high: they separate scenes, not concepts
 cos_scenes    · cosine of directions of one concept in different scenes
-tests         · how many images were tested
-runs_r        · directions of the reflectance that were fitted
-runs_s        · directions of the shading that were fitted
-draws_r       · random directions of the reflectance
-draws_s       · random directions of the shading
+tests         · number of test images
+runs_r        · sensitivity of the reflectance along each fitted direction
+runs_s        · sensitivity of the shading along each fitted direction
+draws_r       · bootstrap draws of the reflectance's sensitivity
+draws_s       · bootstrap draws of the shading's sensitivity
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -58,7 +58,15 @@ from diorama.metrics.cav import gram
 from diorama.metrics.cav_trainers import TRAINERS, Options
 from diorama.metrics.csm import resampled
 from diorama.metrics.tcav import permutation_p, sign_tests, t_test
-from diorama.protocols.concepts.concept_sets import BRANCHES, OnSets, change_of, partner, set_members, stranger
+from diorama.protocols.concepts.concept_sets import (
+    BRANCHES,
+    OnSets,
+    change_of,
+    not_in_set,
+    other_scene,
+    partner,
+    set_members,
+)
 from diorama.protocols.concepts.csm.gram import FEW, Fitted, Space, Table, chance_scores
 from diorama.protocols.concepts.csm.summary import FLOORED, MARKS, condense
 from diorama.protocols.concepts.csm.tables import OUTPUT, Probe, Reader, Transform, without_layer
@@ -83,28 +91,26 @@ class Csm(OnSets):
 
     variant       published or corrected (see the text)
     test          world of the images whose sensitivity is measured; the paper has the complex scenes of ARAP
-    negatives     world of the random images that a CAV parts a set from; `published` only
-    layer         `output`, or one that the network names
-    trainer       how CAVs are fitted, a method of the concept track; None for hinge_sgd (published) or linear_svm
-                  (corrected)
-    runs          CAVs of a set; the paper has 100
-    tests         how many images of `test`; None for all
-    randoms       how many images of `negatives`; None for all
-    p             level of the t-test by which `published` counts sensitivities; the paper has .01
+    negatives     world of the random images that a CAV separates a set from; `published` only
+    layer         `output`, or a layer of the network
+    trainer       trainer of CAVs, a method of the concept track; None for hinge_sgd (published) or linear_svm (corrected)
+    runs          number of CAVs of a set; the paper has 100
+    tests         number of images of `test`; None for all
+    randoms       number of images of `negatives`; None for all
+    p             level of the t-test that selects sensitivities in `published`; the paper has .01
     significance  each, as the paper's text: every CAV is tested; set, as the author's later code: all CAVs of a set at
                   once
-    floor         what a set of which nothing passes counts as; None leaves it out, the author's code used .01
-    aggregate     of the sets: ratio_of_averages as in the paper, or mean_of_ratios
-    transform     of the answers at `output` before anything is read off them: linear (none), srgb or log
+    floor         value of a set without any CAV that passes; None leaves the set out, the author's code used .01
+    aggregate     how sets are combined: ratio_of_averages as in the paper, or mean_of_ratios
+    transform     transform of the answers at `output` before they are used: linear (none), srgb or log
 
     `published`: CAVs of a set against random negatives, answers on their own scale, sensitivities that pass averaged,
-    then divided. With significance=each, how one iteration is tested is our reading: its signs on the test images
-    against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too); `passed_r` and
-    `passed_s` are the shares that pass. Choosing what is significant favours extreme scores.
+    then divided. With significance=each, the paper does not say how one iteration is tested; here its signs on the test
+    images are tested against those of random CAVs, all images and CAVs pooled (single random CAVs often pass it too).
+    Selecting the significant ones favours extreme scores.
 
-    `corrected`: answers brought to the truth's scale, CAVs of a set against the other set of the same scene, every set
-    counted, and the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test
-    images and CAVs.
+    `corrected`: answers scaled to the truth, CAVs of a set against the other set of the same scene, no set left out, and
+    the mean of ln((k + ½)/(n + 1)) ratios, which has no zero denominators. Intervals are over sets, test images and CAVs.
     """
 
     variant: Literal["published", "corrected"] = "corrected"
@@ -146,13 +152,13 @@ class Csm(OnSets):
 
     @property
     def ranges(self) -> dict[str, Bounds]:
-        """Of the sets' own numbers: shares, and the cosines of CAVs."""
+        """The ranges of a set's own metrics: shares, and the cosines of CAVs."""
         cosines = ("stability_r", "stability_s", "cos_concepts", "cos_scenes")
         return {m: (-1.0, 1.0) if m in cosines else (0.0, None if m == "tests" else 1.0) for m in self.metrics}
 
     @property
     def derived(self) -> tuple[str, ...]:
-        """Of all sets together; the sensitivities are means over the sets that have one."""
+        """The ratios, which are computed from all sets together."""
         return ("csm_r", "csm_s") if self._published else ("log_csm_r", "log_csm_s")
 
     @property
@@ -171,14 +177,13 @@ class Csm(OnSets):
         """What is printed with every number."""
         options = Options()
         sgd = f"hinge, α {options.alpha}, at most {options.max_iter} epochs, tolerance {options.tol}"
-        said = {"hinge_sgd": sgd, "ridge": f"λ {options.ridge}", "mean_difference": "closed form"}.get(
-            self._trainer, f"C {options.c}"
-        )
+        special = {"hinge_sgd": sgd, "ridge": f"λ {options.ridge}", "mean_difference": "closed form"}
+        penalty = special.get(self._trainer, f"C {options.c}")
         filtered = f"counted as {self.floor}" if self.floor else "left out"
         each = f"t-test of every CAV at p = {self.p}, the mean of those that pass; sets without any {filtered}"
         once = f"one t-test of a set's CAVs at p = {self.p}; other sets {filtered}"
         means = {"ratio_of_averages": "ratio of the averages over sets", "mean_of_ratios": "mean of the sets' ratios"}
-        parted = f"{self.negatives.label}, as many as the set has" if self._published else "the scene's other set"
+        others = f"{self.negatives.label}, as many as the set has" if self._published else "the scene's other set"
         return {
             "encoding": f"{self.transform} at {OUTPUT}"
             if self.layer == OUTPUT
@@ -186,7 +191,7 @@ class Csm(OnSets):
             "scale": "none: answers as they are" if self._published else "one per test image and branch, least squares",
             "window": "the whole image",
             "mask": "test images without residual off their mask; activations whole; gray where the answer is gray",
-            "CAV": f"{self._trainer} ({said}), {self.runs} runs, a third held out, against {parted}",
+            "CAV": f"{self._trainer} ({penalty}), {self.runs} runs, a third held out, against {others}",
             "test images": f"{self.test.label}; those without residual are left out",
             "significance": {"each": each, "set": once}[self.significance] if self._published else "none is left out",
             "mean": means[self.aggregate] if self._published else "mean over sets of ln((k + ½)/(n + 1)) ratios",
@@ -204,33 +209,34 @@ class Csm(OnSets):
 
     def score(self, bench: Bench, case: Case) -> Iterator[Score]:
         """Both branches' sensitivity to one set."""
-        found = self.spaces(bench, case)
-        sensed = {branch: self._sensed(bench, branch, space) for branch, space in found.items()}
+        spaces = self.spaces(bench, case)
+        sensitivities = {branch: self._branch_sensitivity(bench, branch, space) for branch, space in spaces.items()}
         for change, mark in MARKS.items():
-            for branch, of in sensed.items():
+            for branch, of_branch in sensitivities.items():
                 name = f"{branch[0]}_{mark}"
-                yield self._sensitivity(name, of) if change == change_of(case) else _other(name, case)
-        for branch, of in sensed.items():
-            yield from _described(branch[0], of, case)
-        yield from self._diagnosed(case, found, {b: of.fitted for b, of in sensed.items()})
-        yield Score("tests", float(min(len(space.against) for space in found.values())))
+                yield self._sensitivity(name, of_branch) if change == change_of(case) else not_in_set(name, case)
+        for branch, of_branch in sensitivities.items():
+            yield from _described(branch[0], of_branch, case)
+        yield from self._diagnosed(case, spaces, {b: of_branch.fitted for b, of_branch in sensitivities.items()})
+        yield Score("tests", float(min(len(space.cross) for space in spaces.values())))
 
     @property
     def probe(self) -> Probe:
-        """Where the method is read, and its error."""
+        """The layer and transform at which the method's activations and errors are taken."""
         return Probe(self.layer, self.transform, aligned=not self._published)
 
     def spaces(self, bench: Bench, case: Case) -> dict[str, Space]:
-        """The Gram space of each branch: the set, the scene's other set, those of another scene, negatives."""
+        """The Gram space of each branch: the set, the scene's other set, both sets of another scene, negatives."""
         reader = Reader(bench, self.probe, [one.probe for one in bench.fellows if isinstance(one, Csm)])
-        along = reader.gradients(self.test, self.tests)
-        for branch, rows in along.items():
+        gradients = reader.gradients(self.test, self.tests)
+        for branch, rows in gradients.items():
             if not len(rows):
                 raise Undefined(f"the {branch} of all test images is the truth: there is no residual to take a sign of")
-        none = {branch: rows[:0] for branch, rows in along.items()}
-        others = reader.features(self.negatives, self.randoms) if self._published else none
+        none = {branch: rows[:0] for branch, rows in gradients.items()}
+        negatives = reader.features(self.negatives, self.randoms) if self._published else none
         sets = self._sets(bench, case)
-        return {b: self._space(bench, reader, b, self._table(bench, b, along[b], others[b]), sets) for b in along}
+        tables = {b: self._table(bench, b, gradients[b], negatives[b]) for b in gradients}
+        return {branch: self._space(bench, reader, branch, table, sets) for branch, table in tables.items()}
 
     def _space(self, bench: Bench, reader: Reader, branch: str, table: Table, sets: dict[str, Scene]) -> Space:
         """The Gram space of some sets; products of two of them serve every case that has both."""
@@ -245,13 +251,14 @@ class Csm(OnSets):
 
         return Space.of(table, read, keep)
 
-    def _table(self, bench: Bench, branch: str, along: np.ndarray, others: np.ndarray) -> Table:
+    def _table(self, bench: Bench, branch: str, gradients: np.ndarray, negatives: np.ndarray) -> Table:
         """What all cases share, for one branch."""
-        if along.shape[1] != others.shape[1]:
+        if gradients.shape[1] != negatives.shape[1]:
             both = f"{self.test.label} and {self.negatives.label}"
             raise InputError(f"csm: {both} give images of two sizes; write size=…")
-        key = ("csm products", *self._shared(bench, branch), self.probe, len(others))
-        return Table(along, others, *bench.keep("run", key, lambda: (gram(others), gram(along, others))))
+        key = ("csm products", *self._shared(bench, branch), self.probe, len(negatives))
+        products = bench.keep("run", key, lambda: (gram(negatives), gram(gradients, negatives)))
+        return Table(gradients, negatives, *products)
 
     def _shared(self, bench: Bench, branch: str) -> tuple[Any, ...]:
         """The part of a memory key that names the test images and negatives; saved answers are those of a case."""
@@ -260,16 +267,16 @@ class Csm(OnSets):
         return bench.asked.digest, bench.point, saved, branch, *images
 
     def _sets(self, bench: Bench, case: Case) -> dict[str, Scene]:
-        world, other = bench.world.object, stranger(bench.world.object, case)
-        sets = {"set": case.scene, "partner": partner(world, case), "stranger": other.scene if other else None}
+        world, other = bench.world.object, other_scene(bench.world.object, case)
+        sets = {"set": case.scene, "partner": partner(world, case), "other scene": other.scene if other else None}
         if not self._published:
             if sets["partner"] is None:
                 raise Undefined("the world has no set of the other change of this scene: take change=both")
-            sets["their partner"] = partner(world, other) if other else None
+            sets["other scene's partner"] = partner(world, other) if other else None
         return {name: scene for name, scene in sets.items() if scene is not None}
 
-    def _sensed(self, bench: Bench, branch: str, space: Space) -> "Sensed":
-        """The CAVs of a set, the p-value of their scores against those of CAVs that mean nothing, and which CAVs count."""
+    def _branch_sensitivity(self, bench: Bench, branch: str, space: Space) -> "BranchSensitivity":
+        """The CAVs of a set, the p-value of their scores against those of random CAVs, and which CAVs count."""
         case, trained = bench.case, (self._trainer, len(space.places["set"]), self.runs)
         random = rng(case.payload["seed"], "csm", case.key, branch)
         if self._published:
@@ -277,15 +284,15 @@ class Csm(OnSets):
             key = ("csm chance", *self._shared(bench, branch), self.probe, *trained)
             chance = bench.keep("run", key, lambda: chance_scores(space.table, *trained))
             p = t_test(fitted.scores, chance)
-            tested = sign_tests(fitted.scores, chance, len(space.against)) if self.significance == "each" else p
-            return Sensed(fitted, p, np.broadcast_to(tested < self.p, self.runs))
+            tested = sign_tests(fitted.scores, chance, len(space.cross)) if self.significance == "each" else p
+            return BranchSensitivity(fitted, p, np.broadcast_to(tested < self.p, self.runs))
         fitted = space.fit(self._trainer, ("set", "partner"), self.runs, random)
         chance = space.fit_chance(self._trainer, ("set", "partner"), SHUFFLES, random).scores
-        return Sensed(fitted, permutation_p(float(fitted.scores[0]), chance), np.ones(self.runs, bool))
+        return BranchSensitivity(fitted, permutation_p(float(fitted.scores[0]), chance), np.ones(self.runs, bool))
 
-    def _sensitivity(self, name: str, of: "Sensed") -> Score:
-        if of.passed.any():
-            return Score(name, float(of.counted.negative.mean()))
+    def _sensitivity(self, name: str, of_branch: "BranchSensitivity") -> Score:
+        if of_branch.passed.any():
+            return Score(name, float(of_branch.counted.negative.mean()))
         why = f"not significant at p = {self.p} (see p_{name[0]} and passed_{name[0]})"
         if self.floor is not None:
             return Score(name, self.floor, reason=f"{FLOORED}{why}")
@@ -293,15 +300,15 @@ class Csm(OnSets):
 
     def _diagnosed(self, case: Case, spaces: dict[str, Space], fitted: dict[str, Fitted]) -> Iterator[Score]:
         """The mean over branches of cosines with CAVs of the other concept and of another scene."""
-        pairs = {"cos_concepts": ("partner", "negatives"), "cos_scenes": ("stranger", "negatives")}
+        pairs = {"cos_concepts": ("partner", "negatives"), "cos_scenes": ("other scene", "negatives")}
         if not self._published:
-            pairs["cos_scenes"] = ("stranger", "their partner")
+            pairs["cos_scenes"] = ("other scene", "other scene's partner")
         for metric, names in pairs.items():
             if metric == "cos_concepts" and not self._published:
                 why = "the relative CAVs of the two concepts are opposite by construction"
                 yield Score(metric, None, status="excluded", reason=why)
             elif any(name not in space.places for name in names for space in spaces.values()):
-                yield Score(metric, None, status="excluded", reason=f"the world has no {names[0]} of this set")
+                yield Score(metric, None, status="excluded", reason=f"the world has no {names[0]} for this set")
             else:
                 random = rng(case.payload["seed"], "csm", case.key, metric)
                 others = {b: space.fit(self._trainer, names, FEW, random) for b, space in spaces.items()}
@@ -312,7 +319,7 @@ class Csm(OnSets):
         return condense(rows, None if not self._published else self.aggregate)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """The first, middle and last image of the set with what the method makes of it."""
+        """The first, middle and last image of the set with the method's layers."""
         members, panels = set_members(bench, case), []
         for i in (0, len(members) // 2, len(members) - 1):
             panels += judging.comparison(_bare(bench, members[i]), bench.layers(members[i]))
@@ -328,7 +335,7 @@ def _bare(bench: Bench, scene: Scene) -> Frame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensed:
+class BranchSensitivity:
     """The CAVs of a set in a branch, the p-value of all their scores together, and which of them count."""
 
     fitted: Fitted
@@ -341,25 +348,21 @@ class Sensed:
         return self.fitted.only(self.passed) if self.passed.any() else self.fitted
 
 
-def _described(mark: str, of: Sensed, case: Case) -> Iterator[Score]:
-    """p, accuracy and stability of a branch's CAVs, the score of every run, and bootstrap draws of the mean that counts.
+def _described(mark: str, of_branch: BranchSensitivity, case: Case) -> Iterator[Score]:
+    """p, accuracy and stability of a branch's CAVs, the score of every run, and bootstrap draws of its sensitivity.
 
-    The draw of test images is the same for all sets and both branches of a cell: they share these images.
+    The bootstrap draws test images alike for all sets and both branches of a cell, because they share these images.
     """
-    p, fitted = of.p, of.fitted
+    p, fitted = of_branch.p, of_branch.fitted
     yield Score(f"p_{mark}", p) if p == p else Score(f"p_{mark}", None, status="undefined", reason="all scores agree")
-    yield Score(f"passed_{mark}", float(of.passed.mean()))
+    yield Score(f"passed_{mark}", float(of_branch.passed.mean()))
     yield Score(f"accuracy_{mark}", float(fitted.accuracy.mean()))
     yield Score(f"stability_{mark}", fitted.stability())
-    negative, seed = of.counted.negative, case.payload["seed"]
+    negative, seed = of_branch.counted.negative, case.payload["seed"]
     images, cavs = negative.shape
-    drawn = [
+    resamples = [
         rng(seed, "csm", "draws", *key).multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)
         for n, key in ((images, (images,)), (cavs, (case.key, mark)))
     ]
     yield Score(f"runs_{mark}", fitted.scores.round(5).tolist(), "run")
-    yield Score(f"draws_{mark}", resampled(negative, *drawn).round(5).tolist(), "draw")
-
-
-def _other(metric: str, case: Case) -> Score:
-    return Score(metric, None, status="excluded", reason=f"the set's {change_of(case)} changes")
+    yield Score(f"draws_{mark}", resampled(negative, *resamples).round(5).tolist(), "draw")

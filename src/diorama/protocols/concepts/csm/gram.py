@@ -1,4 +1,4 @@
-"""CAVs of concept sets in one Gram space: activations of sets and negatives of a branch, and test gradients on them."""
+"""CAVs of concept sets in one Gram space: products of a branch's activations of sets and negatives, and of gradients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from diorama.core.scene import rng
 from diorama.metrics.cav import Draw, draw_sets, fit_gram, gram
 from diorama.metrics.cav_trainers import Options
 
-#: CAVs of another set that a cosine is taken with; they only serve the diagnostics.
+#: Number of CAVs of another set that cosines are taken with, for the diagnostics only.
 FEW = 5
 
 
@@ -24,10 +24,10 @@ class Table:
     gradients: np.ndarray
     negatives: np.ndarray
     products: np.ndarray
-    against: np.ndarray
+    cross: np.ndarray
 
 
-#: What makes the activations (n, d) of a set, by the set's name; asked only for products that are not known yet.
+#: Functions that give the activations (n, d) of a set, by its name; called only for products that are not kept yet.
 Sets = Mapping[str, Callable[[], np.ndarray]]
 #: Keeps the product of two sets, named in order, or of a set with "negatives" or "gradients".
 Keep = Callable[[tuple[str, str], Callable[[], np.ndarray]], np.ndarray]
@@ -39,7 +39,7 @@ class Space:
 
     table: Table
     products: np.ndarray
-    against: np.ndarray
+    cross: np.ndarray
     places: dict[str, np.ndarray]
 
     @classmethod
@@ -47,26 +47,26 @@ class Space:
         """The space of some sets' activations and of the negatives, from products of two at a time."""
         names = list(sets)
         own = {pair: _product(pair, sets, keep) for pair in combinations_with_replacement(names, 2)}
-        own |= {(b, a): found.T for (a, b), found in own.items()}
-        cross = {a: keep((a, "negatives"), lambda a=a: gram(sets[a](), table.negatives)) for a in names}  # type: ignore[misc]
+        own |= {(b, a): product.T for (a, b), product in own.items()}
+        with_negatives = {a: keep((a, "negatives"), lambda a=a: gram(sets[a](), table.negatives)) for a in names}  # type: ignore[misc]
         along = [keep((a, "gradients"), lambda a=a: gram(table.gradients, sets[a]())) for a in names]  # type: ignore[misc]
-        rows = [[*(own[a, b] for b in names), cross[a]] for a in names]
-        products = np.block([*rows, [*(cross[a].T for a in names), table.products]])
-        ends = np.cumsum([len(cross[a]) for a in names])
-        places = {a: np.arange(end - len(cross[a]), end) for a, end in zip(names, ends, strict=True)}
-        against = np.concatenate([*along, table.against], axis=1)
-        return cls(table, products, against, {**places, "negatives": np.arange(ends[-1], len(products))})
+        rows = [[*(own[a, b] for b in names), with_negatives[a]] for a in names]
+        products = np.block([*rows, [*(with_negatives[a].T for a in names), table.products]])
+        ends = np.cumsum([len(with_negatives[a]) for a in names])
+        places = {a: np.arange(end - len(with_negatives[a]), end) for a, end in zip(names, ends, strict=True)}
+        cross = np.concatenate([*along, table.cross], axis=1)
+        return cls(table, products, cross, {**places, "negatives": np.arange(ends[-1], len(products))})
 
     def fit(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
         """CAVs of one set against another (or the negatives), each with its own draw and held-out images."""
         some, others = (self.places[name] for name in names)
-        drawn = draw_sets(len(some), len(others), runs, random)
-        return self._fit(trainer, [(some[a], others[b]) for a, b in drawn], random)
+        draws = draw_sets(len(some), len(others), runs, random)
+        return self._fit(trainer, [(some[a], others[b]) for a, b in draws], random)
 
     def fit_chance(self, trainer: str, names: tuple[str, str], runs: int, random: np.random.Generator) -> "Fitted":
         """CAVs of shuffled labels: every image of the two sets is put on either side at random."""
         sides = [self.places[name] for name in names]
-        return self._fit(trainer, dealt(np.concatenate(sides), min(map(len, sides)), runs, random), random)
+        return self._fit(trainer, random_splits(np.concatenate(sides), min(map(len, sides)), runs, random), random)
 
     def _fit(self, trainer: str, draws: Sequence[Draw], random: np.random.Generator) -> "Fitted":
         try:
@@ -92,7 +92,7 @@ class Fitted:
     @property
     def negative(self) -> np.ndarray:
         """Whether the loss of a test image falls along a CAV, (t, k): the gradient's product with it is below 0."""
-        return self.space.against @ self.coefficients.T < 0
+        return self.space.cross @ self.coefficients.T < 0
 
     def only(self, chosen: np.ndarray) -> "Fitted":
         """Some of the CAVs."""
@@ -117,8 +117,8 @@ def _product(pair: tuple[str, str], sets: Sets, keep: Keep) -> np.ndarray:
     return keep(pair, lambda: gram(sets[one](), None if one == other else sets[other]()))
 
 
-def dealt(pool: np.ndarray, size: int, runs: int, random: np.random.Generator) -> list[Draw]:
-    """Two disjoint random sets of `size` rows for each run, of half the pool each where that is smaller."""
+def random_splits(pool: np.ndarray, size: int, runs: int, random: np.random.Generator) -> list[Draw]:
+    """Two disjoint random sets of `size` rows for each run, at most half the pool each."""
     size = min(size, len(pool) // 2)
     mixed = [random.permutation(pool)[: 2 * size] for _ in range(runs)]
     return [(np.sort(m[:size]), np.sort(m[size:])) for m in mixed]
@@ -128,6 +128,6 @@ def chance_scores(table: Table, trainer: str, size: int, runs: int) -> np.ndarra
     """The scores (runs,) of CAVs of negatives against negatives, the same for all sets of one size."""
     random = rng("csm", "chance", size, runs)
     cavs = fit_gram(
-        trainer, table.products, dealt(np.arange(len(table.negatives)), size, runs, random), random, Options()
+        trainer, table.products, random_splits(np.arange(len(table.negatives)), size, runs, random), random, Options()
     )
-    return (table.against @ cavs.coefficients.T < 0).mean(axis=0)
+    return (table.cross @ cavs.coefficients.T < 0).mean(axis=0)

@@ -10,27 +10,27 @@ from diorama.core.summary import Condensed, Summary
 from diorama.metrics.csm import log_ratio, mean_of_ratios, ratio_of_averages, smoothed
 from diorama.metrics.intervals import LEAST, Interval, moves_of, of_statistic, resamples, standard_error
 
-#: How the change of a set is written in the names of sensitivities: r_a is that of reflectance to Δa.
+#: The letter of a set's change in the names of sensitivities: r_a is that of reflectance to Δa.
 MARKS = {"albedo": "a", "light": "i"}
-#: How the reason of a sensitivity begins that was not significant and counts as the floor.
+#: The beginning of the reason of a sensitivity that was not significant and has the floor as its value.
 FLOORED = "floored: "
-#: What is divided by what.
+#: The sensitivities that each ratio divides.
 RATIOS = {"csm_r": ("s_i", "r_i"), "csm_s": ("r_a", "s_a")}
 Pair = tuple[np.ndarray, np.ndarray]
 
 
 def condense(rows: Sequence[Row], aggregate: str | None) -> Condensed:
-    """One value per case and metric, both ratios (without `aggregate` their smoothed logarithm), curves over runs."""
+    """One value per case and metric, both ratios (their smoothed logarithm if `aggregate` is None), curves over runs."""
     cases = list(dict.fromkeys(row.case for row in rows))
     known = {(row.case, row.metric): row for row in rows if row.status == "ok"}
     names = [name for pair in RATIOS.values() for name in pair]
     point = {m: np.array([_value(known, c, m) for c in cases]) for m in names}
-    drawn = {m: _draws(known, cases, m) for m in names}
+    draws = {m: _draws(known, cases, m) for m in names}
     n = int(min([_value(known, c, "tests") for c in cases if (c, "tests") in known], default=1))
     derived = {}
     for ratio, (above, below) in RATIOS.items():
         mean = _combined(point[above], point[below], n, aggregate)
-        between = ratio_ends((point[above], point[below]), (drawn[above], drawn[below]), n, aggregate)
+        between = ratio_ends((point[above], point[below]), (draws[above], draws[below]), n, aggregate)
         derived[ratio if aggregate else f"log_{ratio}"] = _summary(rows, (above, below), mean, between)
     return Condensed([_single(row) for row in rows], {}, derived, _grid(known, cases))
 
@@ -41,14 +41,14 @@ def _value(known: dict[tuple[str, str], Row], case: str, metric: str) -> float:
 
 
 def _draws(known: dict[tuple[str, str], Row], cases: list[str], metric: str) -> np.ndarray:
-    """(cases, draws) of a sensitivity; a floored one does not vary, one that is left out is NaN."""
+    """The draws (cases, draws) of a sensitivity: constant if it is floored, NaN if it is left out."""
     listed = {c: known[c, f"draws_{metric[0]}"].value for c in cases if (c, f"draws_{metric[0]}") in known}
     count = max((len(v) for v in listed.values()), default=1)  # type: ignore[arg-type]
-    found = np.full((len(cases), count), np.nan)
+    draws = np.full((len(cases), count), np.nan)
     for i, case in enumerate(cases):
         if (row := known.get((case, metric))) is not None:
-            found[i] = row.value if row.reason.startswith(FLOORED) else listed[case]
-    return found
+            draws[i] = row.value if row.reason.startswith(FLOORED) else listed[case]
+    return draws
 
 
 def _combined(above: np.ndarray, below: np.ndarray, n: int, aggregate: str | None) -> float:
@@ -57,7 +57,7 @@ def _combined(above: np.ndarray, below: np.ndarray, n: int, aggregate: str | Non
     return (ratio_of_averages if aggregate == "ratio_of_averages" else mean_of_ratios)(above, below)
 
 
-def ratio_ends(points: Pair, drawn: Pair, n: int, aggregate: str | None) -> Interval:
+def ratio_ends(points: Pair, draws: Pair, n: int, aggregate: str | None) -> Interval:
     """The bootstrap-t over sets: every resample has its own choice of sets, and its own test images and CAVs.
 
     The error is that between sets. A ratio of averages is studentised as its logarithm; without both averages positive
@@ -67,18 +67,18 @@ def ratio_ends(points: Pair, drawn: Pair, n: int, aggregate: str | None) -> Inte
     if len(sets) < LEAST:
         return Interval()
     weights = np.concatenate(list(resamples(len(sets))))
-    turn = np.arange(len(weights)) % drawn[0].shape[1]
-    above, below = (np.take(d[sets], turn, axis=1).T for d in drawn)
+    turn = np.arange(len(weights)) % draws[0].shape[1]
+    above, below = (np.take(d[sets], turn, axis=1).T for d in draws)
     value, error = _estimate((points[0][None, sets], points[1][None, sets]), np.ones((1, len(sets))), n, aggregate)
     values, errors = _estimate((above, below), weights, n, aggregate)
-    found = of_statistic(float(value[0]), float(error[0]), values - value, errors, len(sets))
-    if aggregate != "ratio_of_averages" or found.lo is None or found.hi is None:
-        return found
-    return Interval(float(np.exp(found.lo)), float(np.exp(found.hi)))
+    ends = of_statistic(float(value[0]), float(error[0]), values - value, errors, len(sets))
+    if aggregate != "ratio_of_averages" or ends.lo is None or ends.hi is None:
+        return ends
+    return Interval(float(np.exp(ends.lo)), float(np.exp(ends.hi)))
 
 
 def _estimate(pair: Pair, weights: np.ndarray, n: int, aggregate: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """The number (of a ratio of averages, its logarithm) and its standard error, for every line of weights over sets."""
+    """The aggregate (the logarithm of a ratio of averages) and its standard error, for every line of weights over sets."""
     above, below = pair
     if aggregate == "ratio_of_averages":
         tops, bottoms = (_positive(_weighted(v, weights)) for v in pair)

@@ -1,7 +1,7 @@
 """Activations and loss gradients for CSM, of concept sets, test images and negatives: every image passes once.
 
 The pseudo-layer `output` is the answer itself, flattened. Its loss gradient is the residual, 2/N·(answer − truth), so
-that any decomposer can be asked; other layers are those that a network offers through `features` and `loss_grad`.
+that any decomposer can be used; other layers are those that a network offers through `features` and `loss_grad`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,13 +24,13 @@ from diorama.protocols.concepts.wide import Rows
 
 Transform = Literal["linear", "srgb", "log"]
 OUTPUT = "output"
-#: A residual of less than this share of the truth is none: its signs would be those of rounding.
+#: A residual of less than this share of the truth counts as none: its signs would come from rounding.
 NOTHING = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Where and how a decomposer is read: the layer, the transform of `output`, whether truth has the answer's scale."""
+    """Where a decomposer is read out: the layer, the transform of `output`, whether the truth is scaled to the answer."""
 
     layer: str
     transform: Transform
@@ -38,7 +38,7 @@ class Probe:
 
     @property
     def unscaled(self) -> "Probe":
-        """The same place, whatever is made of the truth."""
+        """The same layer and transform, for activations, which do not depend on the truth."""
         return replace(self, aligned=False)
 
     def transformed(self, layer: np.ndarray) -> np.ndarray:
@@ -48,16 +48,16 @@ class Probe:
         return linear_to_srgb(layer) if self.transform == "srgb" else np.log(np.maximum(layer, 1e-3))
 
     def residual(self, answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
-        """The gradient of the squared error by the answer."""
+        """The gradient of the squared error with respect to the answer."""
         difference = self.transformed(answer) - self.transformed(truth)
         return 2 / difference.size * difference
 
 
 def _target(frame: Frame, answer: np.ndarray, branch: str, aligned: bool) -> np.ndarray:
-    """The true layer with as many channels as the answer, brought to the answer's scale where scales are aligned.
+    """The true layer with the channels of the answer, scaled to the answer if `aligned`.
 
     min over λ of ‖λ·answer − truth‖² has the same gradient as ‖answer − truth/λ‖², up to λ² > 0. Off the mask the
-    target is the answer itself, so that nothing there counts as an error.
+    target is the answer itself, so that the error there is 0.
     """
     truth = frame.truth.get(branch)
     if truth is None:
@@ -71,8 +71,8 @@ def _target(frame: Frame, answer: np.ndarray, branch: str, aligned: bool) -> np.
 def _features(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -> list["Readings"]:
     """Activations (n, d) at every probe, of all inner layers and both branches from one pass."""
     inner = list(dict.fromkeys(probe.layer for probe in probes if probe.layer != OUTPUT))
-    asked = [(branch, inner) for branch in BRANCHES]
-    read = _network(bench, inner).features_of(bench.shown(frames), asked) if inner else [[] for _ in asked]
+    wanted = [(branch, inner) for branch in BRANCHES]
+    read = _network(bench, inner).features_of(bench.shown(frames), wanted) if inner else [[] for _ in wanted]
     known = {b: dict(zip(inner, rows, strict=True)) for b, rows in zip(BRANCHES, read, strict=True)}
     answers = _answers(bench, frames) if OUTPUT in {probe.layer for probe in probes} else {}
     return [
@@ -90,7 +90,7 @@ def _gradients(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -
         for aligned in dict.fromkeys(probe.aligned for probe in probes)
     }
     inner = _inner_gradients(bench, frames, probes, targets)
-    found: list[Readings] = []
+    readings: list[Readings] = []
     for probe in probes:
         rows = {}
         for b in BRANCHES:
@@ -98,10 +98,10 @@ def _gradients(bench: Bench, frames: Sequence[Frame], probes: Sequence[Probe]) -
             trios = list(zip(frames, answers[b], truths, strict=True))
             own = inner.get((b, probe.aligned, probe.layer))
             own = _stacked(probe.residual(a, t) for _, a, t in trios) if own is None else own
-            near = np.array([_none(a - t, t, f.mask) for f, a, t in trios])[:, None]
-            rows[b] = np.where(near, np.float32(0), own)
-        found.append(rows)
-    return found
+            exact = np.array([_negligible(a - t, t, f.mask) for f, a, t in trios])[:, None]
+            rows[b] = np.where(exact, np.float32(0), own)
+        readings.append(rows)
+    return readings
 
 
 def _inner_gradients(
@@ -110,7 +110,7 @@ def _inner_gradients(
     probes: Sequence[Probe],
     targets: dict[tuple[str, bool], list[np.ndarray]],
 ) -> dict[tuple[str, bool, str], np.ndarray]:
-    """Those at inner layers by (branch, aligned, layer), all from one pass forward."""
+    """The gradients at inner layers by (branch, aligned, layer), all from one forward pass."""
     layers = {
         (b, aligned): list(dict.fromkeys(p.layer for p in probes if p.aligned == aligned and p.layer != OUTPUT))
         for b, aligned in targets
@@ -119,8 +119,8 @@ def _inner_gradients(
     if not wanted:
         return {}
     network = _network(bench, list(dict.fromkeys(layer for key in wanted for layer in layers[key])))
-    asked = [(b, layers[b, aligned]) for b, aligned in wanted]
-    read = network.loss_grads_of(bench.shown(frames), asked, [targets[key] for key in wanted])
+    requests = [(b, layers[b, aligned]) for b, aligned in wanted]
+    read = network.loss_grads_of(bench.shown(frames), requests, [targets[key] for key in wanted])
     return {
         (*key, layer): rows
         for key, some in zip(wanted, read, strict=True)
@@ -137,14 +137,14 @@ def without_layer(method: Any, layer: str) -> str:
 
 
 def _network(bench: Bench, layers: Sequence[str]) -> Layered:
-    """The method, whose layers can be read: controls are asked too."""
+    """The method, if it has these layers; controls come here too."""
     for layer in layers:
         if why := without_layer(bench.asked.object, layer):
             raise InputError(why)
     return bench.asked.object
 
 
-def _none(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:
+def _negligible(difference: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> bool:
     return bool(np.linalg.norm(difference[mask]) <= NOTHING * np.linalg.norm(truth[mask]))
 
 
@@ -156,33 +156,33 @@ def _answers(bench: Bench, frames: Sequence[Frame]) -> dict[str, list[np.ndarray
 
 def _stacked(layers: Iterable[np.ndarray]) -> np.ndarray:
     rows = [np.asarray(layer, np.float32).reshape(1, -1) for layer in layers]
-    found = Rows(len(rows))
+    stack = Rows(len(rows))
     for row in rows:
-        found.add(row)
-    return found.array
+        stack.add(row)
+    return stack.array
 
 
-#: What is read of images at one probe, by branch.
+#: Activations or gradients (n, d) float32 of images at one probe, by branch.
 Readings = dict[str, np.ndarray]
-#: What is read of frames at every probe: (n, d) float32.
+#: A function that gives the readings of frames at every probe.
 Reading = Callable[[Bench, Sequence[Frame], Sequence[Probe]], list[Readings]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What CSM reads of a method at a probe. Images pass once for it and its fellows; what is read is kept for the run."""
+    """Reads a method's activations and gradients at a probe. Images pass once for it and its fellows; the run keeps them."""
 
     bench: Bench
     probe: Probe
     fellows: Sequence[Probe]
 
     def gradients(self, world: Component[World], count: int | None) -> Readings:
-        """Those of the first scenes of a world, or all; rows without residual are left out."""
-        found = self._of_world(world, count, _gradients)
-        return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in found.items()}
+        """The gradients of the first scenes of a world, or all; rows without residual are left out."""
+        readings = self._of_world(world, count, _gradients)
+        return {branch: rows[np.abs(rows).max(axis=1) > 0] for branch, rows in readings.items()}
 
     def features(self, world: Component[World], count: int | None) -> Readings:
-        """The activations of the first scenes of a world, or all; there may be thousands, so frames are let go."""
+        """The activations of the first scenes of a world, or all; there may be thousands, so frames are not kept."""
         return self._unscaled._of_world(world, count, _features, "unit")
 
     def members(self, concept: Scene) -> Readings:
@@ -192,7 +192,7 @@ class Reader:
 
     @property
     def _unscaled(self) -> "Reader":
-        """The reader of activations, which know no truth: one for both variants."""
+        """The reader of activations, which do not depend on the truth: one for both variants."""
         return replace(self, probe=self.probe.unscaled, fellows=[probe.unscaled for probe in self.fellows])
 
     def _of_world(self, world: Component[World], count: int | None, reading: Reading, scope: Scope = "run") -> Readings:
@@ -201,10 +201,10 @@ class Reader:
         sized = self.bench.keep("run", ("csm sized", world.digest, side), lambda: world.with_default(size=side))
         length = sized.object.length or count
         if length is None:
-            raise InputError(f"{world.label} has no end: say how many of its scenes to take")
+            raise InputError(f"{world.label} is endless: give the number of scenes to take")
         places = range(min(length, count or length))
-        found = partial(_scenes, sized.object, seed, places)
-        return self._read(sized, (seed, len(places)), found, reading, scope, spills=True)
+        scenes = partial(_scenes, sized.object, seed, places)
+        return self._read(sized, (seed, len(places)), scenes, reading, scope, spills=True)
 
     def _read(
         self,
@@ -222,11 +222,11 @@ class Reader:
 
         def passed() -> Readings:
             probes = list(dict.fromkeys([*self.fellows, self.probe]))
-            found = _passed(bench, elsewhere, scenes(), reading, probes, spills)
-            for probe, rows in found.items():
+            readings = _passed(bench, elsewhere, scenes(), reading, probes, spills)
+            for probe, rows in readings.items():
                 if probe != self.probe:
                     bench.keep("run", (*key, probe), partial(dict, rows))
-            return found[self.probe]
+            return readings[self.probe]
 
         return bench.keep("run", (*key, self.probe), passed)
 
@@ -243,10 +243,10 @@ def _passed(
     probes: Sequence[Probe],
     spills: bool,
 ) -> dict[Probe, Readings]:
-    """Every image is rendered and decomposed once; frames that `elsewhere` keeps for the run serve other methods too."""
+    """Pass every image once; frames that `elsewhere` keeps for the run serve other methods too."""
     rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes), spills) for p in probes for b in BRANCHES}
     for some in bench.passes(scenes, bench.world.label):
-        for probe, found in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
-            for branch, part in found.items():
+        for probe, of_branches in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
+            for branch, part in of_branches.items():
                 rows[probe, branch].add(part)
     return {p: {b: rows[p, b].array for b in BRANCHES} for p in probes}

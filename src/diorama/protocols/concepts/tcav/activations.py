@@ -1,6 +1,6 @@
-"""What passes through a layer of a classifier, and how its output answers: activations and gradients, flattened.
+"""Activations of a layer of a classifier, and gradients of its output with respect to them, flattened.
 
-Images go through in chunks of a fixed size, so that a value does not depend on how many were asked for together.
+Callers pass images in chunks of a fixed size, so that a value does not depend on the number of images.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def activations(model: Any, images: np.ndarray, layer: str) -> np.ndarray:
 def layer_gradients(
     model: Any, images: np.ndarray, targets: np.ndarray, layer: str, objective: Objective
 ) -> np.ndarray:
-    """The gradient of each image's objective by the output of a layer, flattened: (n, d) float32."""
+    """The gradient of each image's objective with respect to the output of a layer, flattened: (n, d) float32."""
     import torch
 
     x, goal = tensors(model, images, np.zeros(len(images)))
@@ -52,23 +52,23 @@ def layer_gradients(
     with torch.enable_grad():
         at, out = _at_layer(model, x, layer)
         value = objective(out, goal).sum()
-        found = torch.autograd.grad(value, at, allow_unused=True)[0] if value.requires_grad else None
-    if found is None:
+        gradient = torch.autograd.grad(value, at, allow_unused=True)[0] if value.requires_grad else None
+    if gradient is None:
         raise InputError(f"the output does not depend on layer {layer!r} in a differentiable way: choose another layer")
-    return _flat(found)
+    return _flat(gradient)
 
 
 def _at_layer(model: Any, x: Tensor, layer: str) -> tuple[Tensor, Tensor]:
-    """What the layer gave, as a leaf that gradients are taken by, and the output that follows from it."""
+    """The layer's output, as a leaf of the graph, and the model's output computed from it."""
     import torch
 
-    kept: list[Tensor] = []
+    outputs: list[Tensor] = []
 
     def keep(module: Any, given: Any, out: Any) -> Tensor:
         if not isinstance(out, torch.Tensor):
             raise InputError(f"layer {layer!r} gives {type(out).__name__}, not one tensor: choose another layer")
-        kept.append(out.detach().requires_grad_(torch.is_grad_enabled()))
-        return kept[-1]
+        outputs.append(out.detach().requires_grad_(torch.is_grad_enabled()))
+        return outputs[-1]
 
     module = module_of(model)
     hook = module.get_submodule(layer).register_forward_hook(keep)
@@ -76,9 +76,9 @@ def _at_layer(model: Any, x: Tensor, layer: str) -> tuple[Tensor, Tensor]:
         out = module(x)
     finally:
         hook.remove()
-    if len(kept) != 1:
-        raise InputError(f"layer {layer!r} runs {len(kept)} times in one pass: choose one that runs once")
-    return kept[0], out
+    if len(outputs) != 1:
+        raise InputError(f"layer {layer!r} runs {len(outputs)} times in one pass: choose one that runs once")
+    return outputs[0], out
 
 
 def _flat(found: Tensor) -> np.ndarray:

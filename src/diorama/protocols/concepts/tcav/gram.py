@@ -1,7 +1,7 @@
 """What TCAV needs of images, in the Gram space: activations of a concept and of others, gradients on test images.
 
-Images are rendered and passed through the model once, in chunks of a fixed size, and not kept; activations wider than
-memory allows go to a temporary file. What stays is small: products of activations, and of gradients with them.
+Images are rendered and passed through the model once, in chunks of a fixed size, and not kept; activations too large for
+memory go to a temporary file. Only small arrays are kept: products of activations, and of gradients with them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,31 +17,32 @@ from diorama.core.frame import Frame
 from diorama.core.scene import Scene, rng
 from diorama.metrics.cav import Draw, draw_sets, gram
 from diorama.protocols.concepts.tcav.activations import activations
-from diorama.protocols.concepts.wide import room
+from diorama.protocols.concepts.wide import empty_rows
 
-#: Where the scenes of concept and others begin in a staged world: those of the test images come first.
+#: The index of the first scene of each role in a staged world.
 FIRST = {"concept": 100_000, "others": 200_000, "test": 0}
 ROLES = tuple(FIRST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Images:
-    """Some scenes of a world, with something done to them."""
+    """Scenes of a world, with their changes applied."""
 
     world: Component
     scenes: list[Scene]
 
     def chunks(self, bench: Bench) -> Iterator[tuple[int, list[Frame]]]:
-        """Frames in chunks, each with how many count; the last one is padded."""
-        here = bench.on(self.world)
-        for part in here.passes(self.scenes, self.world.label):
-            yield len(part), padded(here.frames(part), bench.chunk)
+        """Frames in chunks, each with its number of frames without padding; the last one is padded."""
+        on_world = bench.on(self.world)
+        for part in on_world.passes(self.scenes, self.world.label):
+            yield len(part), padded(on_world.frames(part), bench.chunk)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """Products of activations, those of the `concept` first, about `origin`; of gradients with them (n, rows), `along`
-    the origin; and the activations themselves where they are to be kept.
+    """The products TCAV is computed from: of activations about `origin`, the first `concept` rows those of the concept
+    (`gram`) and with the origin (`at_origin`); of gradients with the activations (`cross`) and with the origin (`along`).
+    `rows` are the activations themselves, if they are kept.
     """
 
     concept: int
@@ -53,7 +54,7 @@ class Material:
     rows: np.ndarray | None
 
     def about(self, centred: bool) -> "Material":
-        """Products about the origin, or about zero for trainers whose steps depend on where it is."""
+        """Products about the origin, or about zero for trainers whose result depends on it."""
         if centred:
             return self
         square = float(self.origin.astype(np.float64) @ self.origin)
@@ -76,7 +77,7 @@ class Material:
         return order[:size], order[size : 2 * size]
 
     def halves(self, seed: int, run: int) -> list[Draw]:
-        """Two runs of half the images each, none of them shared."""
+        """Two draws of half the images each that share none."""
         generator = rng(seed, "tcav", "halves", run)
         half = min(self.concept, self._others) // 2
         a, b = generator.permutation(self.concept), self.concept + generator.permutation(self._others)
@@ -84,7 +85,7 @@ class Material:
 
 
 def images(world: Component, role: str, seed: int, count: int, change: str) -> Images:
-    """The first images of a recorded world, or scenes of a staged one that no other role has; changed."""
+    """The first images of a recorded world, or those scenes of a staged one that belong to the role; with a change."""
     length = world.object.length
     first, count = (FIRST[role], count) if length is None else (0, min(count, length))
     scenes = [world.object.scene_at(seed, first + i)[1] for i in range(count)]
@@ -93,13 +94,13 @@ def images(world: Component, role: str, seed: int, count: int, change: str) -> I
 
 
 def activations_of(bench: Bench, sets: Sequence[Images], layer: str) -> np.ndarray:
-    """The activations (n, d) float32 of all sets, one after the other."""
+    """The activations (n, d) float32 of all sets, concatenated."""
     assert bench.model is not None
     total, at, rows = sum(len(one.scenes) for one in sets), 0, None
     for count, frames in (chunk for one in sets for chunk in one.chunks(bench)):
-        found = activations(bench.model.object, stack(frames), layer)[:count]
-        rows = room(total, found.shape[1]) if rows is None else rows
-        rows[at : at + count] = found
+        chunk_rows = activations(bench.model.object, stack(frames), layer)[:count]
+        rows = empty_rows(total, chunk_rows.shape[1]) if rows is None else rows
+        rows[at : at + count] = chunk_rows
         at += count
     assert rows is not None
     return rows
@@ -110,16 +111,16 @@ def stack(frames: Sequence[Frame]) -> np.ndarray:
     return np.stack([frame.srgb() for frame in frames])
 
 
-def material(
+def material_of(
     bench: Bench, concept: int, rows: np.ndarray, test: Images, gradient: Callable[..., np.ndarray], keep: bool
 ) -> Material:
-    """What follows from the activations and the test images' gradients; the origin is the mean of the others."""
+    """The products of activations (rows) and of the test images' gradients; the origin is the mean of the negatives."""
     origin = np.mean(rows[concept:], axis=0)
     cross, along = [], []
     for count, frames in test.chunks(bench):
-        found = gradient(frames)[:count]
-        along.append(found.astype(np.float64) @ origin)
-        cross.append(gram(found, rows, None) - along[-1][:, None])
+        gradients = gradient(frames)[:count]
+        along.append(gradients.astype(np.float64) @ origin)
+        cross.append(gram(gradients, rows, None) - along[-1][:, None])
     at_origin = gram(rows, origin[None], None)[:, 0] - float(origin.astype(np.float64) @ origin)
     products = gram(rows, None, origin)
     return Material(

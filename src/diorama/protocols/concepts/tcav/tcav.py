@@ -1,18 +1,18 @@
 """TCAV: for which share of images does a concept's direction in a layer raise the prediction? (Kim et al. 2018)
 
 asks           {Do} {methods} point where showing the concept really moves the prediction?
-tcav           · share of images whose prediction rises along the concept's direction: 0.5 is no effect, no side is
-               better
+tcav           · share of images whose prediction rises along the concept's direction: 0.5 is no effect, neither more
+               nor less is better
 agreement      ↑ share of images on which the direction's sign is that of the change measured by really showing the
                concept: 0.5 is chance
-random         · the share of tcav for directions that part random images from random images
-accuracy       ↑ held-out accuracy with which the direction parts the concept from others
-auc            ↑ held-out area under the ROC curve of the same
+random         · tcav for directions that separate random images from random images
+accuracy       ↑ held-out accuracy with which the direction separates the concept from others
+auc            ↑ held-out area under the ROC curve of that separation
 stability      ↑ cosine with the direction of the next run
-cross_cosine   ↑ cosine of two directions from images that share none
+cross_cosine   ↑ cosine of two directions from two halves of the images
 strength       · mean derivative of the prediction along the unit direction
-t_p            · p of the published t-test, which falls at will with the number of runs
-permutation_p  ↓ p from runs in which images were dealt anew to concept and others
+t_p            · p of the published t-test, which can be made as small as one likes by more runs
+permutation_p  ↓ p from runs in which images were randomly relabelled as concept and others
 permutation_q  ↓ permutation_p adjusted for all cells of the run
 """
 
@@ -38,7 +38,7 @@ from diorama.core.summary import Condensed, Summary, summarise
 from diorama.metrics.cav import Cavs, Draw, fit_gram, split
 from diorama.metrics.tcav import Sign, gram_cosines, permutation_p, scores_of, share, strength, t_test
 from diorama.protocols.concepts.tcav.activations import Objective, layer_gradients, layer_name
-from diorama.protocols.concepts.tcav.gram import ROLES, Material, activations_of, images, material, stack
+from diorama.protocols.concepts.tcav.gram import ROLES, Material, activations_of, images, material_of, stack
 
 #: The least images of a concept that its authors recommend.
 ENOUGH = 20
@@ -53,27 +53,27 @@ class Tcav(Protocol):
     out.
 
     concept       folder of pictures, or world, that shows the concept
-    do            change that makes a world's scenes show it, such as `do="beak=2"`; then the truth is known, too
-    negatives     folder or world of the others; None for the test world, another concept for a relative CAV
-    negatives_do  change of the others
+    do            change that makes a world's scenes show the concept, such as `do="beak=2"`; the truth is then known too
+    negatives     folder or world of images without the concept; None for the test world, another concept for a relative CAV
+    negatives_do  change of the negatives
     test_do       change of the test images, which are the world's
-    layer         of the model; None for its last
+    layer         layer of the model; None for its last
     target        class, or output of a regression; None for each image's own class
     gradient      logit counts gradient·direction > 0 (as the paper); loss (cross-entropy, or the squared error of
                   `factor`) counts < 0
-    factor        of the world: what a regression should predict
-    images        of the concept in a run
-    pool          others that runs draw theirs from
-    tests         test images
-    permutations  relabellings that `permutation_p` rests on
-    min_images    fewer images of the concept or of the others are refused; Kim et al. advise 20
+    factor        factor of the world that a regression should predict
+    images        number of images of the concept in a run
+    pool          number of other images that runs draw theirs from
+    tests         number of test images
+    permutations  number of relabellings for `permutation_p`
+    min_images    fewer images of the concept or fewer negatives are refused; Kim et al. advise 20
     vectors       keeps the CAVs beside the rows
 
     Beside the score: that of random against random sets, held-out accuracy and AUC, the cosine with the next run's CAV
-    (stability), the cosine of CAVs from two halves that share no image (cross_cosine). Over the runs: `t_p`, the
-    published t-test, whose p falls at will with the number of runs; and `permutation_p`, from runs in which all images
-    were dealt anew to concept and others, on the strength (mean derivative along the unit direction), which does not
-    saturate. `permutation_q` is the latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
+    (stability), the cosine of CAVs from two halves of the images (cross_cosine). Over the runs: `t_p`, the published
+    t-test, whose p can be made as small as one likes by more runs; and `permutation_p`, from random relabellings of all
+    images, on the strength (mean derivative along the unit direction), which does not saturate. `permutation_q` is the
+    latter adjusted for all cells of a run (Benjamini and Hochberg 1995).
     """
 
     cite = ("kim2018tcav", "benjamini1995")
@@ -107,17 +107,17 @@ class Tcav(Protocol):
 
     @property
     def derived(self) -> tuple[str, ...]:
-        """Agreement with the truth leads where `do` makes the truth known."""
+        """The metrics over all runs; agreement with the truth is the first where `do` makes the truth known."""
         return "agreement" if self.do else "tcav", "t_p", "permutation_p", "permutation_q"
 
     @property
     def no_oracle(self) -> str:
-        """What a set of pictures really does to a prediction is not known; what `do` does can be tried."""
+        """A reason unless there is `do`: the effect of a set of pictures is unknown, that of `do` can be measured."""
         return "" if self.do else "without `do` nobody knows what the concept does"
 
     @property
     def tried_on(self) -> tuple[str, ...]:
-        """Where a check can try the protocol."""
+        """The worlds on which a check can try the protocol."""
         return (self.concept.label,) if self.do else ()
 
     def settings(self, world: World) -> dict[str, str]:
@@ -148,16 +148,16 @@ class Tcav(Protocol):
             raise InputError(
                 f"the world has no factor {self.factor!r}; {did_you_mean(self.factor, list(world.factors))}"
             )
-        for name, given in (("concept", self.concept), ("negatives", self.negatives)):
-            found = given.object if given else world
-            count = self.images if found.length is None else min(self.images, found.length)
+        for name, component in (("concept", self.concept), ("negatives", self.negatives)):
+            source = component.object if component else world
+            count = self.images if source.length is None else min(self.images, source.length)
             if count < self.min_images:
-                has = f"{name} {given.label if given else 'of the test world'} has {count} images"
+                has = f"{name} {component.label if component else 'of the test world'} has {count} images"
                 fewer = f"fewer than the {self.min_images} that a CAV needs"
                 raise InputError(f"{has}, {fewer}: add some, or write min_images={count}")
 
     def count(self, world: World, asked: int | None) -> int:
-        """As many runs as are asked for: a case is a run, not an image."""
+        """The number of runs asked for: a case is a run, not an image."""
         return asked or RUNS
 
     def scenes(self, world: World, case: Case) -> list[Scene]:
@@ -178,49 +178,54 @@ class Tcav(Protocol):
             for metric in self.metrics[2:]:
                 yield Score(metric, None, status="undefined", reason="a control has no CAV")
             return
-        found, sign = self._material(bench, case), self._sign
-        if not found.cross.any() and found.gram.any():  # constant activations are named when CAVs are fitted
+        material, sign = self._material(bench, case), self._sign
+        if not material.cross.any() and material.gram.any():  # constant activations are named when CAVs are fitted
             raise Undefined("the gradient is zero on every test image: the layer does not change the prediction")
-        run = self._run(bench, case, found)
-        derivatives = sign * scores_of(run.coefficients, found.cross)
+        run = self._run(bench, case, material)
+        derivatives = sign * scores_of(run.coefficients, material.cross)
         shares = share(derivatives, 1)
         yield Score("tcav", float(shares[0]))
         yield self._agreement(bench, derivatives[0])
         yield Score("random", float(shares[1]))
         yield Score("accuracy", float(run.accuracy[0]))
         yield Score("auc", float(run.auc[0]))
-        cosines = gram_cosines(run.coefficients, found.gram)
+        cosines = gram_cosines(run.coefficients, material.gram)
         yield Score("stability", float(cosines[0, 2]))
         yield Score("cross_cosine", float(cosines[3, 4]))
-        yield Score("strength", [float(v) for v in self._relabelled(bench, case, found)], at="relabelling")
+        yield Score("strength", [float(v) for v in self._relabelled(bench, case, material)], at="relabelling")
 
-    def _run(self, bench: Bench, case: Case, found: Material) -> Cavs:
+    def _run(self, bench: Bench, case: Case, material: Material) -> Cavs:
         """CAVs of: the concept, random against random, the next run, and two halves that share no image."""
         seed, run = case.payload["seed"], case.payload["run"]
-        draws = [found.draw(seed, run), found.random(seed, run), found.draw(seed, run + 1), *found.halves(seed, run)]
-        return self._fit(bench, found, draws, rng(seed, "tcav", "split", run))
+        draws = [
+            material.draw(seed, run),
+            material.random(seed, run),
+            material.draw(seed, run + 1),
+            *material.halves(seed, run),
+        ]
+        return self._fit(bench, material, draws, rng(seed, "tcav", "split", run))
 
-    def _relabelled(self, bench: Bench, case: Case, found: Material) -> np.ndarray:
-        """The strength of this run as it is, then after each relabelling of all images; runs share the relabellings."""
+    def _relabelled(self, bench: Bench, case: Case, material: Material) -> np.ndarray:
+        """The strength of this run, then after each relabelling of all images; all runs share the relabellings."""
         seed, run = case.payload["seed"], case.payload["run"]
         generator = rng(seed, "tcav", "null", run)
-        a, b = (split(side, 0.33, generator)[0] for side in found.draw(seed, run))
-        orders = [rng(seed, "tcav", "relabel", i).permutation(len(found.gram)) for i in range(self.permutations)]
-        draws = [(order[a], order[b]) for order in [np.arange(len(found.gram)), *orders]]
-        fitted = self._fit(bench, found, draws, generator, held_out=0.0)
-        return strength(fitted.coefficients, found.gram, found.cross, self._sign)
+        a, b = (split(side, 0.33, generator)[0] for side in material.draw(seed, run))
+        orders = [rng(seed, "tcav", "relabel", i).permutation(len(material.gram)) for i in range(self.permutations)]
+        draws = [(order[a], order[b]) for order in [np.arange(len(material.gram)), *orders]]
+        fitted = self._fit(bench, material, draws, generator, held_out=0.0)
+        return strength(fitted.coefficients, material.gram, material.cross, self._sign)
 
     def _fit(
         self,
         bench: Bench,
-        found: Material,
+        material: Material,
         draws: Sequence[Draw],
         generator: np.random.Generator,
         held_out: float = 0.33,
     ) -> Cavs:
         method = bench.asked.object
         try:
-            return fit_gram(lambda k, y, _, s: method.solve(k, y, s), found.gram, draws, generator, None, held_out)
+            return fit_gram(lambda k, y, _, s: method.solve(k, y, s), material.gram, draws, generator, None, held_out)
         except ValueError as error:
             raise Undefined(str(error)) from error
 
@@ -230,11 +235,11 @@ class Tcav(Protocol):
 
     def _material(self, bench: Bench, case: Case) -> Material:
         assert bench.model is not None
-        found = self._remembered(bench, "material", lambda: self._make(bench, case.payload["seed"]))
-        return found.about(bench.asked.object.centred)
+        material = self._remembered(bench, "material", lambda: self._make(bench, case.payload["seed"]))
+        return material.about(bench.asked.object.centred)
 
     def _remembered(self, bench: Bench, what: str, compute: Callable[[], Any]) -> Any:
-        """Computed once for all runs and methods."""
+        """A value that is computed once for all runs and methods."""
         values = (getattr(self, field.name) for field in fields(self))
         own = [value.digest if isinstance(value, Component) else value for value in values]
         return bench.keep("run", ("tcav", what, bench.case.payload["seed"], *own), compute)
@@ -252,16 +257,16 @@ class Tcav(Protocol):
             pixels = stack(frames)
             return layer_gradients(model, pixels, self._targets(model, frames, pixels), layer, self._objective())
 
-        return material(bench, len(concept.scenes), rows, test, gradient, self.vectors)
+        return material_of(bench, len(concept.scenes), rows, test, gradient, self.vectors)
 
     def _worlds(self, bench: Bench) -> list[Component[World]]:
-        """Where concept, others and test images come from; of the test images' size where no other is given."""
+        """The worlds of concept, others and test images, in the size of the test images unless another is given."""
         side = bench.world.object.size
         others = self.negatives.with_default(size=side) if self.negatives else bench.world
         return [self.concept.with_default(size=side), others, bench.world]
 
     def _objective(self) -> Objective:
-        """What the gradient is of, one number per image."""
+        """The function whose gradient is taken, one number per image."""
         if self.gradient == "logit":
             return lambda out, goal: out.gather(1, goal.long()[:, None])[:, 0]
         if self.factor:
@@ -272,7 +277,7 @@ class Tcav(Protocol):
         return lambda out, goal: cross_entropy(out, goal.long(), reduction="none")
 
     def _targets(self, model: Any, frames: Sequence[Frame], pixels: np.ndarray) -> np.ndarray:
-        """The class, or true value, of each image: `target`, the image's label, or what is predicted."""
+        """The class, or true value, of each image: `target`, the image's label, or the predicted class."""
         if self.factor:
             return np.array([_number(frame, self.factor) for frame in frames], np.float32)
         if self.target is not None:
@@ -282,7 +287,7 @@ class Tcav(Protocol):
         return np.asarray(model.logits(pixels)).argmax(axis=1)
 
     def _agreement(self, bench: Bench, derivatives: np.ndarray) -> Score:
-        """The share of test images that the concept moves as its direction says; those it does not move do not count."""
+        """The share of test images whose prediction the concept moves as its direction says, among those it moves."""
         outcome = attempt(lambda: self._effects(bench))
         if isinstance(outcome.error, Undefined):
             return Score("agreement", None, status="undefined", reason=str(outcome.error))
@@ -294,7 +299,7 @@ class Tcav(Protocol):
         return Score("agreement", float(((derivatives > 0) == (outcome.value > 0))[moved].mean()))
 
     def oracle(self, bench: Bench, scene: Scene | None, target: int | None) -> Sensitivity:
-        """How much the prediction really rises when the concept is put into each test image in place of the others."""
+        """How much the prediction really rises when each test image has the concept instead of the negatives' change."""
         return Sensitivity(self._effects(bench))
 
     def _effects(self, bench: Bench) -> np.ndarray:
@@ -308,35 +313,35 @@ class Tcav(Protocol):
         assert bench.model is not None
         import torch
 
-        model, seed, found = bench.model.object, bench.case.payload["seed"], []
+        model, seed, effects = bench.model.object, bench.case.payload["seed"], []
         done = [f"{self.test_do}, {change}".strip(", ") for change in (self.do, self.negatives_do)]
         sets = [images(bench.world, "test", seed, self.tests, change) for change in (self.test_do, *done)]
         for (count, plain), *sides in zip(*(one.chunks(bench) for one in sets), strict=True):
             goal = torch.from_numpy(self._targets(model, plain, stack(plain)))
             out = [torch.from_numpy(np.asarray(model.logits(stack(frames)), np.float64)) for _, frames in sides]
             with_it, without = (self._objective()(one, goal).numpy()[:count] for one in out)
-            found.append(self._sign * (with_it - without))
-        return np.concatenate(found)
+            effects.append(self._sign * (with_it - without))
+        return np.concatenate(effects)
 
     def pictures(self, bench: Bench, case: Case) -> list[Panel]:
-        """An image of the concept, one of the others, and one that is tested on."""
+        """An image of the concept, a negative, and a test image."""
         changes, seed = (self.do, self.negatives_do, self.test_do), case.payload["seed"]
-        shown = zip(("the concept", "the others", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
-        found = [(name, images(world, role, seed, 1, change)) for name, world, role, change in shown]
-        return [Panel(name, bench.on(one.world).frame(one.scenes[0]).srgb()) for name, one in found]
+        roles = zip(("the concept", "a negative", "a test image"), self._worlds(bench), ROLES, changes, strict=True)
+        examples = [(name, images(world, role, seed, 1, change)) for name, world, role, change in roles]
+        return [Panel(name, bench.on(one.world).frame(one.scenes[0]).srgb()) for name, one in examples]
 
     def arrays(self, bench: Bench, case: Case) -> dict[str, np.ndarray]:
-        """The run's CAV, where `vectors` asks for it: what is kept beside the rows, as `load_cavs` reads it."""
+        """The run's CAV in the form that `load_cavs` reads, kept beside the rows if `vectors` is set."""
         if not self.vectors or isinstance(bench.asked.object, Control):
             return {}
-        found = self._material(bench, case)
-        run = self._run(bench, case, found)
-        assert found.rows is not None
-        direction = run.coefficients[:1].astype(np.float32) @ found.rows
+        material = self._material(bench, case)
+        run = self._run(bench, case, material)
+        assert material.rows is not None
+        direction = run.coefficients[:1].astype(np.float32) @ material.rows
         meta = {"concept": self._concept, "layer": self.layer, **case.payload}
         return {
             "directions": direction,
-            "intercepts": run.intercepts[:1] - direction @ found.origin,
+            "intercepts": run.intercepts[:1] - direction @ material.origin,
             "accuracy": run.accuracy[:1],
             "auc": run.auc[:1],
             "meta": np.array(json.dumps(meta)),

@@ -1,8 +1,8 @@
 """From FunnyBirds' rows to its scores: the choice of the threshold, the composites, intervals over cases. Pure arrays.
 
-Published: one threshold for all cases, the first that maximises (CSDC + PC + DC)/3 + D on these very cases; an undefined
-score counts 0 in the composites; BI is a mean over objects. Corrected: the threshold of a case is chosen on the cases of
-the other parity; a composite that needs an undefined score is undefined; BI is a mean over images.
+Published: one threshold for all cases, the first that maximises (CSDC + PC + DC)/3 + D on the same cases; an undefined score
+counts as 0 in the composites; BI is a mean over objects. Corrected: the threshold of a case is chosen on the cases of the
+other parity; a composite that needs an undefined score is undefined; BI is a mean over images.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Columns = dict[str, np.ndarray]
 def condense(rows: Sequence[Row], published: bool) -> Condensed:
     """One value per case at the threshold chosen for it, the composites, and the curves over the thresholds.
 
-    The intervals of the composites are bootstrap-t over cases; every resample chooses its thresholds anew, and its standard
+    The intervals of the composites are bootstrap-t over cases; every resample chooses its own thresholds, and its standard
     error is that of the means at these thresholds.
     """
     cases = list(dict.fromkeys(row.case for row in rows))
@@ -107,8 +107,8 @@ def _at_chosen(of_folds: list[tuple[np.ndarray, np.ndarray]], chosen: np.ndarray
     line, t = np.arange(len(chosen)), np.maximum(chosen, 0)
     total = sum(s[line, t[:, f]] for f, (s, _) in enumerate(of_folds))
     weight = sum(w[line, t[:, f]] for f, (_, w) in enumerate(of_folds))
-    lost = sum((w[:, 0] > 0) & (chosen[:, f] < 0) for f, (_, w) in enumerate(of_folds))
-    return np.where(lost, np.nan, _mean(np.asarray(total), np.asarray(weight)))
+    undefined = sum((w[:, 0] > 0) & (chosen[:, f] < 0) for f, (_, w) in enumerate(of_folds))
+    return np.where(undefined, np.nan, _mean(np.asarray(total), np.asarray(weight)))
 
 
 def _read(row: Row, at: dict[str, int]) -> Row:
@@ -128,7 +128,7 @@ def _ends(once: Estimate, many: list[Estimate], metric: str, cases: int) -> Inte
 
 
 def _summary(rows: Sequence[Row], metric: str, mean: float, ends: Interval) -> Summary:
-    """The summary of a derived metric; a case counts as ok if it has any of the scores that the metric is made of."""
+    """The summary of a derived metric; a case counts as ok if it has any of the scores that the metric needs."""
     needs = NEEDS.get(metric, (metric,))
     by_case: dict[str, list[str]] = {}
     for row in rows:
