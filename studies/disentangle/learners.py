@@ -2,9 +2,9 @@
 
     python -m studies.disentangle.learners [FRAMES] [DRAWS]
 
-Reads whatever trainings are finished ($DIORAMA_TRAININGS; the learners of candle and the judges are bundled) and says which
-are missing; every number is read from rows of runs or from cards of trainings. Runs are kept in build/reproduce/learners and
-taken up again.
+Reads whatever trainings are finished ($DIORAMA_TRAININGS; the learners of candle, three of sprites and the judges are
+bundled) and says which are missing; every number is read from rows of runs or from cards of trainings. Runs are kept in
+build/reproduce/learners and taken up again.
 """
 
 import argparse

@@ -135,10 +135,10 @@ def trained(name: str) -> bool:
 
 def checkpoint(name: str) -> Path:
     """The checkpoint to judge: the training's own, else the bundled one where there is one."""
-    own, learner = made_at(name), name.partition("/")[2]
-    bundled = ZOO / f"{learner}{'_candle' if name.startswith('candle/') else ''}.safetensors"
-    offered = name.startswith(("candle/", "judges/")) and bundled.is_file() and not trained(name)
-    return bundled if offered else own
+    own, (kind, _, learner) = made_at(name), name.partition("/")
+    named = {"judges": learner, "candle": f"{learner}_candle", "sprites": f"{learner}_sprites"}
+    bundled = ZOO / f"{named.get(kind)}.safetensors"
+    return bundled if bundled.is_file() and not trained(name) else own
 
 
 def finished(name: str) -> bool:

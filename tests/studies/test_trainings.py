@@ -26,6 +26,8 @@ def test_what_is_finished_is_told_from_cards(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(study, "FOLDER", tmp_path)
     card = study.made_at("candle/ss_dip_vae").with_suffix(".json")
     assert card == tmp_path / "candle" / "ss_dip_vae" / "ss_dip_vae.json" and not study.trained("candle/ss_dip_vae")
+    assert study.checkpoint("sprites/beta_vae").name == "beta_vae_sprites.safetensors"
+    assert study.checkpoint("sprites/dip_vae").name == "dip_vae.safetensors"  # not bundled
     assert study.checkpoint("candle/ss_dip_vae").name == "ss_dip_vae_candle.safetensors"  # the bundled one is judged
     assert not study.finished("sprites/ss_dip_vae")
     card.parent.mkdir(parents=True)
