@@ -97,7 +97,7 @@ def test_the_rest_of_the_block_of_the_design():
     birds = diorama.world("birds", classes=2, size=64)
     image, label, _ = birds.torch_dataset(n=2, split="train")[1]
     assert image.shape == (3, 64, 64) and int(label) in (0, 1)
-    net = diorama.tune(network(), on="birds(classes=2, size=64)", minutes=0.1)
+    net = diorama.tune(network(), on="birds(classes=2, size=64)", minutes=0.3)
     result = diorama.evaluate("saliency", model=net, on="birds(classes=2, size=64)", by="single_deletion", cases=2)
     assert result.table["n_ok"].sum() + result.table["n_undefined"].sum() >= 2
 

@@ -105,8 +105,8 @@ EDITS = {
     "how many images a model is asked about at once": ("core/device.py", "return 8 if", "return 4 if", EVERY),
     "how a draw is encoded": (
         "protocols/codes/draws.py",
-        "np.concatenate(found)",
-        "np.vstack(found)",
+        "np.concatenate(of_method)",
+        "np.vstack(of_method)",
         frozenset({"mig", "cg"}),
     ),
     "cases of a unit": ("core/run.py", "BLOCK = 8", "BLOCK = 4", EVERY),

@@ -86,6 +86,7 @@ def tiny(name):
     return replace(recipe, birds=16, validation=4, test=4, schedule=how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEW)
 def test_a_recipe_runs_stops_and_goes_on_to_the_same_weights(name, birds, tmp_path):
     torch.set_num_threads(1)

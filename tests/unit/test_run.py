@@ -36,6 +36,7 @@ def test_any_number_of_shards_in_any_order_gives_the_same_rows(uninterrupted, tm
     assert rows(tmp_path) == rows(uninterrupted)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_rows(uninterrupted, tmp_path):
     run([WORLD], METHODS, ["lmse"], cases=7, controls=True, out=tmp_path, processes=2)
     assert rows(tmp_path) == rows(uninterrupted)

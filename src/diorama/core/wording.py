@@ -46,7 +46,7 @@ def asked(protocol: Any, metrics: Iterable[str]) -> tuple[str, dict[str, list[st
     >>> from diorama.protocols.codes.sap import Sap
     >>> question, meanings = asked(Sap(), ["sap", "other"])
     >>> question, meanings["sap"][0], list(meanings)
-    ('Is each factor told by one latent far better than by any other in {methods}?', 'higher', ['sap'])
+    ('Does one latent predict each factor far better than any other in {methods}?', 'higher', ['sap'])
     """
     found: dict[str, str] = {}
     for owner in reversed(type(protocol).__mro__):
