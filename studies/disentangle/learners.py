@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from diorama.training.autoencoders import VAE_RECIPES
 from studies.disentangle.judged import recorded
 from studies.disentangle.pictures import pictures
-from studies.disentangle.published import AAAI, CANDLE, LOGS, SPRITES, Row
+from studies.disentangle.published import AAAI, CANDLE, LOGS, SPRITES, Published
 from studies.disentangle.scored import DECODED, Group, Sizes, called, group_of, measured, steps_of
 from studies.disentangle.statements import statements
 from studies.disentangle.trainings import FOLDER, card, finished, trainings
@@ -34,7 +34,7 @@ UNFINISHED = "(no training of this group is finished)"
 # Table 2
 
 
-def codes_table(group: Group, paper: dict[str, Row], later: bool) -> str:
+def codes_table(group: Group, paper: dict[str, Published], later: bool) -> str:
     """IRS, UC, MCC and R² of every learner, the paper's values behind them."""
     rows = []
     for name in group.names:
@@ -46,7 +46,7 @@ def codes_table(group: Group, paper: dict[str, Row], later: bool) -> str:
     return table(heads, rows) if rows else UNFINISHED
 
 
-def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
+def decoded_table(group: Group, paper: dict[str, Published], later: bool) -> str:
     """CG of every learner beside what its reconstructions are like, the paper's values behind them."""
     rows = []
     for name in group.names:
@@ -60,7 +60,7 @@ def decoded_table(group: Group, paper: dict[str, Row], later: bool) -> str:
     return table([*heads, *(["AAAI: CG5"] if later else [])], rows) if rows else UNFINISHED
 
 
-def ranks(group: Group, paper: dict[str, Row]) -> str:
+def ranks(group: Group, paper: dict[str, Published]) -> str:
     """Spearman's correlation over learners of our values with the paper's."""
     pairs = {"IRS": "irs"} | {
         f"{metric.upper()}{rho} {word}": f"{metric}{rho}"

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Row(NamedTuple):
+class Published(NamedTuple):
     """A line of Table 2: IRS, then UC and CG at ρ = 1 and at ρ = 2."""
 
     irs: float
@@ -15,24 +15,24 @@ class Row(NamedTuple):
 
 #: Reddy, Godfrey L, Balasubramanian: CANDLE, Table 2.
 CANDLE = {
-    "beta_vae": Row(0.80, 0.40, 0.21, 0.13, 0.20),
-    "beta_tcvae": Row(0.50, 0.70, 0.20, 0.29, 0.20),
-    "dip_vae": Row(0.24, 0.40, 0.13, 0.29, 0.14),
-    "factor_vae": Row(0.47, 0.40, 0.22, 0.13, 0.15),
-    "ss_beta_vae": Row(0.51, 0.80, 0.28, 0.60, 0.19),
-    "ss_beta_tcvae": Row(0.49, 0.80, 0.25, 0.46, 0.25),
-    "ss_dip_vae": Row(0.29, 0.40, 0.32, 0.26, 0.19),
-    "ss_factor_vae": Row(0.46, 0.40, 0.36, 0.60, 0.21),
+    "beta_vae": Published(0.80, 0.40, 0.21, 0.13, 0.20),
+    "beta_tcvae": Published(0.50, 0.70, 0.20, 0.29, 0.20),
+    "dip_vae": Published(0.24, 0.40, 0.13, 0.29, 0.14),
+    "factor_vae": Published(0.47, 0.40, 0.22, 0.13, 0.15),
+    "ss_beta_vae": Published(0.51, 0.80, 0.28, 0.60, 0.19),
+    "ss_beta_tcvae": Published(0.49, 0.80, 0.25, 0.46, 0.25),
+    "ss_dip_vae": Published(0.29, 0.40, 0.32, 0.26, 0.19),
+    "ss_factor_vae": Published(0.46, 0.40, 0.36, 0.60, 0.21),
 }
 SPRITES = {
-    "beta_vae": Row(0.40, 0.90, 0.12, 0.60, 0.10),
-    "beta_tcvae": Row(0.62, 0.90, 0.12, 0.60, 0.13),
-    "dip_vae": Row(0.48, 0.80, 0.10, 0.53, 0.10),
-    "factor_vae": Row(0.52, 0.90, 0.14, 0.60, 0.14),
-    "ss_beta_vae": Row(0.55, 0.90, 0.16, 0.30, 0.15),
-    "ss_beta_tcvae": Row(0.70, 0.90, 0.15, 0.33, 0.14),
-    "ss_dip_vae": Row(0.24, 0.40, 0.08, 0.13, 0.06),
-    "ss_factor_vae": Row(0.47, 0.90, 0.15, 0.33, 0.14),
+    "beta_vae": Published(0.40, 0.90, 0.12, 0.60, 0.10),
+    "beta_tcvae": Published(0.62, 0.90, 0.12, 0.60, 0.13),
+    "dip_vae": Published(0.48, 0.80, 0.10, 0.53, 0.10),
+    "factor_vae": Published(0.52, 0.90, 0.14, 0.60, 0.14),
+    "ss_beta_vae": Published(0.55, 0.90, 0.16, 0.30, 0.15),
+    "ss_beta_tcvae": Published(0.70, 0.90, 0.15, 0.33, 0.14),
+    "ss_dip_vae": Published(0.24, 0.40, 0.08, 0.13, 0.06),
+    "ss_factor_vae": Published(0.47, 0.90, 0.15, 0.33, 0.14),
 }
 #: The version of AAAI 2022 (64 latents, six factors): IRS, and CG at ρ = 5.
 AAAI = {

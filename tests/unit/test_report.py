@@ -20,7 +20,7 @@ from diorama.io.images import encode_webp
 from diorama.io.row_files import write_part
 from diorama.report.compare import compare
 from diorama.report.compare import text as compare_text
-from diorama.report.figures import Axis, dose_figure, methods_figure, shorten, spread, tick_label
+from diorama.report.figures import Axis, dose_figure, kept_apart, methods_figure, shorten, tick_label
 from diorama.report.gallery import webp_size
 from diorama.report.html import LIMIT, html
 from diorama.report.notes import failures
@@ -546,7 +546,7 @@ def test_labels_in_figures_do_not_overlap(tmp_path: Path) -> None:
 
 
 def test_spread_keeps_order_and_bounds() -> None:
-    placed = spread([5.0, 4.0, 99.0, 98.0], 10, 0, 100)
+    placed = kept_apart([5.0, 4.0, 99.0, 98.0], 10, 0, 100)
     assert sorted(range(4), key=lambda i: placed[i]) == [1, 0, 3, 2]
     assert min(placed) >= 0
     assert max(placed) <= 100

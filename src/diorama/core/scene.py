@@ -32,10 +32,10 @@ def _shown(value: Any) -> str:
         return f"a {type(value).__name__} nested very deeply"
 
 
-def encoded(value: Any) -> bytes:
-    """The canonical spelling in UTF-8; text that cannot be encoded is refused.
+def json_bytes(value: Any) -> bytes:
+    """The canonical spelling in UTF-8; text that UTF-8 cannot hold is refused.
 
-    >>> encoded("é")
+    >>> json_bytes("é")
     b'"\\xc3\\xa9"'
     """
     try:
@@ -51,7 +51,7 @@ def digest(value: Any) -> str:
     >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     True
     """
-    return hashlib.blake2b(encoded(value), digest_size=16).hexdigest()
+    return hashlib.blake2b(json_bytes(value), digest_size=16).hexdigest()
 
 
 def rng(*parts: Any) -> np.random.Generator:

@@ -10,7 +10,7 @@ from typing import Any
 from diorama.core.catalogue import Component
 from diorama.core.errors import InputError
 from diorama.core.progress import Progress
-from diorama.core.scene import Scene, encoded
+from diorama.core.scene import Scene, json_bytes
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Writing:
         head = {"world": self.world.label, "seed": self.seed, "do": self.changes}
         try:
             with open(part, "wb") as file:
-                between = encoded(head)[:-1] + b',"cases":[\n'
+                between = json_bytes(head)[:-1] + b',"cases":[\n'
 
                 def note(entry: dict[str, Any]) -> None:
                     nonlocal between
-                    file.write(between + encoded(entry))
+                    file.write(between + json_bytes(entry))
                     between = b",\n"
 
                 yield note

@@ -130,9 +130,9 @@ def text(found: list[dict[str, Any]], a: str = "a", b: str = "b") -> str:
 def _row(found: dict[str, Any], places: int) -> list[str]:
     wins = f"{found['better']}/{found['worse']}/{found['equal']}"
     p = [NONE if found[name] is None else f"{found[name]:.2g}" for name in ("p", "p_sign_flip")]
-    spread = bounds(found["lo"], found["hi"], places) or NONE
+    interval = bounds(found["lo"], found["hi"], places) or NONE
     gap, alone = number(found["mean"], places), f"{found['only_a']}/{found['only_b']}"
     method = f"{label(found['method'])} (control)" if found["control"] else label(found["method"])
     world = " ".join(label(found[k]) for k in ("world", "model") if found[k])
     metric = f"{found['metric']} {'↓' if found['direction'] == 'lower' else '↑'}"
-    return [method, label(found["protocol"]), world, metric, gap, spread, *p, wins, alone]
+    return [method, label(found["protocol"]), world, metric, gap, interval, *p, wins, alone]

@@ -78,13 +78,13 @@ def _undecided(section: Section, gap: Gap) -> str:
     names = f"{gap.best.name} and {gap.other.name} are not told apart"
     if gap.lo is None:
         return f"{names}: {count(gap.n, 'case')} {'gives' if gap.n == 1 else 'give'} no interval."
-    spread = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
+    difference = f"difference {number(gap.mean, section.places)} {bounds(gap.lo, gap.hi, section.places)}"
     if gap.wanted is None:
-        return f"{names}: {spread} over {count(gap.n, 'case')}; for practical purposes they are equal."
+        return f"{names}: {difference} over {count(gap.n, 'case')}; for practical purposes they are equal."
     if gap.wanted <= gap.n:
-        return f"{names}: {spread} over {count(gap.n, 'case')}, uneven between cases; some more would tell."
+        return f"{names}: {difference} over {count(gap.n, 'case')}, uneven between cases; some more would tell."
     decided = f"if that is the difference, about {gap.wanted:,} would decide"
-    return f"{names}: {spread} over {count(gap.n, 'case')}; {decided}."
+    return f"{names}: {difference} over {count(gap.n, 'case')}; {decided}."
 
 
 def _todo(runs: dict[str, Results], sections: list[Section]) -> list[tuple[str, str]]:

@@ -64,8 +64,8 @@ def _gap(section: Section, best: Line, other: Line) -> Gap:
     if not len(found):
         return Gap(best, other, sign * ((best.mean or 0.0) - (other.mean or 0.0)), None, None, 0, None)
     ends, mean = interval(found).within(*reach(section)), float(found.mean())
-    spread = float(found.std(ddof=1)) if len(found) > 1 else None
-    return Gap(best, other, mean, ends.lo, ends.hi, len(found), cases_wanted(mean, spread))
+    deviation = float(found.std(ddof=1)) if len(found) > 1 else None
+    return Gap(best, other, mean, ends.lo, ends.hi, len(found), cases_wanted(mean, deviation))
 
 
 def reach(section: Section) -> tuple[float, float]:
@@ -89,13 +89,13 @@ def _half(line: Line) -> float | None:
     return None if lo is None or hi is None else (hi - lo) / 2
 
 
-def cases_wanted(mean: float, spread: float | None) -> int | None:
+def cases_wanted(mean: float, deviation: float | None) -> int | None:
     """n = ((z₀.₉₇₅ + z₀.₈) · s / |d|)²: cases for a paired test of a mean difference d with standard deviation s.
 
     >>> cases_wanted(0.1, 0.2), cases_wanted(0.0, 0.2), cases_wanted(0.1, None)
     (32, None, None)
     """
-    if spread is None or not mean:
+    if deviation is None or not mean:
         return None
-    wanted = max(((LEVEL + POWER) * spread / mean) ** 2, LEAST)
+    wanted = max(((LEVEL + POWER) * deviation / mean) ** 2, LEAST)
     return math.ceil(wanted) if wanted < MOST else None

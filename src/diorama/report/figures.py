@@ -44,10 +44,10 @@ def nice_step(rough: float) -> float:
     return next(round(m * power, 12) for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
 
 
-def spread(wanted: Sequence[float], gap: float, lo: float, hi: float) -> list[float]:
+def kept_apart(wanted: Sequence[float], gap: float, lo: float, hi: float) -> list[float]:
     """Positions as near as possible to the wanted ones, at least `gap` apart and inside [lo, hi], in the same order.
 
-    >>> spread([10.0, 12.0, 50.0], 10, 0, 100)
+    >>> kept_apart([10.0, 12.0, 50.0], 10, 0, 100)
     [6.0, 16.0, 50.0]
     """
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
@@ -165,7 +165,7 @@ def _trace(curve: Curve, x: Axis, y: Axis) -> str:
 def _levels(section: Section, lines: list[Line], curve: Curve, x: Axis, y: Axis) -> list[str]:
     """A horizontal line per method, a ring where it meets the curve, and a label with the dose that scores the same."""
     heights = [y(line.mean) for line in lines if line.mean is not None]
-    spots, classes = spread(heights, 17, y.end, y.start - 4), colours(section)
+    spots, classes = kept_apart(heights, 17, y.end, y.start - 4), colours(section)
     parts = []
     for line, height, spot in zip(lines, heights, spots, strict=True):
         style = classes[line.entry["key"]]

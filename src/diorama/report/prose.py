@@ -52,8 +52,8 @@ def _lead(section: Section) -> str:
     wins = f"better on {gap.better} of {count(gap.n, 'shared case')}"
     if gap.lo <= 0 <= gap.hi:
         low, high = (min(max(end, least), most) for end in (gap.lo, gap.hi))
-        spread = f"difference {number(gap.mean, section.places)} {bounds(low, high, section.places)}"
-        return f", but it is not told apart from {second.name}: {spread}, {wins}"
+        difference = f"difference {number(gap.mean, section.places)} {bounds(low, high, section.places)}"
+        return f", but it is not told apart from {second.name}: {difference}, {wins}"
     return f", ahead of {second.name} by {number(abs(gap.mean), section.places)}, {wins} (p {chance(gap.p)})"
 
 

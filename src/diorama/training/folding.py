@@ -115,9 +115,9 @@ class StandardisedConv(Foldable):
     def weight(self) -> Tensor:
         """The standardised weights."""
         flat = self.conv.weight.flatten(1)
-        spread, mean = torch.var_mean(flat, 1, keepdim=True)
+        variance, mean = torch.var_mean(flat, 1, keepdim=True)
         size = self.gain[:, None] * (2 / flat.shape[1]) ** 0.5  # keeps the variance of activations behind a ReLU
-        return ((flat - mean) * (spread + 1e-6).rsqrt() * size).view_as(self.conv.weight)
+        return ((flat - mean) * (variance + 1e-6).rsqrt() * size).view_as(self.conv.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, c, h, w) → (n, c', h', w')."""

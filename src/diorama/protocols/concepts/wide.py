@@ -18,8 +18,8 @@ def empty_rows(n: int, d: int, spills: bool = True) -> np.ndarray:
         return np.memmap(file, np.float32, "w+", shape=(n, d))
 
 
-class Rows:
-    """Rows that are added in parts to `array` (count, d). Rows that every case needs should spill: a file is not dropped
+class Activations:
+    """Rows that are added in parts to `array` (count, d). Those that every case needs should spill: a file is not dropped
     when memory is short.
     """
 

@@ -20,7 +20,7 @@ from diorama.core.memory import Scope
 from diorama.core.scene import Scene
 from diorama.metrics.errors import scale
 from diorama.protocols.concepts.concept_sets import BRANCHES
-from diorama.protocols.concepts.wide import Rows
+from diorama.protocols.concepts.wide import Activations
 
 Transform = Literal["linear", "srgb", "log"]
 OUTPUT = "output"
@@ -156,7 +156,7 @@ def _answers(bench: Bench, frames: Sequence[Frame]) -> dict[str, list[np.ndarray
 
 def _stacked(layers: Iterable[np.ndarray]) -> np.ndarray:
     rows = [np.asarray(layer, np.float32).reshape(1, -1) for layer in layers]
-    stack = Rows(len(rows))
+    stack = Activations(len(rows))
     for row in rows:
         stack.add(row)
     return stack.array
@@ -244,7 +244,9 @@ def _passed(
     spills: bool,
 ) -> dict[Probe, Readings]:
     """Pass every image once; frames that `elsewhere` keeps for the run serve other methods too."""
-    rows: dict[tuple[Probe, str], Rows] = {(p, b): Rows(len(scenes), spills) for p in probes for b in BRANCHES}
+    rows: dict[tuple[Probe, str], Activations] = {
+        (p, b): Activations(len(scenes), spills) for p in probes for b in BRANCHES
+    }
     for some in bench.passes(scenes, bench.world.label):
         for probe, of_branches in zip(probes, reading(bench, elsewhere.frames(some), probes), strict=True):
             for branch, part in of_branches.items():
