@@ -145,8 +145,8 @@ def answer(found: list[Trend]) -> str:
         "The papers' claim: UC and CG are lower where the data were confounded. Here, of their"
         f" {len(asked)} trends {len(falls)} fall with the dose at p < .05{_listed(falls)} and {len(rises)} rise"
         f"{_listed(rises)} (ρ is below 0 in {below}); from no confounder to pairs {len(sure)} change by more than their"
-        f" interval over seeds{_listed(sure)}, which reaches from ±{min(halves):.2f} to ±{max(halves):.2f}: less would not be"
-        f" seen. {verdict} Of IRS, MCC and R² {len(other)} move with the dose{_listed(other)}. With {len(found)} tests at"
+        f" interval over seeds{_listed(sure)}, which reaches from ±{min(halves):.2f} to ±{max(halves):.2f}: less would not"
+        f" be seen. {verdict} Of IRS, MCC and R² {len(other)} move with the dose{_listed(other)}. With {len(found)} tests at"
         " .05 one is expected by chance."
     )
 
